@@ -1,0 +1,41 @@
+# Two commands matter: `make demo` shows the main job, `make test` proves it. Both set everything up first.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+PEER := .peer
+PIP := pip --disable-pip-version-check --quiet
+
+.PHONY: demo test check bench format clean
+
+# pip 25.1 is the first that installs dependency groups.
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m $(PIP) install --upgrade 'pip>=25.1'
+	$(BIN)/python -m $(PIP) install -e . --group dev
+	touch $@
+
+$(PEER)/.installed: bench/peer-requirements.txt
+	$(PYTHON) -m venv $(PEER)
+	$(PEER)/bin/python -m $(PIP) install -r $<
+	touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/python -m examples.refund_desk.client
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+check: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+
+bench: $(VENV)/.installed $(PEER)/.installed
+	$(BIN)/python -m bench --peer $(PEER)/bin/python
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) $(PEER) .coverage .pytest_cache .ruff_cache .hypothesis

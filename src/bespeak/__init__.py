@@ -1,0 +1,61 @@
+"""MCP servers whose tools get the values a model must never invent from your own functions, and from people."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mcp_types import Icon as Icon
+
+    from bespeak.client import Client as Client
+    from bespeak.client import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
+    from bespeak.protocol.errors import MCPError as MCPError
+    from bespeak.resolve.errors import InvalidSignature as InvalidSignature
+    from bespeak.resolve.errors import ToolError as ToolError
+    from bespeak.resolve.markers import Elicit as Elicit
+    from bespeak.resolve.markers import ListRoots as ListRoots
+    from bespeak.resolve.markers import Resolve as Resolve
+    from bespeak.resolve.markers import Sample as Sample
+    from bespeak.resolve.outcomes import AcceptedElicitation as AcceptedElicitation
+    from bespeak.resolve.outcomes import CancelledElicitation as CancelledElicitation
+    from bespeak.resolve.outcomes import DeclinedElicitation as DeclinedElicitation
+    from bespeak.resolve.outcomes import ElicitationResult as ElicitationResult
+    from bespeak.server.content import Audio as Audio
+    from bespeak.server.content import Image as Image
+    from bespeak.server.context import Context as Context
+    from bespeak.server.server import MCPServer as MCPServer
+    from bespeak.state.seal import RequestStateSecurity as RequestStateSecurity
+
+_HOMES = {
+    "AcceptedElicitation": "bespeak.resolve.outcomes",
+    "Audio": "bespeak.server.content",
+    "CancelledElicitation": "bespeak.resolve.outcomes",
+    "Client": "bespeak.client",
+    "Context": "bespeak.server.context",
+    "DeclinedElicitation": "bespeak.resolve.outcomes",
+    "Elicit": "bespeak.resolve.markers",
+    "ElicitationResult": "bespeak.resolve.outcomes",
+    "Icon": "mcp_types",
+    "Image": "bespeak.server.content",
+    "InputRequiredRoundsExceededError": "bespeak.client",
+    "InvalidSignature": "bespeak.resolve.errors",
+    "ListRoots": "bespeak.resolve.markers",
+    "MCPError": "bespeak.protocol.errors",
+    "MCPServer": "bespeak.server.server",
+    "RequestStateSecurity": "bespeak.state.seal",
+    "Resolve": "bespeak.resolve.markers",
+    "Sample": "bespeak.resolve.markers",
+    "ToolError": "bespeak.resolve.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'bespeak' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)
