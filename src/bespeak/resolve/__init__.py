@@ -1,0 +1,1 @@
+"""The heart: markers, graph, forms, questions and rounds. Knows no transport, server, client or JSON-RPC."""

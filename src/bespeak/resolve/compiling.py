@@ -1,0 +1,386 @@
+"""Compiling a consumer's graph, with every check that can be made before a client connects."""
+
+import difflib
+import types
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from typing_extensions import TypeIs
+
+from bespeak.resolve.drawing import draw_path
+from bespeak.resolve.errors import Fault, InvalidSignature
+from bespeak.resolve.forms import FormError, form_of, secret_names
+from bespeak.resolve.graph import CONSUMER, FromArgument, FromContext, FromNode, Graph, Input, Node, Use
+from bespeak.resolve.hints import arms, can_agree, is_unknown, outcome_class, peel, question_class, spell
+from bespeak.resolve.markers import Elicit, Resolve
+from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
+from bespeak.resolve.signature import EMPTY, Kind, Parameter, Signature, read
+
+ALL_OUTCOMES: frozenset[type[BaseModel]] = frozenset({AcceptedElicitation, DeclinedElicitation, CancelledElicitation})
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What stands in for a resolver while an override is open."""
+
+    fn: Callable[..., Any]
+    signature: Signature
+
+
+def constant(original: Callable[..., Any], value: Any) -> Replacement:
+    """A replacement that is just a value."""
+    read_from = read(original)
+    signature = Signature(read_from.name, read_from.place, read_from.base_key, Kind.VALUE, (), EMPTY, ())
+    return Replacement(lambda: value, signature)
+
+
+def identity(fn: Callable[..., Any]) -> Hashable:
+    """The same for the same function, and for the same method of the same object."""
+    owner = getattr(fn, "__self__", None)
+    if owner is None:
+        return id(fn)
+    return getattr(fn, "__func__", None) or getattr(fn, "__name__", None), id(owner)
+
+
+def compile_graph(
+    consumer: Signature,
+    *,
+    context_type: type,
+    frame: types.FrameType | None = None,
+    overrides: Mapping[Hashable, Replacement] | None = None,
+    known: Mapping[Hashable, Signature] | None = None,
+) -> Graph:
+    """The graph of a consumer. Raises `InvalidSignature` with all its faults at once."""
+    return _Compiler(consumer, context_type, frame, overrides or {}, dict(known or {})).compile()
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A node before the whole graph is known."""
+
+    fn: Callable[..., Any]
+    original: Callable[..., Any]
+    marker: Resolve
+    signature: Signature
+    trail: tuple[str, ...]
+    path: str
+    inputs: list[Input] = field(default_factory=list[Input])
+    below: set[int] = field(default_factory=set[int])
+    """Every node it depends on, however indirectly."""
+
+
+@dataclass(slots=True)
+class _Compiler:
+    consumer: Signature
+    context_type: type
+    frame: types.FrameType | None
+    overrides: Mapping[Hashable, Replacement]
+    signatures: dict[Hashable, Signature]
+    drafts: list[_Draft] = field(default_factory=list[_Draft])
+    indices: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    open: list[Hashable] = field(default_factory=list[Hashable])
+    open_names: list[str] = field(default_factory=list[str])
+    faults: list[Fault] = field(default_factory=list[Fault])
+    arguments: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def compile(self) -> Graph:
+        consumer = self.consumer
+        trail = (f"{consumer.name}   {consumer.place}",)
+        self._defects(consumer, trail)
+        marked = [parameter for parameter in consumer.parameters if parameter.marker]
+        self.arguments = {
+            parameter.name: parameter.hint
+            for parameter in consumer.parameters
+            if not parameter.marker and not is_context(parameter.hint, self.context_type)
+        }
+        if marked and consumer.returns_input_required:
+            self._fault(
+                consumer.place,
+                trail,
+                "it has `Resolve` parameters and returns `InputRequiredResult` too; a call has one channel for questions",
+                "ask everything in resolvers, or everything by hand",
+            )
+        wants = [want for parameter in marked if (want := self._visit(parameter, trail, consumer.name))]
+        once = {index: self._once(draft) for index, draft in enumerate(self.drafts) if draft.marker.once}
+        self._check_guards()
+        keys = self._keys()
+        for draft in self.drafts:
+            self._check_form(draft)
+        if self.faults:
+            raise InvalidSignature(consumer.name, tuple(self.faults))
+        nodes = tuple(self._node(index, keys[index], once.get(index)) for index in range(len(self.drafts)))
+        return self._graph(nodes, tuple(wants))
+
+    def _graph(self, nodes: tuple[Node, ...], wants: tuple[FromNode, ...]) -> Graph:
+        guards = self._closure(node.index for node in nodes if node.guard)
+        asking = self._closure(node.index for node in nodes if node.may_ask) - guards
+        uses: list[list[Use]] = [[] for _ in nodes]
+        for consumer, inputs in [*((node.index, node.inputs) for node in nodes), (CONSUMER, wants)]:
+            for taken in inputs:
+                if isinstance(taken, FromNode):
+                    uses[taken.node].append(Use(consumer, taken))
+        return Graph(
+            consumer=self.consumer,
+            nodes=nodes,
+            wants=wants,
+            uses=tuple(tuple(one) for one in uses),
+            guards=tuple(sorted(guards)),
+            questions=tuple(sorted(asking)),
+            rest=tuple(index for index in range(len(nodes)) if index not in guards | asking),
+            identities=self.indices,
+            signatures=self.signatures,
+        )
+
+    def _closure(self, indices: Iterable[int]) -> set[int]:
+        chosen = set(indices)
+        return chosen.union(*(self.drafts[index].below for index in chosen))
+
+    def _node(self, index: int, key: str, once: TypeAdapter[Any] | None) -> Node:
+        draft = self.drafts[index]
+        return Node(
+            index=index,
+            key=key,
+            fn=draft.fn,
+            signature=draft.signature,
+            path=draft.path,
+            once=once,
+            guard=draft.marker.guard,
+            timeout=draft.marker.timeout,
+            inputs=tuple(draft.inputs),
+            needs=tuple(dict.fromkeys(taken.node for taken in draft.inputs if isinstance(taken, FromNode))),
+            rests_on=tuple(
+                below
+                for below in sorted(draft.below)
+                if self.drafts[below].signature.may_ask or self.drafts[below].marker.once
+            ),
+        )
+
+    # Walking the functions
+
+    def _visit(self, parameter: Parameter, trail: tuple[str, ...], path: str) -> FromNode | None:
+        """Visit the resolver of a marked parameter, and check the parameter against it."""
+        marker = parameter.marker
+        if marker is None or not callable(marker.fn):
+            self._fault(
+                trail[-1].rpartition("   ")[2],
+                (*trail, f"{parameter.name} <- {getattr(marker, 'fn', None)!r}"),
+                f"parameter {parameter.name!r} names something that cannot be called",
+                "write Resolve(fn) with a function",
+            )
+            return None
+        who = identity(marker.fn)
+        index = self.indices.get(who)
+        if index is None:
+            index = self._enter(parameter, marker, who, trail, path)
+            if index is None:
+                return None
+        draft = self.drafts[index]
+        here = (*trail, f"{parameter.name} <- {draft.signature.name}   {draft.signature.place}")
+        if _options(draft.marker) != _options(marker):
+            self._fault(
+                draft.signature.place,
+                here,
+                f"resolver {draft.signature.name!r} is marked with different options in one graph",
+                "give every Resolve of it the same key, once, guard and timeout",
+            )
+        returns = draft.signature.returns
+        if returns is not EMPTY and not can_agree(returns, parameter.hint):
+            self._fault(
+                draft.signature.place,
+                here,
+                f"resolver {draft.signature.name!r} gives {spell(returns)}, but parameter {parameter.name!r} "
+                f"takes {spell(parameter.hint)}",
+                "make the two types agree",
+            )
+        return FromNode(parameter.name, index, parameter.takes, parameter.default)
+
+    def _enter(
+        self, parameter: Parameter, marker: Resolve, who: Hashable, trail: tuple[str, ...], path: str
+    ) -> int | None:
+        """Read a resolver met for the first time and all it depends on; its index, or `None` inside a cycle."""
+        replacement = self.overrides.get(who)
+        if replacement:
+            signature, fn = replacement.signature, replacement.fn
+        else:
+            signature, fn = self._read(marker.fn, who), marker.fn
+        here = (*trail, f"{parameter.name} <- {signature.name}   {signature.place}")
+        if who in self.open:
+            cycle = [*self.open_names[self.open.index(who) :], signature.name]
+            self._fault(
+                signature.place,
+                here,
+                f"resolvers depend on each other: {' -> '.join(cycle)}",
+                "break the cycle at one of them",
+            )
+            return None
+        draft = _Draft(fn, marker.fn, marker, signature, here, f"{path} -> {parameter.name} -> {signature.name}")
+        self._defects(signature, here)
+        self.open.append(who)
+        self.open_names.append(signature.name)
+        for inner in signature.parameters:
+            if (taken := self._input(inner, draft)) is not None:
+                draft.inputs.append(taken)
+        self.open.pop()
+        self.open_names.pop()
+        for taken in draft.inputs:
+            if isinstance(taken, FromNode):
+                draft.below |= {taken.node} | self.drafts[taken.node].below
+        self.drafts.append(draft)
+        self.indices[who] = len(self.drafts) - 1
+        return self.indices[who]
+
+    def _read(self, fn: Callable[..., Any], who: Hashable) -> Signature:
+        if who not in self.signatures:
+            self.signatures[who] = read(fn, self.frame)
+        return self.signatures[who]
+
+    def _input(self, parameter: Parameter, draft: _Draft) -> Input | None:
+        if parameter.marker:
+            return self._visit(parameter, draft.trail, draft.path)
+        if is_context(parameter.hint, self.context_type):
+            return FromContext(parameter.name)
+        if parameter.name in self.arguments:
+            hint = self.arguments[parameter.name]
+            if not can_agree(hint, parameter.hint):
+                self._fault(
+                    draft.signature.place,
+                    (*draft.trail, f"{parameter.name} <- the argument"),
+                    f"parameter {parameter.name!r} of resolver {draft.signature.name!r} takes {spell(parameter.hint)}, "
+                    f"but the argument of that name is {spell(hint)}",
+                    "make the two types agree, or rename one of them",
+                )
+            return FromArgument(parameter.name)
+        already_told = any(defect.parameter == parameter.name for defect in draft.signature.defects)
+        if parameter.required and not already_told:
+            self._fault(
+                draft.signature.place,
+                (*draft.trail, f"{parameter.name} <- nobody"),
+                f"parameter {parameter.name!r} of resolver {draft.signature.name!r} is filled by nobody",
+                self._filling(parameter),
+            )
+        return None
+
+    def _filling(self, parameter: Parameter) -> str:
+        resolved = {one.name: one.marker for one in self.consumer.parameters if one.marker}
+        marker = resolved.get(parameter.name)
+        if marker is not None:
+            named = getattr(marker.fn, "__name__", "fn")
+            return f"{parameter.name!r} is itself resolved: mark it here too, Annotated[..., Resolve({named})]"
+        near = difflib.get_close_matches(parameter.name, self.arguments, n=1)
+        if near:
+            return f"did you mean the argument {near[0]!r}?"
+        listed = ", ".join(self.arguments) or "none"
+        return f"use Annotated[..., Resolve(fn)], the Context, a default, or an argument of that name (there are: {listed})"
+
+    # The checks that need the whole graph
+
+    def _check_guards(self) -> None:
+        for draft in self.drafts:
+            if not draft.marker.guard:
+                continue
+            asking = [draft, *(self.drafts[below] for below in sorted(draft.below))]
+            for one in asking:
+                if one.signature.may_ask:
+                    what = "may ask" if one is draft else f"depends on {one.signature.name!r}, which may ask"
+                    self._fault(
+                        draft.signature.place,
+                        draft.trail,
+                        f"guard {draft.signature.name!r} {what}; guards run before anybody is asked",
+                        "annotate what it returns without a question, or drop guard=True",
+                    )
+
+    def _once(self, draft: _Draft) -> TypeAdapter[Any] | None:
+        signature = draft.signature
+        if signature.kind is Kind.VALUE:
+            return None
+        if signature.may_ask:
+            problem = "may ask; the answer to a question is kept anyway"
+        elif signature.kind.is_generator:
+            problem = "is a generator, whose value cannot outlive the round"
+        else:
+            try:
+                adapter = TypeAdapter[Any](signature.returns)
+                adapter.json_schema(mode="serialization")
+            except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError):
+                problem = f"returns {spell(signature.returns)}, which cannot be serialised"
+            else:
+                return adapter
+        self._fault(
+            signature.place,
+            draft.trail,
+            f"resolver {signature.name!r} is marked once=True but {problem}",
+            "drop once=True, or return a plain value, model or dataclass",
+        )
+        return None
+
+    def _check_form(self, draft: _Draft) -> None:
+        for arm in draft.signature.question_arms:
+            asked = get_args(arm)
+            if question_class(arm) is not Elicit or not asked or is_unknown(asked[0]):
+                continue
+            try:
+                form = form_of(asked[0])
+            except FormError as error:
+                self._fault(draft.signature.place, draft.trail, f"the form cannot be shown: {error}", error.fix)
+                continue
+            for name in secret_names(form):
+                warnings.warn(
+                    f"form field {name!r} of resolver {draft.signature.name!r} is named like a secret; secrets must not "
+                    "be asked for in a form (the protocol forbids it): use a URL question",
+                    UserWarning,
+                    stacklevel=2,
+                )
+
+    def _keys(self) -> list[str]:
+        seen: dict[str, int] = {}
+        keys: list[str] = []
+        for draft in self.drafts:
+            if draft.marker.key is not None:
+                key = draft.marker.key
+                if not key:
+                    self._fault(draft.signature.place, draft.trail, "the key of a question is empty", "give it a name")
+            else:
+                base = read(draft.original).base_key
+                key = f"{base}#{seen[base]}" if base in seen else base
+                seen[base] = seen.get(base, 0) + 1
+            if key in keys:
+                other = self.drafts[keys.index(key)].signature.name
+                self._fault(
+                    draft.signature.place,
+                    draft.trail,
+                    f"the key {key!r} of {draft.signature.name!r} is also the key of {other!r}",
+                    "give each question a key of its own",
+                )
+            keys.append(key)
+        return keys
+
+    # Reporting
+
+    def _defects(self, signature: Signature, trail: tuple[str, ...]) -> None:
+        for defect in signature.defects:
+            labels = (*trail, defect.parameter) if defect.parameter else trail
+            self._fault(signature.place, labels, f"{signature.name}: {defect.problem}", defect.fix)
+
+    def _fault(self, place: str, trail: tuple[str, ...], problem: str, fix: str) -> None:
+        self.faults.append(Fault(problem, fix, place, draw_path(trail)))
+
+
+def is_context(hint: Any, context_type: type) -> TypeIs[type]:
+    """Whether a parameter is the call's context: `Context`, `Context[...]`, or a union with one."""
+    return any(
+        isinstance(owner, type) and issubclass(owner, context_type)
+        for owner in (get_origin(arm) or arm for arm in arms(hint))
+    )
+
+
+def wants_outcome(hint: Any) -> bool:
+    """Whether a marked parameter takes outcomes rather than the bare value."""
+    return any(outcome_class(arm) for arm in arms(peel(hint).core))
+
+
+def _options(marker: Resolve) -> tuple[str | None, bool, bool, float | None]:
+    return marker.key, marker.once, marker.guard, marker.timeout

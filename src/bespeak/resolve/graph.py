@@ -1,0 +1,142 @@
+"""The compiled graph of one consumer: its resolvers in order, what each needs, and in which phase it runs."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from bespeak.resolve.drawing import Branch, draw
+from bespeak.resolve.signature import EMPTY, Kind, Signature
+
+CONSUMER = -1
+"""Stands for the consumer itself where a node's index could stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromNode:
+    """A parameter filled by a resolver."""
+
+    parameter: str
+    node: int
+    takes: frozenset[type[BaseModel]]
+    """The outcome types wanted; empty for the bare value."""
+    default: Any
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not EMPTY
+
+    def accepts(self, outcome: type[BaseModel]) -> bool:
+        return outcome in self.takes
+
+
+@dataclass(frozen=True, slots=True)
+class FromArgument:
+    """A parameter filled by the consumer's own argument of the same name."""
+
+    parameter: str
+
+
+@dataclass(frozen=True, slots=True)
+class FromContext:
+    """A parameter filled by the call's context."""
+
+    parameter: str
+
+
+Input = FromNode | FromArgument | FromContext
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One resolver of a graph."""
+
+    index: int
+    """Its place in graph order: depth first, dependencies before dependents."""
+    key: str
+    fn: Callable[..., Any]
+    signature: Signature
+    path: str
+    once: TypeAdapter[Any] | None
+    """How to seal the value, when it is computed once per call."""
+    guard: bool
+    timeout: float | None
+    inputs: tuple[Input, ...]
+    needs: tuple[int, ...]
+    """Resolvers whose values it takes."""
+    rests_on: tuple[int, ...]
+    """Questions and `once` values it depends on, however indirectly, in graph order."""
+
+    @property
+    def name(self) -> str:
+        return self.signature.name
+
+    @property
+    def kind(self) -> Kind:
+        return self.signature.kind
+
+    @property
+    def may_ask(self) -> bool:
+        return self.signature.may_ask
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One place where a resolver's outcome is taken."""
+
+    consumer: int
+    """Index of the taking resolver, or `CONSUMER`."""
+    input: FromNode
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What it takes to fill a consumer's marked parameters."""
+
+    consumer: Signature
+    nodes: tuple[Node, ...]
+    wants: tuple[FromNode, ...]
+    """The consumer's own marked parameters, in signature order."""
+    uses: tuple[tuple[Use, ...], ...]
+    """For each node who takes its outcome, in graph order, the consumer itself last."""
+    guards: tuple[int, ...]
+    """Phase zero: guards and what they depend on. Runs in every round."""
+    questions: tuple[int, ...]
+    """Phase one: what may ask and what that depends on, less phase zero. Runs in every round."""
+    rest: tuple[int, ...]
+    """Phase two: runs once per call, when nothing is open."""
+    identities: Mapping[Hashable, int]
+    signatures: Mapping[Hashable, Signature]
+    """What was read of every function, so that the graph can be compiled again without the frames of then."""
+
+    @property
+    def has_generators(self) -> bool:
+        return any(node.kind.is_generator for node in self.nodes)
+
+    def drawing(self) -> str:
+        """The graph as a tree of parameters, each with its resolver and what is special about it."""
+        root = Branch(f"{self.consumer.name}   {self.consumer.place}")
+        root.below = [self._branch(want) for want in self.wants]
+        return draw(root)
+
+    def _branch(self, taken: FromNode) -> Branch:
+        node = self.nodes[taken.node]
+        traits = [
+            *(["guard"] if node.guard else []),
+            *(["once"] if node.once else []),
+            *(["may ask"] if node.may_ask else []),
+            *([f"{node.kind.value}"] if node.kind.is_generator else []),
+            f"phase {self._phase(node.index)}",
+        ]
+        branch = Branch(f"{taken.parameter} <- {node.name} [{', '.join(traits)}]")
+        for one in node.inputs:
+            branch.below.append(self._branch(one) if isinstance(one, FromNode) else Branch(_spell(one)))
+        return branch
+
+    def _phase(self, index: int) -> int:
+        return 0 if index in self.guards else 1 if index in self.questions else 2
+
+
+def _spell(one: FromArgument | FromContext) -> str:
+    return f"{one.parameter} <- {'the argument' if isinstance(one, FromArgument) else 'the context'}"

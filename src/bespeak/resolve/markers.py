@@ -1,0 +1,66 @@
+"""What authors write: `Resolve` on a parameter, and the questions a resolver may return."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Generic, TypeVar
+
+from mcp_types import IncludeContext, ModelPreferences, SamplingMessage, Tool, ToolChoice
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resolve:
+    """Marker for `Annotated[T, Resolve(fn)]`: the parameter is filled by running `fn`, never from outside."""
+
+    fn: Callable[..., Any]
+    _: KW_ONLY
+    key: str | None = None
+    """The question's key on the wire, instead of one derived from the function's name."""
+    once: bool = False
+    """Compute once per call and seal the value into the progress, so every round sees the same one."""
+    guard: bool = False
+    """Run first, in every round; if it raises, nobody is asked anything."""
+    timeout: float | None = None
+    """Seconds this resolver may take in one round. A person's time never counts."""
+
+
+class Question:
+    """What a resolver returns instead of a value, to have the client supply it."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elicit(Question, Generic[T]):
+    """Ask the user to fill a form: a flat model, or a single value."""
+
+    message: str
+    schema: type[T]
+    _: KW_ONLY
+    attempts: int = 3
+    """How often in all the form is shown while the author's own validators refuse the answer."""
+    choices: Mapping[str, str] | None = None
+    """For `str`: the values on offer with their titles, when they are known only at run time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample(Question):
+    """Ask the client's model for a message. Injects a `CreateMessageResult`, or the one with tools if tools are given."""
+
+    messages: Sequence[SamplingMessage]
+    _: KW_ONLY
+    max_tokens: int
+    system_prompt: str | None = None
+    include_context: IncludeContext | None = None
+    temperature: float | None = None
+    stop_sequences: list[str] | None = None
+    metadata: dict[str, Any] | None = None
+    model_preferences: ModelPreferences | None = None
+    tools: list[Tool] | None = None
+    tool_choice: ToolChoice | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListRoots(Question):
+    """Ask the client for its roots. Injects a `ListRootsResult`."""

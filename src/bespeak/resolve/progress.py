@@ -1,0 +1,86 @@
+"""What a call has settled so far, as it travels between rounds: encode, decode, and what weighs most."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
+
+Action = Literal["accept", "decline", "cancel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """One question's outcome, with exactly the content the client sent."""
+
+    pin: str
+    action: Action
+    content: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One question that was put to the client and is not settled."""
+
+    pin: str
+    rests: str
+    """Digest of the answers and `once` values the question rests on."""
+    drift: int = 0
+    """How often running it has changed though nothing it rests on did."""
+    attempts: int = 1
+    """How often it has been shown because the author's validators refused the answer, the first time included."""
+    renderings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Progress:
+    """All that a call must remember between rounds."""
+
+    settled: dict[str, Settled] = field(default_factory=dict[str, Settled])
+    shown: dict[str, Shown] = field(default_factory=dict[str, Shown])
+    once: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Values computed once per call, as JSON."""
+
+    def encode(self) -> bytes:
+        return to_json(
+            [
+                {key: [one.pin, one.action, one.content] for key, one in self.settled.items()},
+                {key: [one.pin, one.rests, one.drift, one.attempts, one.renderings] for key, one in self.shown.items()},
+                self.once,
+            ]
+        )
+
+    @staticmethod
+    def decode(encoded: bytes) -> "Progress":
+        """Raises `ValueError` for anything `encode` did not write."""
+        try:
+            settled, shown, once = _parts.validate_json(encoded)
+        except ValidationError:
+            raise ValueError("not a progress of this version") from None
+        return Progress(
+            {key: Settled(*entry) for key, entry in settled.items()},
+            {key: Shown(*entry) for key, entry in shown.items()},
+            once,
+        )
+
+    def heaviest(self) -> str:
+        """The entry that takes most room, in words for an error."""
+        sizes = {f"the answer to {key!r}": len(to_json(entry.content)) for key, entry in self.settled.items()}
+        sizes |= {f"the once=True value of {key!r}": len(to_json(value)) for key, value in self.once.items()}
+        name = max(sizes, key=lambda one: sizes[one], default="the set of open questions")
+        return f"{name} ({sizes[name]} bytes)" if name in sizes else name
+
+
+_parts = TypeAdapter[
+    tuple[
+        dict[str, tuple[str, Action, Any]],
+        dict[str, tuple[str, str, int, int, tuple[str, ...]]],
+        dict[str, Any],
+    ]
+](
+    tuple[
+        dict[str, tuple[str, Action, Any]],
+        dict[str, tuple[str, str, int, int, tuple[str, ...]]],
+        dict[str, Any],
+    ]
+)

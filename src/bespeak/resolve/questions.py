@@ -1,0 +1,190 @@
+"""A marker becomes a wire request and a pin; an answer becomes an outcome."""
+
+import hashlib
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from mcp_types import CreateMessageRequestParams, CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+
+from bespeak.resolve.errors import BadAnswer
+from bespeak.resolve.forms import Form, form_of
+from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
+from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
+from bespeak.resolve.progress import Settled
+
+Outcome = AcceptedElicitation[Any] | DeclinedElicitation | CancelledElicitation
+
+ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
+DECLINED = DeclinedElicitation()
+CANCELLED = CancelledElicitation()
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A question as the client will see it."""
+
+    key: str
+    method: str
+    params: dict[str, Any] | None
+    requires: dict[str, Any]
+    """The client capabilities it needs."""
+    attempts: int
+    form: Form | None = None
+    result: type[BaseModel] | None = None
+    """What the client's answer is, when it is not a form."""
+
+    def request(self, note: str | None = None) -> dict[str, Any]:
+        """The wire request, with the validator's message under the question when it is asked again."""
+        if self.params is None:
+            return {"method": self.method}
+        if note is None:
+            return {"method": self.method, "params": self.params}
+        return {"method": self.method, "params": {**self.params, "message": f"{self.params['message']}\n\n{note}"}}
+
+    @property
+    def text(self) -> str:
+        """What a person reading a log wants to see of it."""
+        return str((self.params or {}).get("message", self.method))[:500]
+
+
+def render(key: str, marker: Question) -> Rendered:
+    """The question as a wire request. Raises `FormError` or `ValueError` if it cannot be asked."""
+    if isinstance(marker, Elicit):
+        return _render_form(key, cast("Elicit[Any]", marker))
+    if isinstance(marker, Sample):
+        return _render_sample(key, marker)
+    if isinstance(marker, ListRoots):
+        return Rendered(key, ROOTS, None, requirements(ROOTS, {}), 1, result=ListRootsResult)
+    raise ValueError(f"{type(marker).__name__} is no question this server can ask")
+
+
+def _render_form(key: str, marker: Elicit[Any]) -> Rendered:
+    if marker.attempts < 1:
+        raise ValueError("attempts must be at least 1")
+    form = form_of(marker.schema, marker.choices)
+    params = {"mode": "form", "message": str(marker.message), "requestedSchema": form.schema}
+    return Rendered(key, ELICIT, params, requirements(ELICIT, params), marker.attempts, form)
+
+
+def _render_sample(key: str, marker: Sample) -> Rendered:
+    with_tools = marker.tools is not None or marker.tool_choice is not None
+    params = CreateMessageRequestParams(
+        messages=list(marker.messages),
+        max_tokens=marker.max_tokens,
+        system_prompt=marker.system_prompt,
+        include_context=marker.include_context,
+        temperature=marker.temperature,
+        stop_sequences=marker.stop_sequences,
+        metadata=marker.metadata,
+        model_preferences=marker.model_preferences,
+        tools=marker.tools,
+        tool_choice=marker.tool_choice,
+    ).model_dump(mode="json", by_alias=True, exclude_none=True)
+    result = CreateMessageResultWithTools if with_tools else CreateMessageResult
+    return Rendered(key, SAMPLE, params, requirements(SAMPLE, params), 1, result=result)
+
+
+def requirements(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The client capabilities that a question needs."""
+    if method == ELICIT:
+        return {"elicitation": {"url" if params.get("mode") == "url" else "form": {}}}
+    if method == SAMPLE:
+        needs: dict[str, Any] = {"tools": {}} if "tools" in params or "toolChoice" in params else {}
+        if params.get("includeContext", "none") != "none":
+            needs["context"] = {}
+        return {"sampling": needs}
+    return {"roots": {}}
+
+
+def pin_of(question: Rendered, rests: str) -> str:
+    """A digest of the exact question and of the answers it rests on."""
+    return digest([question.method, question.params, rests])
+
+
+def digest(value: Any) -> str:
+    """A short digest of a JSON value, the same for the same value."""
+    return urlsafe_b64encode(hashlib.sha256(to_json(_sorted(value))).digest()[:16]).rstrip(b"=").decode()
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value)
+        return {key: _sorted(items[key]) for key in sorted(items)}
+    if isinstance(value, (list, tuple)):
+        return [_sorted(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Settled, Outcome]:
+    """What an answer means. Raises `BadAnswer` for the client's fault and `Refused` for a person's slip."""
+    if question.form is None:
+        entry = Settled(pin, "accept", dict(answer))
+        return entry, outcome_of(question, entry)
+    action = answer.get("action")
+    if action not in ("accept", "decline", "cancel"):
+        raise BadAnswer(f"the answer to {question.key!r} is not an elicitation result: it has no valid action")
+    if action != "accept":
+        entry = Settled(pin, action, None)
+        return entry, outcome_of(question, entry)
+    content: Any = answer.get("content")
+    if content is None and not question.form.schema["properties"]:
+        content = {}
+    if content is None:
+        raise BadAnswer(f"the answer to {question.key!r} was accepted without content")
+    entry = Settled(pin, "accept", content)
+    return entry, outcome_of(question, entry)
+
+
+def outcome_of(question: Rendered, entry: Settled) -> Outcome:
+    """The outcome a recorded answer stands for, read as strictly as a fresh one."""
+    if entry.action == "decline":
+        return DECLINED
+    if entry.action == "cancel":
+        return CANCELLED
+    if question.form is None:
+        return AcceptedElicitation(data=_result(question, entry.content))
+    if not isinstance(entry.content, dict):
+        raise BadAnswer(f"the content of the answer to {question.key!r} is no object")
+    content = cast("dict[str, Any]", entry.content)
+    faults = question.form.faults(content)
+    if faults:
+        raise BadAnswer(f"the answer to {question.key!r} does not match the form: {'; '.join(faults)}")
+    return AcceptedElicitation(data=question.form.value(content))
+
+
+def _result(question: Rendered, answer: Any) -> BaseModel:
+    model = question.result
+    if model is None or not isinstance(answer, dict) or "action" in answer:
+        raise BadAnswer(f"the answer to {question.key!r} is no answer to {question.method}")
+    try:
+        return model.model_validate(answer)
+    except ValidationError as error:
+        places = ", ".join(sorted({".".join(map(str, detail["loc"])) or "it" for detail in error.errors()}))
+        raise BadAnswer(f"the answer to {question.key!r} is no valid {question.method} result: see {places}") from None
+
+
+def lacking(requires: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of the required capabilities that a client has not declared. `elicitation: {}` means form."""
+    missing: dict[str, Any] = {}
+    for name, parts in requires.items():
+        has: Any = declared.get(name)
+        if not isinstance(has, Mapping):
+            missing[name] = dict(parts)
+            continue
+        given = set(cast("Mapping[str, Any]", has))
+        if name == "elicitation" and "url" not in given:
+            given.add("form")
+        absent: dict[str, Any] = {part: {} for part in parts if part not in given}
+        if absent:
+            missing[name] = absent
+    return missing
+
+
+def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add required capabilities to others."""
+    for name, parts in more.items():
+        into.setdefault(name, {}).update(parts)

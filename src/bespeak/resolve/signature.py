@@ -1,0 +1,315 @@
+"""Reading a callable: its parameters with evaluated hints, what kind each one is, and what it returns."""
+
+import builtins
+import functools
+import inspect
+import sys
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, cast, get_args, get_origin
+
+from mcp_types import InputRequiredResult
+from pydantic import BaseModel
+
+from bespeak.resolve.hints import arms, hidden_default, is_unknown, outcome_class, peel, question_class, spell, strays
+from bespeak.resolve.markers import Resolve
+
+EMPTY: Any = inspect.Parameter.empty
+_UNFILLABLE = {
+    inspect.Parameter.POSITIONAL_ONLY: "is positional-only",
+    inspect.Parameter.VAR_POSITIONAL: "takes any positional arguments",
+    inspect.Parameter.VAR_KEYWORD: "takes any keyword arguments",
+}
+
+
+class Kind(Enum):
+    """How a function is run."""
+
+    VALUE = "a constant"
+    ASYNC = "an async function"
+    SYNC = "a function"
+    GENERATOR = "a generator"
+    ASYNC_GENERATOR = "an async generator"
+
+    @property
+    def is_generator(self) -> bool:
+        return self in (Kind.GENERATOR, Kind.ASYNC_GENERATOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """Something wrong with a function itself, whoever uses it."""
+
+    parameter: str | None
+    problem: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter, its hint evaluated."""
+
+    name: str
+    hint: Any
+    default: Any
+    marker: Resolve | None = None
+    takes: frozenset[type[BaseModel]] = frozenset()
+    """The outcome types the consumer wants to see; empty when it wants the bare value."""
+
+    @property
+    def required(self) -> bool:
+        return self.default is EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a function needs and gives."""
+
+    name: str
+    place: str
+    base_key: str
+    kind: Kind
+    parameters: tuple[Parameter, ...]
+    returns: Any
+    """The evaluated hint of the value: what a generator yields, what an awaitable gives; `EMPTY` if unknown."""
+    defects: tuple[Defect, ...]
+
+    @property
+    def question_arms(self) -> list[Any]:
+        return [] if self.returns is EMPTY else [arm for arm in arms(self.returns) if question_class(arm)]
+
+    @property
+    def may_ask(self) -> bool:
+        """A question among the arms of the return annotation, or an annotation that says nothing."""
+        if self.kind is Kind.VALUE or self.kind.is_generator:
+            return False
+        return self.returns is EMPTY or any(is_unknown(arm) or question_class(arm) for arm in arms(self.returns))
+
+    @property
+    def returns_input_required(self) -> bool:
+        return self.returns is not EMPTY and any(
+            isinstance(arm, type) and issubclass(arm, InputRequiredResult) for arm in arms(self.returns)
+        )
+
+
+def calling_frame(depth: int = 1) -> types.FrameType | None:
+    """The frame that called the caller, or one further up: where a function is being registered."""
+    frame = inspect.currentframe()
+    for _ in range(depth + 1):
+        frame = frame.f_back if frame else None
+    return frame
+
+
+def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signature:
+    """Read a callable of any sort. Never raises: what is wrong is listed in `defects`."""
+    target = _annotated_function(fn)
+    place, defects = _place(target), list[Defect]()
+    namespace = _namespace(target, frame)
+    try:
+        raw = inspect.signature(fn)
+    except (TypeError, ValueError, NameError) as error:
+        defects.append(Defect(None, f"its signature cannot be read: {error}", "wrap it in a function with parameters"))
+        raw = inspect.Signature()
+    parameters = tuple(_parameter(one, namespace, defects) for one in raw.parameters.values())
+    kind = kind_of(fn)
+    returns = fn if inspect.isclass(fn) else _value_hint(_returns(raw, namespace, defects), kind)
+    signature = Signature(display_name(fn), place, base_key(fn), kind, parameters, returns, ())
+    defects.extend(_return_defects(signature))
+    return Signature(signature.name, place, signature.base_key, kind, parameters, returns, tuple(defects))
+
+
+def kind_of(fn: Callable[..., Any]) -> Kind:
+    """How to run a callable, judged by the outermost function that is called."""
+    called = _peel_partial(fn)
+    if not (inspect.isroutine(called) or inspect.isclass(called)):
+        called = type(called).__call__
+    if inspect.isasyncgenfunction(called):
+        return Kind.ASYNC_GENERATOR
+    if inspect.isgeneratorfunction(called):
+        return Kind.GENERATOR
+    return Kind.ASYNC if inspect.iscoroutinefunction(called) else Kind.SYNC
+
+
+def display_name(fn: Callable[..., Any]) -> str:
+    """The name a person would call it by."""
+    return base_key(fn).partition(":")[2].rpartition("<locals>.")[2]
+
+
+def base_key(fn: Callable[..., Any]) -> str:
+    """`module:qualname`, the same in every process: `__main__` is replaced by the module's real name."""
+    named: Any = _peel_partial(fn)
+    if not hasattr(named, "__qualname__"):
+        named = cast("Any", type(named))
+    module: str = getattr(named, "__module__", None) or "builtins"
+    return f"{main_module() if module == '__main__' else module}:{named.__qualname__}"
+
+
+def main_module() -> str:
+    """The importable name of the program's main module."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return spec.name
+    file = getattr(main, "__file__", None)
+    return Path(file).stem if file else "__main__"
+
+
+def _peel_partial(fn: Any) -> Any:
+    while isinstance(fn, functools.partial):
+        fn = cast("functools.partial[Any]", fn).func
+    return fn
+
+
+def _annotated_function(fn: Any) -> Any:
+    """The function whose annotations `inspect.signature` reports."""
+    fn = _peel_partial(fn)
+    if inspect.isclass(fn):
+        initialiser = cast("Any", fn).__init__
+        fn = initialiser if hasattr(initialiser, "__code__") else fn
+    elif not inspect.isroutine(fn):
+        fn = type(fn).__call__
+    return _peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
+
+
+def _place(target: Any) -> str:
+    code = getattr(target, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else f"<{getattr(target, '__name__', target)}>"
+
+
+def _namespace(target: Any, frame: types.FrameType | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Globals and locals for evaluating the target's hints.
+
+    A function defined in the registering frame sees that frame's names first, as Python's scoping has it. For any
+    other function the frame is the last resort, so that a name in its own module is never shadowed.
+    """
+    globals_: dict[str, Any] = getattr(target, "__globals__", None) or vars(
+        sys.modules.get(getattr(target, "__module__", ""), builtins)
+    )
+    code = getattr(target, "__code__", None)
+    names: dict[str, Any] = {parameter.__name__: parameter for parameter in getattr(target, "__type_params__", ())}
+    if frame is not None:
+        local = (
+            frame.f_globals is globals_
+            and code
+            and code.co_qualname.startswith(f"{frame.f_code.co_qualname}.<locals>.")
+        )
+        known = globals_.keys() | vars(builtins).keys()
+        names |= {key: value for key, value in frame.f_locals.items() if local or key not in known}
+    for name, cell in zip(code.co_freevars if code else (), getattr(target, "__closure__", None) or (), strict=False):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:  # a name of the enclosing function that is not bound yet
+            continue
+    return globals_, names
+
+
+def _evaluate(hint: Any, namespace: tuple[dict[str, Any], dict[str, Any]]) -> Any:
+    holder = types.SimpleNamespace(__annotations__={"hint": hint})
+    return typing.get_type_hints(holder, *namespace, include_extras=True)["hint"]
+
+
+def _unreadable(where: str, error: Exception) -> tuple[str, str]:
+    if isinstance(error, NameError):
+        name = error.name or str(error)
+        return (
+            f"{where} names {name!r}, which does not exist at run time",
+            f"import {name} outside `if TYPE_CHECKING:`, or define it before the function is registered",
+        )
+    return f"{where} cannot be evaluated: {error}", "write a hint that Python can evaluate at run time"
+
+
+def _parameter(
+    raw: inspect.Parameter, namespace: tuple[dict[str, Any], dict[str, Any]], defects: list[Defect]
+) -> Parameter:
+    name = raw.name
+
+    def defect(problem: str, fix: str) -> None:
+        defects.append(Defect(name, problem, fix))
+
+    hint: Any = Any
+    if raw.annotation is not EMPTY:
+        try:
+            hint = _evaluate(raw.annotation, namespace)
+        except Exception as error:  # noqa: BLE001 - a hint is any expression and may raise anything
+            defect(*_unreadable(f"the hint of parameter {name!r}", error))
+    peeled = peel(hint)
+    markers = peeled.markers
+    if any(item is Resolve for item in peeled.metadata):
+        defect(f"parameter {name!r} is marked with `Resolve` without a call", "write Resolve(fn), naming the function")
+    if hidden_default(raw.default, peeled.metadata):
+        defect(
+            f"parameter {name!r} has `Resolve` as a default value",
+            f"write {name}: Annotated[{spell(hint)}, Resolve(fn)]",
+        )
+    if len(markers) > 1:
+        defect(f"parameter {name!r} is marked with `Resolve` {len(markers)} times", "keep one of them")
+    for where in dict.fromkeys(strays(peeled.core)):
+        defect(
+            f"parameter {name!r} has a `Resolve` {where}, where it cannot be honoured",
+            f"mark a parameter of its own: {name}: Annotated[..., Resolve(fn)]",
+        )
+    marker = markers[0] if markers else None
+    if raw.kind in _UNFILLABLE and (marker or raw.default is EMPTY):
+        defect(
+            f"parameter {name!r} {_UNFILLABLE[raw.kind]}, so it cannot be filled by name",
+            "make it an ordinary parameter",
+        )
+    takes = frozenset(cls for arm in arms(peeled.core) if (cls := outcome_class(arm))) if marker else frozenset[Any]()
+    return Parameter(name, hint, raw.default, marker, takes)
+
+
+def _returns(raw: inspect.Signature, namespace: tuple[dict[str, Any], dict[str, Any]], defects: list[Defect]) -> Any:
+    if raw.return_annotation is EMPTY:
+        return EMPTY
+    try:
+        return _evaluate(raw.return_annotation, namespace)
+    except Exception as error:  # noqa: BLE001 - a hint is any expression and may raise anything
+        defects.append(Defect(None, *_unreadable("the return type", error)))
+        return EMPTY
+
+
+_GENERATORS = {
+    typing.get_origin(alias)
+    for alias in (
+        typing.Iterator[Any],
+        typing.Iterable[Any],
+        typing.Generator[Any, Any, Any],
+        typing.AsyncIterator[Any],
+        typing.AsyncIterable[Any],
+        typing.AsyncGenerator[Any, Any],
+    )
+}
+_AWAITABLES = {typing.get_origin(alias) for alias in (typing.Awaitable[Any], typing.Coroutine[Any, Any, Any])}
+
+
+def _value_hint(hint: Any, kind: Kind) -> Any:
+    """What arrives at the consumer: what a generator yields, what an awaitable gives."""
+    core = peel(hint).core
+    inner = get_args(core)
+    if kind.is_generator:
+        return inner[0] if get_origin(core) in _GENERATORS and inner else EMPTY
+    if get_origin(core) in _AWAITABLES and inner:
+        return inner[-1]
+    return hint
+
+
+def _return_defects(signature: Signature) -> list[Defect]:
+    asking = signature.question_arms
+    if asking and signature.kind.is_generator:
+        return [
+            Defect(None, "it is a generator, and a generator cannot ask", "ask in a resolver the generator depends on")
+        ]
+    if len(asking) > 1:
+        spelled = " | ".join(spell(arm) for arm in asking)
+        return [
+            Defect(
+                None,
+                f"its return type has more than one asking arm: {spelled}",
+                "ask one question a resolver; chain them",
+            )
+        ]
+    return []
