@@ -1,0 +1,1 @@
+"""What outlives a round: the sealed progress, and the ledger of approvals that are spent."""

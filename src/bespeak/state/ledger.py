@@ -1,0 +1,165 @@
+"""Each approval is spent once: who may run a settled call, and what everybody else gets."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from bespeak.resolve.errors import ToolError
+from bespeak.state.stores.store import Claim, Store, StoreFull
+
+logger = logging.getLogger("bespeak.state")
+
+LEASE_SECONDS = 15.0
+WAIT_SECONDS = 60.0
+
+
+class LedgerError(ToolError):
+    """The ledger does not let this claim through."""
+
+
+class SettledOtherwise(LedgerError):
+    def __init__(self) -> None:
+        super().__init__("this call was already settled with other answers; start a new call")
+
+
+class ResultGone(LedgerError):
+    def __init__(self) -> None:
+        super().__init__("this call was already completed, and its result is no longer kept; do not repeat it blindly")
+
+
+class OutcomeUnknown(LedgerError):
+    def __init__(self) -> None:
+        super().__init__(
+            "this call was started and the server running it died: whether it took effect is unknown. It is not run "
+            "again; check before starting a new call"
+        )
+
+
+class StillRunning(LedgerError):
+    def __init__(self) -> None:
+        super().__init__("this call is still running; send the same request again later to get its result")
+
+
+class LedgerFull(LedgerError):
+    def __init__(self) -> None:
+        super().__init__("the server cannot take more calls that ask questions now; try again later")
+
+
+class NotFinal(Exception):
+    """Raised by a claimed work that ended without an effect: the claim is withdrawn and `__cause__` goes on."""
+
+
+@dataclass(slots=True)
+class Shelter:
+    """Whether a call's task may be cancelled from outside. A claimed call, and one that cleans up, may not."""
+
+    closed: bool = False
+
+
+class Ledger:
+    """The claims of one server, in a store."""
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+        self._owner = secrets.token_hex(8)
+
+    async def check_room(self) -> None:
+        """Raise `LedgerFull` if a call that asks now could not be claimed later."""
+        if not await self._store.has_room(self._clock()):
+            raise LedgerFull
+
+    async def spend(
+        self,
+        call: str,
+        digest: str,
+        deadline: float,
+        work: Callable[[], Awaitable[bytes]],
+        shelter: Shelter,
+        *,
+        idempotent: bool = False,
+    ) -> bytes:
+        """Run the work if nobody has, or hand out what the first to run it got. Raises a `LedgerError` otherwise."""
+        owner = f"{self._owner}.{secrets.token_hex(4)}"
+        shelter.closed = True
+        there = await self._enter(call, self._claim(digest, owner, deadline))
+        if there is None:
+            return await self._run(call, owner, work)
+        shelter.closed = False
+        give_up = self._clock() + WAIT_SECONDS
+        while True:
+            if there.digest != digest:
+                raise SettledOtherwise
+            if there.done:
+                if there.result is None:
+                    raise ResultGone
+                return there.result
+            now = self._clock()
+            if there.lease_until <= now:
+                if not idempotent:
+                    raise OutcomeUnknown
+                shelter.closed = True
+                if await self._store.take_over(call, there.owner, self._claim(digest, owner, deadline)):
+                    return await self._run(call, owner, work)
+                shelter.closed = False
+            elif now >= give_up:
+                raise StillRunning
+            else:
+                await self._store.changed(call, min(there.lease_until, give_up) - now)
+            next_one = await self._store.read(call)
+            if next_one is None:  # withdrawn: this claim is as good as the first
+                shelter.closed = True
+                next_one = await self._enter(call, self._claim(digest, owner, deadline))
+                if next_one is None:
+                    return await self._run(call, owner, work)
+                shelter.closed = False
+            there = next_one
+
+    def _claim(self, digest: str, owner: str, deadline: float) -> Claim:
+        return Claim(digest, owner, self._clock() + LEASE_SECONDS, deadline)
+
+    async def _enter(self, call: str, claim: Claim) -> Claim | None:
+        try:
+            return await self._store.claim(call, claim, self._clock())
+        except StoreFull:
+            raise LedgerFull from None
+
+    async def _run(self, call: str, owner: str, work: Callable[[], Awaitable[bytes]]) -> bytes:
+        renewing = _Renewal(lambda: self._store.renew(call, owner, self._clock() + LEASE_SECONDS))
+        try:
+            result = await work()
+        except NotFinal as ended:
+            await self._store.release(call, owner)
+            raise ended.__cause__ or ended from None
+        finally:
+            renewing.stop()
+        await self._store.finish(call, owner, result)
+        return result
+
+
+class _Renewal:
+    """Prolongs a lease while its work runs. Costs one timer unless the work is slow."""
+
+    def __init__(self, renew: Callable[[], Awaitable[None]]) -> None:
+        self._renew = renew
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[None] | None = None
+        self._timer = self._loop.call_later(LEASE_SECONDS / 3, self._start)
+
+    def _start(self) -> None:
+        self._task = self._loop.create_task(self._keep())
+
+    async def _keep(self) -> None:
+        while True:
+            try:
+                await self._renew()
+            except Exception:
+                logger.exception("could not renew the lease of a running call; it is tried again")
+            await asyncio.sleep(LEASE_SECONDS / 3)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()

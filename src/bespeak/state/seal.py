@@ -1,0 +1,280 @@
+"""`requestState`: progress encrypted, authenticated and bound to one call of one client to one server.
+
+A token is `b1.KEYID.BODY`, the body a nonce and AES-256-GCM ciphertext in base64url. Inside, beside the progress, stands
+all it is bound to. Every refusal looks alike to the client; the reason is for the log.
+"""
+
+import os
+import secrets
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
+
+from bespeak.resolve.errors import BadAnswer
+
+FORMAT = 1
+BUDGET = 64 * 1024
+"""The longest token, in characters."""
+SHORTEST_KEY = 32
+KEYS_VARIABLE = "BESPEAK_STATE_KEYS"
+_PREFIX = "b1"
+_NONCE = 12
+
+
+class InvalidRequestState(Exception):
+    """A state that is not one of ours, for this call, now. The message is for the log only."""
+
+
+class RequestStateCodec(Protocol):
+    """Turns a payload into a token and back. It must keep the payload secret and refuse what it did not seal."""
+
+    def seal(self, payload: bytes) -> str:
+        """The token for a payload."""
+        ...
+
+    def unseal(self, token: str) -> bytes:
+        """The payload of a token; raises `InvalidRequestState` for any other string."""
+        ...
+
+
+class AESGCMRequestStateCodec:
+    """AES-256-GCM with a ring of keys: the first seals, all of them open."""
+
+    def __init__(self, keys: Sequence[bytes | bytearray | str]) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        if not keys:
+            raise ValueError("the ring of state keys is empty; give at least one key")
+        ring = [_key_bytes(key) for key in keys]
+        self._ring = {_derive(key, b"id")[:6].hex(): AESGCM(_derive(key, b"seal")) for key in ring}
+        self._first = next(iter(self._ring))
+
+    def seal(self, payload: bytes) -> str:
+        nonce = os.urandom(_NONCE)
+        head = f"{_PREFIX}.{self._first}."
+        sealed = nonce + self._ring[self._first].encrypt(nonce, payload, head.encode())
+        return head + urlsafe_b64encode(sealed).rstrip(b"=").decode()
+
+    def unseal(self, token: str) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        prefix, _, rest = token.partition(".")
+        key_id, _, body = rest.partition(".")
+        if prefix != _PREFIX:
+            raise InvalidRequestState("not a token of this format")
+        key = self._ring.get(key_id)
+        if key is None:
+            raise InvalidRequestState(f"sealed with a key that is not in the ring ({key_id[:16]!r})")
+        sealed = _unpack(body)
+        try:
+            return key.decrypt(sealed[:_NONCE], sealed[_NONCE:], f"{_PREFIX}.{key_id}.".encode())
+        except (InvalidTag, ValueError):
+            raise InvalidRequestState("authentication failed: tampered with, or cut off") from None
+
+
+def _key_bytes(key: bytes | bytearray | str) -> bytes:
+    raw = key.encode() if isinstance(key, str) else bytes(key)
+    if len(raw) < SHORTEST_KEY:
+        raise ValueError(
+            f"a state key needs at least {SHORTEST_KEY} bytes, this one has {len(raw)}; make one with "
+            "`python -c 'import secrets; print(secrets.token_urlsafe(32))'`"
+        )
+    return raw
+
+
+def _derive(key: bytes, purpose: bytes) -> bytes:
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"bespeak request state v1 " + purpose).derive(key)
+
+
+def _unpack(body: str) -> bytes:
+    try:
+        sealed = urlsafe_b64decode(body + "=" * (-len(body) % 4))
+    except ValueError:
+        raise InvalidRequestState("the body is not base64url") from None
+    # The last character has bits that decode to nothing: one spelling only, or a token could be altered unnoticed.
+    if urlsafe_b64encode(sealed).rstrip(b"=").decode() != body:
+        raise InvalidRequestState("the body is not canonical base64url")
+    return sealed
+
+
+def authenticated_principal(context: Any) -> str | None:
+    """Who the request's authentication says is calling; `None` without authentication."""
+    return context.principal
+
+
+class RequestStateSecurity:
+    """How `requestState` is protected. Keys come from here, else from the environment, else are made for this process."""
+
+    def __init__(
+        self,
+        *,
+        keys: Sequence[bytes | bytearray | str] | None = None,
+        codec: RequestStateCodec | None = None,
+        ttl: float = 600.0,
+        bind_principal: Callable[[Any], str | None] | None = authenticated_principal,
+        audience: str | None = None,
+        deadline: float = 3600.0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if keys is not None and codec is not None:
+            raise ValueError("give keys or a codec, not both")
+        if ttl <= 0 or deadline <= 0:
+            raise ValueError("ttl and deadline are seconds and must be positive")
+        if keys is not None:
+            for key in keys:
+                _key_bytes(key)
+            if not keys:
+                raise ValueError("the ring of state keys is empty; give at least one key")
+        self.ttl = ttl
+        self.deadline = deadline
+        self.bind_principal = bind_principal
+        self.audience = audience
+        self.clock = clock
+        self._keys = keys
+        self._codec = codec
+
+    @classmethod
+    def ephemeral(cls, *, ttl: float = 600.0, audience: str | None = None) -> "RequestStateSecurity":
+        """Keys made for this process and forgotten with it, whatever the environment says."""
+        return cls(keys=[secrets.token_bytes(32)], ttl=ttl, audience=audience)
+
+    @property
+    def shared(self) -> bool:
+        """Whether another process could hold the same keys."""
+        return self._keys is not None or self._codec is not None or bool(_environment_keys())
+
+    @property
+    def codec(self) -> RequestStateCodec:
+        if self._codec is None:
+            self._codec = AESGCMRequestStateCodec(self._keys or _environment_keys() or [secrets.token_bytes(32)])
+        return self._codec
+
+
+def _environment_keys() -> list[str]:
+    return os.environ.get(KEYS_VARIABLE, "").replace(",", " ").split()
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a state belongs to."""
+
+    method: str
+    target: str
+    arguments: str
+    """Digest of the arguments."""
+    audience: str
+    principal: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a state carries."""
+
+    call_id: str
+    round: int
+    deadline: float
+    by_hand: bool
+    body: str
+    """Encoded progress, or what the author's own state was."""
+
+
+_Payload = tuple[int, str, str, str, str, str | None, float, float, float, int, str, bool, str]
+_payload = TypeAdapter[_Payload](_Payload)
+_STATE, _RESULT = b"s", b"r"
+
+
+class Seal:
+    """Seals and opens the states and stored results of one server."""
+
+    def __init__(self, security: RequestStateSecurity) -> None:
+        self._security = security
+
+    def close(self, state: State, binding: Binding, heaviest: Callable[[], str]) -> str:
+        """The token for a state. Raises `BadAnswer` naming the heaviest part if it is over the budget."""
+        now = self._security.clock()
+        payload: _Payload = (
+            FORMAT,
+            binding.method,
+            binding.target,
+            binding.arguments,
+            binding.audience,
+            binding.principal,
+            now,
+            min(now + self._security.ttl, state.deadline),
+            state.deadline,
+            state.round,
+            state.call_id,
+            state.by_hand,
+            state.body,
+        )
+        token = self._security.codec.seal(_STATE + to_json(payload))
+        if len(token) > BUDGET:
+            raise BadAnswer(
+                f"the call's progress is too large to send ({len(token)} bytes, {BUDGET} at most): {heaviest()} is the "
+                "largest part; answer with less"
+            )
+        return token
+
+    def open(self, token: str, binding: Binding) -> State:
+        """The state in a token. Raises `InvalidRequestState` unless it is valid for exactly this call, now."""
+        if len(token) > BUDGET:
+            raise InvalidRequestState(f"longer than any state of ours ({len(token)} characters)")
+        if not token.isascii():
+            raise InvalidRequestState("not ASCII")
+        opened = self._security.codec.unseal(token)
+        try:
+            if not opened.startswith(_STATE):
+                raise ValueError
+            (
+                version,
+                method,
+                target,
+                arguments,
+                audience,
+                principal,
+                _,
+                expiry,
+                deadline,
+                round_,
+                call_id,
+                by_hand,
+                body,
+            ) = _payload.validate_json(opened[1:])
+        except (ValidationError, ValueError):
+            raise InvalidRequestState("not a state of this version") from None
+        if version != FORMAT:
+            raise InvalidRequestState(f"format {version}, this is format {FORMAT}")
+        sealed = Binding(method, target, arguments, audience, principal)
+        for name in ("method", "target", "arguments", "audience", "principal"):
+            if getattr(sealed, name) != getattr(binding, name):
+                raise InvalidRequestState(f"sealed for another {name}")
+        now = self._security.clock()
+        if now >= deadline:
+            raise InvalidRequestState("past the deadline of the call")
+        if now >= expiry:
+            raise InvalidRequestState("expired")
+        return State(call_id, round_, deadline, by_hand, body)
+
+    def close_result(self, result: bytes) -> bytes:
+        """A result as the ledger stores it."""
+        return self._security.codec.seal(_RESULT + result).encode()
+
+    def open_result(self, stored: bytes) -> bytes:
+        """A stored result. Raises `InvalidRequestState` if it was not sealed with a key of ours."""
+        opened = self._security.codec.unseal(stored.decode())
+        if not opened.startswith(_RESULT):
+            raise InvalidRequestState("not a stored result")
+        return opened[1:]
+
+
+def new_call_id() -> str:
+    """A random id for one call; usable as an idempotency key."""
+    return secrets.token_urlsafe(16)
