@@ -1,0 +1,147 @@
+"""JSON-RPC envelopes: from bytes to one request, and from a result, an error or a notification to bytes."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+)
+from pydantic_core import from_json, to_json
+
+from bespeak.protocol.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    MCPError,
+)
+from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
+
+RequestId = str | int
+LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What a request says about its sender, in `params._meta`."""
+
+    protocol_version: str
+    capabilities: dict[str, Any]
+    client_info: dict[str, Any] | None
+    log_level: str | None
+    progress_token: str | int | None
+    raw: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, its envelope checked and its metadata read."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any]
+    meta: Meta
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """One message that wants no answer."""
+
+    method: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed(Exception):
+    """A message that cannot be served: the error to answer with, and the id if it could be read."""
+
+    error: MCPError
+    id: RequestId | None
+
+
+def read_message(raw: bytes) -> Request | Notification:
+    """The message in some bytes. Raises `Malformed`."""
+    try:
+        message = from_json(raw)
+    except ValueError:
+        raise Malformed(MCPError(PARSE_ERROR, "the message is not valid JSON"), None) from None
+    if not isinstance(message, dict):
+        raise Malformed(MCPError(INVALID_REQUEST, "one JSON-RPC message at a time: the body must be an object"), None)
+    return _read(cast("dict[str, Any]", message))
+
+
+def _read(message: dict[str, Any]) -> Request | Notification:
+    id_ = message.get("id")
+    known = id_ if _is_id(id_) else None
+    method = message.get("method")
+    params = message.get("params", {})
+    if message.get("jsonrpc") != "2.0":
+        raise Malformed(MCPError(INVALID_REQUEST, 'the message must say "jsonrpc": "2.0"'), known)
+    if not isinstance(method, str):
+        raise Malformed(MCPError(INVALID_REQUEST, "the message has no method"), known)
+    if not isinstance(params, dict):
+        raise Malformed(MCPError(INVALID_PARAMS, "params must be an object"), known)
+    if "id" not in message:
+        return Notification(method, cast("dict[str, Any]", params))
+    if known is None:
+        raise Malformed(MCPError(INVALID_REQUEST, "the id must be a string or an integer"), None)
+    try:
+        return Request(known, method, cast("dict[str, Any]", params), read_meta(cast("dict[str, Any]", params)))
+    except MCPError as error:
+        raise Malformed(error, known) from None
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, (str, int)) and not isinstance(value, bool)
+
+
+def read_meta(params: dict[str, Any]) -> Meta:
+    """The metadata every modern request must carry. Raises `MCPError`."""
+    raw = params.get("_meta")
+    if not isinstance(raw, dict):
+        raise MCPError(INVALID_PARAMS, "params._meta is missing; every request carries its protocol version there")
+    meta = cast("dict[str, Any]", raw)
+    version = meta.get(PROTOCOL_VERSION_META_KEY)
+    if not isinstance(version, str):
+        raise MCPError(INVALID_PARAMS, f"params._meta must name its {PROTOCOL_VERSION_META_KEY}")
+    capabilities = meta.get(CLIENT_CAPABILITIES_META_KEY)
+    if not isinstance(capabilities, dict):
+        raise MCPError(INVALID_PARAMS, f"params._meta must hold {CLIENT_CAPABILITIES_META_KEY}, an object")
+    if not is_modern(version):
+        data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
+        raise MCPError(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version", data)
+    level = meta.get(LOG_LEVEL_META_KEY)
+    if level is not None and level not in LOG_LEVELS:
+        raise MCPError(INVALID_PARAMS, f"{LOG_LEVEL_META_KEY} must be one of {', '.join(LOG_LEVELS)}")
+    token = meta.get("progressToken")
+    if token is not None and not _is_id(token):
+        raise MCPError(INVALID_PARAMS, "progressToken must be a string or an integer")
+    info = meta.get(CLIENT_INFO_META_KEY)
+    client_info = cast("dict[str, Any]", info) if isinstance(info, dict) else None
+    return Meta(version, cast("dict[str, Any]", capabilities), client_info, level, token, meta)
+
+
+def write_result(id_: RequestId, result: dict[str, Any]) -> bytes:
+    """A successful response."""
+    return to_json({"jsonrpc": "2.0", "id": id_, "result": result})
+
+
+def write_error(id_: RequestId | None, error: MCPError) -> bytes:
+    """An error response; without an id when the request's could not be read."""
+    message: dict[str, Any] = {"jsonrpc": "2.0", "error": error.body()}
+    if id_ is not None:
+        message["id"] = id_
+    return to_json(message)
+
+
+def write_notification(method: str, params: dict[str, Any]) -> bytes:
+    """A notification."""
+    return to_json({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def write_request(id_: RequestId, method: str, params: dict[str, Any]) -> bytes:
+    """A request, as a client sends it."""
+    return to_json({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})

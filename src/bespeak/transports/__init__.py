@@ -1,0 +1,1 @@
+"""Bytes in, bytes out: how requests reach a server."""
