@@ -1,0 +1,367 @@
+"""Running a call: its state is opened, its round run, its approval spent, its result kept.
+
+`Calls` is what all calls of a server share. `Call` is one round of one call. A round that carries a state, or opens
+generators, runs in a task of its own, so that the request may go away while a claimed body, or a cleanup, goes on.
+"""
+
+import asyncio
+import functools
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mcp_types import InputRequiredResult
+from pydantic_core import from_json, to_json
+
+from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
+from bespeak.resolve.errors import Aborted, MissingCapability
+from bespeak.resolve.graph import Graph
+from bespeak.resolve.progress import Progress
+from bespeak.resolve.questions import digest, lacking, merge, requirements
+from bespeak.resolve.rounds import Round
+from bespeak.resolve.signature import Kind
+from bespeak.resolve.threads import in_thread
+from bespeak.server.arguments import Arguments
+from bespeak.server.context import CallFacts, Context
+from bespeak.state.ledger import Ledger, NotFinal, ResultGone, Shelter
+from bespeak.state.seal import Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
+
+logger = logging.getLogger("bespeak.server")
+DRAIN_SECONDS = 30.0
+
+EVERYTHING: Mapping[str, Any] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {"tools": {}, "context": {}},
+    "roots": {},
+}
+"""The capabilities of nobody in particular: a call without a client is to fail when it asks, not before."""
+
+
+class Consumer(Protocol):
+    """What a call needs to know of the tool, prompt or resource it runs."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def fn(self) -> Callable[..., Any]: ...
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def graph(self) -> Graph: ...
+    @property
+    def arguments(self) -> Arguments: ...
+    @property
+    def context_parameters(self) -> tuple[str, ...]: ...
+    @property
+    def idempotent(self) -> bool: ...
+
+    def result(self, value: Any) -> dict[str, Any]:
+        """What the body returned, as a wire result."""
+        ...
+
+    def failure(self, error: Exception) -> dict[str, Any]:
+        """A failed call as a wire result; raises `MCPError` where it is a protocol error."""
+        ...
+
+
+class NoClient(RuntimeError):
+    """A call made without a client has come to a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """How a call ended, as it is stored for whoever asks again."""
+
+    result: dict[str, Any] | None
+    error: MCPError | None = None
+
+    def encode(self) -> bytes:
+        return to_json({"error": self.error.body()} if self.error else {"result": self.result})
+
+    @staticmethod
+    def decode(raw: bytes) -> "Reply":
+        reply = from_json(raw)
+        error = reply.get("error")
+        return Reply(reply.get("result"), MCPError(**error) if error else None)
+
+    def unwrap(self) -> dict[str, Any]:
+        if self.error is not None:
+            raise self.error
+        return self.result or {}
+
+
+class Calls:
+    """What the calls of one server share: the seal, the ledger, and the tasks that outlive their requests."""
+
+    def __init__(self, security: RequestStateSecurity, ledger: Ledger, audience: str) -> None:
+        self.security = security
+        self.seal = Seal(security)
+        self.ledger = ledger
+        self._audience = security.audience or audience
+        self._tasks: set[asyncio.Task[dict[str, Any]]] = set()
+
+    def binding(self, consumer: Consumer, sent: dict[str, Any], context: Context[Any, Any]) -> Binding:
+        """What a state of this call is bound to."""
+        bind = self.security.bind_principal
+        principal = bind(context) if bind is not None else None
+        return Binding(consumer.method, consumer.name, digest(sent), self._audience, principal)
+
+    def open(self, token: str, binding: Binding, request_id: Any) -> State:
+        """The state in a token. Every refusal looks alike to the client; the log has the reason."""
+        try:
+            return self.seal.open(token, binding)
+        except InvalidRequestState as reason:
+            raise self.refusal(binding.target, request_id, str(reason)) from None
+
+    @staticmethod
+    def refusal(target: str, request_id: Any, reason: str) -> MCPError:
+        logger.warning("refused the requestState of %r, request %r: %s", target, request_id, reason)
+        return MCPError(INVALID_PARAMS, "invalid or expired requestState; start the call again")
+
+    async def shelter(self, call: "Call") -> dict[str, Any]:
+        """Run a call in its own task. The request's cancellation reaches it only while it is not sheltered."""
+        task = asyncio.create_task(call.run(), name=f"bespeak call {call.consumer.name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done() and not call.shelter.closed:
+                task.cancel()
+                await asyncio.wait({task})
+            elif not task.done():
+                task.add_done_callback(_retrieve)
+            raise
+
+    async def drain(self) -> None:
+        """Wait for calls that outlived their requests, within bounds."""
+        if self._tasks:
+            _, late = await asyncio.wait(set(self._tasks), timeout=DRAIN_SECONDS)
+            for task in late:
+                logger.error(
+                    "%s did not finish within %g s of shutdown and is abandoned", task.get_name(), DRAIN_SECONDS
+                )
+                task.cancel()
+
+
+def _retrieve(task: "asyncio.Task[dict[str, Any]]") -> None:
+    """Nobody waits for this call any more; what it raised was already stored or logged."""
+    if not task.cancelled():
+        task.exception()
+
+
+class Call:
+    """One round of one call."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        consumer: Consumer,
+        sent: dict[str, Any],
+        context: Context[Any, Any],
+        facts: CallFacts,
+        *,
+        declared: Mapping[str, Any] | None,
+        state: State | None = None,
+        raise_exceptions: bool = False,
+    ) -> None:
+        self.calls = calls
+        self.consumer = consumer
+        self.shelter = Shelter()
+        self._sent = sent
+        self._context = context
+        self._facts = facts
+        self._declared = declared
+        self._state = state
+        self._raise_exceptions = raise_exceptions
+
+    async def run(self) -> dict[str, Any]:
+        """The wire result. Raises `MCPError` for a protocol error."""
+        try:
+            return await self.outcome()
+        except Exception as error:  # noqa: BLE001 - the edge where an author's crash becomes an answer
+            return self._failed(error)
+
+    async def outcome(self) -> dict[str, Any]:
+        """The wire result, failures raised as they are."""
+        arguments = self.consumer.arguments.read(self._sent)
+        if self.consumer.graph.nodes:
+            return await self._resolved(arguments)
+        if self._state is None:
+            return await self._plain(arguments)
+        key = f"{self._state.call_id}/{self._state.round}"
+        return await self._spend(self._state, key, self._facts.answers, lambda: self._by_hand(arguments))
+
+    def _failed(self, error: Exception) -> dict[str, Any]:
+        if isinstance(error, MissingCapability):
+            raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(error), {"requiredCapabilities": error.required})
+        if self._raise_exceptions and not isinstance(error, MCPError):
+            self.consumer.failure(error)
+            raise error
+        return self.consumer.failure(error)
+
+    # With resolvers
+
+    async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        state = self._state
+        round_ = Round(
+            self.consumer.graph,
+            arguments=arguments,
+            context=self._context,
+            progress=self._progress(),
+            answers=self._facts.answers or {},
+            declared=EVERYTHING if self._declared is None else self._declared,
+        )
+        try:
+            try:
+                questions = await round_.ask()
+            except Aborted as abort:
+                if state is None:
+                    raise
+                return await self._settle(state, round_, functools.partial(_raise, abort))
+            if questions:
+                return await self._ask(questions, round_.progress)
+            if state is None:
+                return await self._conclude(round_, arguments)
+            return await self._settle(state, round_, lambda: self._conclude(round_, arguments))
+        finally:
+            self.shelter.closed = True
+            await round_.close(body_ran=False)
+
+    def _progress(self) -> Progress:
+        if self._state is None:
+            return Progress()
+        try:
+            return Progress.decode(self._state.body.encode())
+        except ValueError as error:
+            raise self.calls.refusal(self.consumer.name, None, str(error)) from None
+
+    async def _settle(
+        self, state: State, round_: Round, work: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        answers = {key: [one.pin, one.action, one.content] for key, one in round_.progress.settled.items()}
+        return await self._spend(state, state.call_id, answers, work)
+
+    async def _conclude(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Phase two, the body, and the cleanups, which see how the body ended."""
+        ran = False
+        try:
+            resolved = await round_.finish()
+            ran = True
+            value = await self._body({**arguments, **resolved})
+            if isinstance(value, InputRequiredResult):
+                raise TypeError(
+                    f"{self.consumer.name!r} has resolvers and returned an InputRequiredResult; ask in a resolver"
+                )
+            result = self.consumer.result(value)
+        except BaseException as error:
+            self.shelter.closed = True
+            await round_.close(error, body_ran=ran)
+            raise
+        self.shelter.closed = True
+        await round_.close(body_ran=True)
+        return result
+
+    async def _ask(self, questions: dict[str, dict[str, Any]], progress: Progress) -> dict[str, Any]:
+        return await self._input_required(questions, progress.encode().decode(), progress.heaviest, by_hand=False)
+
+    # Without resolvers
+
+    async def _plain(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        value = await self._body(dict(arguments))
+        if isinstance(value, InputRequiredResult):
+            return await self._ask_by_hand(value)
+        return self.consumer.result(value)
+
+    async def _by_hand(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return await self._plain(arguments)
+        except MissingCapability as error:
+            raise NotFinal from error
+
+    async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+        requests = asked.model_dump(mode="json", by_alias=True, exclude_none=True).get("inputRequests", {})
+        if not requests and asked.request_state is None:
+            raise TypeError(f"{self.consumer.name!r} returned an InputRequiredResult with neither requests nor a state")
+        missing: dict[str, Any] = {}
+        for request in requests.values():
+            needs = requirements(request["method"], request.get("params", {}))
+            merge(missing, lacking(needs, EVERYTHING if self._declared is None else self._declared))
+        if missing:
+            raise MissingCapability(missing)
+        body = to_json(asked.request_state).decode()
+        return await self._input_required(requests, body, lambda: "the request_state you returned", by_hand=True)
+
+    # Both
+
+    async def _body(self, values: dict[str, Any]) -> Any:
+        consumer = self.consumer
+        for name in consumer.context_parameters:
+            values[name] = self._context
+        if consumer.kind is Kind.ASYNC:
+            return await consumer.fn(**values)
+        result = await in_thread(functools.partial(consumer.fn, **values), consumer.name)
+        return await result if inspect.isawaitable(result) else result
+
+    async def _input_required(
+        self, requests: dict[str, Any], body: str, heaviest: Callable[[], str], *, by_hand: bool
+    ) -> dict[str, Any]:
+        if self._declared is None:
+            raise NoClient(_no_client(self.consumer.name, requests))
+        await self.calls.ledger.check_room()
+        facts, now = self._facts, self.calls.security.clock()
+        if facts.id is None:
+            facts.id = new_call_id()
+        deadline = self._state.deadline if self._state else now + self.calls.security.deadline
+        state = State(facts.id, facts.round, deadline, by_hand, body)
+        token = self.calls.seal.close(state, self.calls.binding(self.consumer, self._sent, self._context), heaviest)
+        asked = {"inputRequests": requests} if requests else {}
+        return {"resultType": "input_required", **asked, "requestState": token}
+
+    async def _spend(
+        self, state: State, key: str, answers: Any, work: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        """Run what a settled call does, once, and hand its one reply to everybody who brings the same answers."""
+        mine: list[Reply] = []
+
+        async def conclude() -> bytes:
+            mine.append(await self._reply(work))
+            return self.calls.seal.close_result(mine[0].encode())
+
+        stored = await self.calls.ledger.spend(
+            key, digest(answers), state.deadline, conclude, self.shelter, idempotent=self.consumer.idempotent
+        )
+        if mine:
+            return mine[0].unwrap()
+        try:
+            return Reply.decode(self.calls.seal.open_result(stored)).unwrap()
+        except InvalidRequestState:
+            raise ResultGone from None
+
+    async def _reply(self, work: Callable[[], Awaitable[dict[str, Any]]]) -> Reply:
+        try:
+            return Reply(await work())
+        except NotFinal:
+            raise
+        except Exception as error:  # noqa: BLE001 - however the claimed work ends, that end is stored
+            try:
+                return Reply(self.consumer.failure(error))
+            except MCPError as protocol_error:
+                return Reply(None, protocol_error)
+
+
+async def _raise(error: Exception) -> dict[str, Any]:
+    raise error
+
+
+def _no_client(name: str, requests: dict[str, Any]) -> str:
+    asked = ", ".join(repr(key) for key in requests) or "a state to be echoed"
+    return (
+        f"{name!r} asks ({asked}), and nobody is there to answer. In a test, connect a client that does: "
+        "`async with Client(mcp, elicitation_callback=...) as client`, or replace the resolver: "
+        "`with mcp.override(resolver, value=...)`"
+    )

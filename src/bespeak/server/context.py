@@ -1,0 +1,247 @@
+"""What a consumer may know of the call it serves, and say to the client while it runs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NoReturn
+
+from mcp_types import ClientCapabilities, Implementation, InputResponses, LoggingLevel
+from typing_extensions import TypeVar
+
+from bespeak.protocol.asking import typed_answer
+from bespeak.protocol.envelopes import LOG_LEVELS, Request, write_notification
+from bespeak.state.seal import new_call_id
+
+if TYPE_CHECKING:
+    from bespeak.server.server import MCPServer
+
+LifespanT = TypeVar("LifespanT", default=Any)
+RequestT = TypeVar("RequestT", default=Any)
+
+Notify = Callable[[bytes], None]
+
+
+class OutsideRequest(RuntimeError):
+    """Something was asked of a context that only a client's request could give."""
+
+
+class CannotPush(RuntimeError):
+    """A body tried to ask the client in mid-call, which the client's protocol revision has no way for."""
+
+
+@dataclass(slots=True)
+class CallFacts:
+    """What is known of the call beyond its current request."""
+
+    consumer: str
+    id: str | None = None
+    round: int = 1
+    principal: str | None = None
+    answers: dict[str, dict[str, Any]] | None = None
+    request_state: str | None = None
+    """What the author returned as the state of a question made by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext(Generic[LifespanT, RequestT]):
+    """The request and what surrounds it."""
+
+    lifespan_context: LifespanT
+    request_id: str | int | None
+    meta: dict[str, Any] | None
+    request: RequestT | None
+    session: "Session"
+
+
+class Context(Generic[LifespanT, RequestT]):
+    """Handed to every parameter annotated `Context`."""
+
+    def __init__(
+        self,
+        *,
+        server: "MCPServer[LifespanT]",
+        lifespan_context: LifespanT,
+        facts: CallFacts,
+        request: Request | None = None,
+        notify: Notify | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._server = server
+        self._lifespan_context = lifespan_context
+        self.facts = facts
+        self.wire_request = request
+        self._notify = notify
+        self._headers = headers
+        self._reached = float("-inf")
+
+    # The call
+
+    @property
+    def call_id(self) -> str:
+        """An id for this call, the same in all its rounds: an idempotency key for your own back ends."""
+        if self.facts.id is None:
+            self.facts.id = new_call_id()
+        return self.facts.id
+
+    @property
+    def round(self) -> int:
+        """Which wire request of the call this is, from 1."""
+        return self.facts.round
+
+    @property
+    def principal(self) -> str | None:
+        """Who the request's authentication says is calling; `None` without authentication."""
+        return self.facts.principal
+
+    @property
+    def input_responses(self) -> InputResponses | None:
+        """The client's answers to questions made by hand, by key; `None` if it sent none."""
+        if self.facts.answers is None:
+            return None
+        return {key: typed_answer(key, answer) for key, answer in self.facts.answers.items()}
+
+    @property
+    def request_state(self) -> str | None:
+        """The state returned with the last question made by hand; it travelled sealed."""
+        return self.facts.request_state
+
+    # The request
+
+    @property
+    def mcp_server(self) -> "MCPServer[LifespanT]":
+        return self._server
+
+    @property
+    def request_id(self) -> str | int:
+        return self._asked().id
+
+    @property
+    def protocol_version(self) -> str | None:
+        """The revision the client speaks; `None` when there is no client."""
+        return self.wire_request.meta.protocol_version if self.wire_request else None
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities | None:
+        return ClientCapabilities.model_validate(self.wire_request.meta.capabilities) if self.wire_request else None
+
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """The request's HTTP headers, `None` on other transports. Client-supplied: never an identity."""
+        return self._headers
+
+    @property
+    def session(self) -> "Session":
+        return Session(self)
+
+    @property
+    def request_context(self) -> RequestContext[LifespanT, RequestT]:
+        request = self.wire_request
+        return RequestContext(
+            lifespan_context=self._lifespan_context,
+            request_id=request.id if request else None,
+            meta=request.meta.raw if request else None,
+            request=None,
+            session=self.session,
+        )
+
+    def _asked(self) -> Request:
+        if self.wire_request is None:
+            raise OutsideRequest(
+                f"{self.facts.consumer!r} was called without a client, so there is no request to look at"
+            )
+        return self.wire_request
+
+    # Saying something to the client
+
+    async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell the client how far the call is, if it wants to know. Progress that does not grow is not sent."""
+        token = self.wire_request.meta.progress_token if self.wire_request else None
+        if token is None or progress <= self._reached:
+            return
+        self._reached = progress
+        params: dict[str, Any] = {"progressToken": token, "progress": progress, "total": total, "message": message}
+        self._send("notifications/progress", {name: value for name, value in params.items() if value is not None})
+
+    async def log(self, level: LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
+        """Send a log entry, if the request asked for entries of this level. Deprecated by the protocol."""
+        wanted = self.wire_request.meta.log_level if self.wire_request else None
+        if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+            return
+        named = {"logger": logger_name} if logger_name else {}
+        self._send("notifications/message", {"level": level, **named, "data": data})
+
+    async def debug(self, data: Any, *, logger_name: str | None = None) -> None:
+        await self.log("debug", data, logger_name=logger_name)
+
+    async def info(self, data: Any, *, logger_name: str | None = None) -> None:
+        await self.log("info", data, logger_name=logger_name)
+
+    async def warning(self, data: Any, *, logger_name: str | None = None) -> None:
+        await self.log("warning", data, logger_name=logger_name)
+
+    async def error(self, data: Any, *, logger_name: str | None = None) -> None:
+        await self.log("error", data, logger_name=logger_name)
+
+    def _send(self, method: str, params: dict[str, Any]) -> None:
+        if self._notify is not None:
+            self._notify(write_notification(method, params))
+
+    def end(self) -> None:
+        """The request is answered: nothing more is said about it."""
+        self._notify = None
+
+    # Asking in mid-call, which this era cannot
+
+    async def elicit(self, message: str, schema: type[Any]) -> NoReturn:
+        """Push a form. Only clients of 2025-11-25 and earlier take pushed questions."""
+        raise self._cannot_push("elicit", schema.__name__, f"Elicit({message!r}, {schema.__name__})")
+
+    async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> NoReturn:
+        """Push a URL question. Only clients of 2025-11-25 and earlier take pushed questions."""
+        raise CannotPush(
+            f"{self.facts.consumer!r} called ctx.elicit_url(), but a client of {self.protocol_version} takes no questions in "
+            "mid-call; return an InputRequiredResult with the URL question instead"
+        )
+
+    def _cannot_push(self, what: str, wanted: str, question: str) -> CannotPush:
+        return CannotPush(
+            f"{self.facts.consumer!r} called ctx.{what}(), but a client of {self.protocol_version} takes no questions in "
+            f"mid-call. Ask in a resolver, which works at every revision:\n\n"
+            f"    async def ask() -> {question.partition('(')[0]}"
+            f"{f'[{wanted}]' if what == 'elicit' else ''}:\n"
+            f"        return {question}\n\n"
+            f"    async def {self.facts.consumer}(..., answer: Annotated[{wanted}, Resolve(ask)]): ..."
+        )
+
+
+class Session:
+    """The client behind a request, under the names of the official SDK."""
+
+    def __init__(self, context: Context[Any, Any]) -> None:
+        self._context = context
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities | None:
+        return self._context.client_capabilities
+
+    @property
+    def client_info(self) -> Implementation | None:
+        """What the client says of itself: for display and logs, never for decisions."""
+        info = self._context._asked().meta.client_info  # pyright: ignore[reportPrivateUsage] - one file, one concern
+        return Implementation.model_validate(info) if info else None
+
+    @property
+    def protocol_version(self) -> str | None:
+        return self._context.protocol_version
+
+    async def send_log_message(self, level: LoggingLevel, data: Any, logger: str | None = None) -> None:
+        await self._context.log(level, data, logger_name=logger)
+
+    async def create_message(self, messages: Any, *, max_tokens: int, **_options: Any) -> NoReturn:
+        """Push a sampling request. Only clients of 2025-11-25 and earlier take pushed questions."""
+        raise self._context._cannot_push(  # pyright: ignore[reportPrivateUsage]
+            "session.create_message", "CreateMessageResult", f"Sample(messages, max_tokens={max_tokens})"
+        )
+
+    async def list_roots(self) -> NoReturn:
+        """Push a roots request. Only clients of 2025-11-25 and earlier take pushed questions."""
+        raise self._context._cannot_push("session.list_roots", "ListRootsResult", "ListRoots()")  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,54 @@
+"""Lists in pages: opaque cursors, and cache hints on every page."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bespeak.protocol.errors import INVALID_PARAMS, MCPError
+
+CacheableMethod = Literal[
+    "prompts/list", "resources/list", "resources/read", "resources/templates/list", "server/discover", "tools/list"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CacheHint:
+    """How long a client may keep a result, and whether others may share it."""
+
+    ttl_ms: int = 0
+    scope: Literal["public", "private"] = "private"
+
+    def __post_init__(self) -> None:
+        if self.ttl_ms < 0:
+            raise ValueError("ttl_ms is milliseconds and cannot be negative")
+
+    def fields(self) -> dict[str, Any]:
+        return {"ttlMs": self.ttl_ms, "cacheScope": self.scope}
+
+
+def hint_fields(hints: Mapping[CacheableMethod, CacheHint], method: CacheableMethod) -> dict[str, Any]:
+    """The cache members of a result."""
+    return (hints.get(method) or CacheHint()).fields()
+
+
+def page(names: Sequence[str], params: Mapping[str, Any], size: int | None) -> tuple[slice, dict[str, Any]]:
+    """Which part of a list a request gets, and the cursor of the next. Raises `MCPError` for a cursor not ours."""
+    start = 0
+    if "cursor" in params:
+        after = _read_cursor(params["cursor"])
+        if after not in names:
+            raise MCPError(INVALID_PARAMS, "invalid cursor; list again from the start")
+        start = names.index(after) + 1
+    end = len(names) if size is None else min(start + size, len(names))
+    more = {"nextCursor": urlsafe_b64encode(names[end - 1].encode()).decode()} if end < len(names) else {}
+    return slice(start, end), more
+
+
+def _read_cursor(cursor: Any) -> str | None:
+    if not isinstance(cursor, str):
+        return None
+    try:
+        return urlsafe_b64decode(cursor.encode()).decode()
+    except ValueError:
+        return None

@@ -1,0 +1,53 @@
+"""Replacing resolvers on one server for a while, for every transport: for tests, and for trying things out."""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from bespeak.resolve.compiling import Replacement, constant, identity
+from bespeak.resolve.signature import read
+from bespeak.server.tools import Tool, ToolRegistry
+
+UNSET: Any = object()
+
+
+class Overrides:
+    """The replacements that are open, the innermost last."""
+
+    def __init__(self, tools: ToolRegistry) -> None:
+        self._tools = tools
+        self._open: list[tuple[object, Hashable, Replacement]] = []
+
+    def open(self, fn: Callable[..., Any], replacement: Callable[..., Any] | None, value: Any, frame: Any) -> object:
+        """Put a replacement in force; a ticket to close it with. Raises `InvalidSignature` if it does not fit."""
+        if (replacement is None) == (value is UNSET):
+            raise TypeError("override(fn, replacement) or override(fn, value=...), one of the two")
+        stand_in = constant(fn, value) if replacement is None else Replacement(replacement, read(replacement, frame))
+        who = identity(fn)
+        if not any(who in tool.graph.identities for tool in self._tools.all()):
+            raise ValueError(f"{getattr(fn, '__name__', fn)!r} is no resolver of any tool of this server")
+        ticket = object()
+        self._open.append((ticket, who, stand_in))
+        try:
+            self._apply()
+        except BaseException:
+            self.close(ticket)
+            raise
+        return ticket
+
+    def close(self, ticket: object) -> None:
+        """End a replacement, in whatever order they end."""
+        self._open = [one for one in self._open if one[0] is not ticket]
+        self._apply()
+
+    def adopt(self, tool: Tool) -> None:
+        """Put the open replacements in force for a tool registered meanwhile."""
+        tool.graph = tool.overridden(self._in_force())
+
+    def _in_force(self) -> dict[Hashable, Replacement]:
+        return {who: stand_in for _, who, stand_in in self._open}
+
+    def _apply(self) -> None:
+        in_force = self._in_force()
+        graphs = [(tool, tool.overridden(in_force)) for tool in self._tools.all()]
+        for tool, graph in graphs:
+            tool.graph = graph

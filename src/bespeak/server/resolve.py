@@ -1,0 +1,117 @@
+"""The engine's four functions under the official SDK's names: the same code as a served call takes."""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from mcp_types import InputRequiredResult
+
+from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
+from bespeak.resolve.compiling import ALL_OUTCOMES, compile_graph
+from bespeak.resolve.errors import InvalidSignature, MissingCapability
+from bespeak.resolve.graph import Graph, Node
+from bespeak.resolve.markers import Elicit, ListRoots, Resolve, Sample
+from bespeak.resolve.outcomes import (
+    AcceptedElicitation,
+    CancelledElicitation,
+    DeclinedElicitation,
+    ElicitationResult,
+)
+from bespeak.resolve.progress import Progress
+from bespeak.resolve.rounds import Round
+from bespeak.resolve.signature import EMPTY, Kind, Parameter, Signature, calling_frame, read
+from bespeak.server.calls import EVERYTHING
+from bespeak.server.context import Context
+
+__all__ = [
+    "AcceptedElicitation",
+    "CancelledElicitation",
+    "DeclinedElicitation",
+    "Elicit",
+    "ElicitationResult",
+    "InvalidSignature",
+    "ListRoots",
+    "Resolve",
+    "ResolverPlans",
+    "Sample",
+    "build_resolver_plans",
+    "find_resolved_parameters",
+    "resolve_arguments",
+    "returns_input_required",
+]
+
+
+class ResolverPlans(dict[Hashable, Node]):
+    """The resolvers of a consumer by identity, with the graph they form."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__({who: graph.nodes[index] for who, index in graph.identities.items()})
+        self.graph = graph
+
+
+def find_resolved_parameters(fn: Callable[..., Any]) -> dict[str, tuple[Resolve, bool]]:
+    """The marked parameters of a function, each with whether it wants outcomes rather than the bare value.
+
+    Raises `InvalidSignature` if a marker would be lost.
+    """
+    signature = read(fn, calling_frame())
+    if signature.defects:
+        compile_graph(signature, context_type=Context)
+    return {one.name: (one.marker, bool(one.takes)) for one in signature.parameters if one.marker}
+
+
+def returns_input_required(fn: Callable[..., Any]) -> bool:
+    """Whether a function's return annotation has an `InputRequiredResult` arm."""
+    return read(fn, calling_frame()).returns_input_required
+
+
+def build_resolver_plans(
+    resolved_params: Mapping[str, tuple[Resolve, bool]], tool_arg_names: set[str]
+) -> ResolverPlans:
+    """Compile the graph below some marked parameters. Raises `InvalidSignature`, all faults at once."""
+    marked = [
+        Parameter(name, Any, EMPTY, marker, ALL_OUTCOMES if wants_union else frozenset())
+        for name, (marker, wants_union) in resolved_params.items()
+    ]
+    plain = [Parameter(name, Any, EMPTY) for name in sorted(tool_arg_names)]
+    consumer = Signature("tool", "<arguments>", "", Kind.ASYNC, (*marked, *plain), EMPTY, ())
+    return ResolverPlans(compile_graph(consumer, context_type=Context, frame=calling_frame()))
+
+
+async def resolve_arguments(
+    resolved_params: Mapping[str, tuple[Resolve, bool]],
+    plans: Mapping[Hashable, Node],
+    tool_args: Mapping[str, Any],
+    context: Context[Any, Any],
+) -> dict[str, Any] | InputRequiredResult:
+    """The values of the marked parameters, or the questions that are open.
+
+    Return the questions from the tool: the server seals the state in them, and hands it back in `context` when the
+    client retries. Raises `ToolError` if somebody declined what a consumer cannot do without.
+    """
+    if not isinstance(plans, ResolverPlans):
+        raise TypeError("plans must come from build_resolver_plans()")
+    if plans.graph.has_generators:
+        raise TypeError("a generator needs a call that closes it: register the tool instead of resolving by hand")
+    facts, request = context.facts, context.wire_request
+    try:
+        progress = Progress.decode(facts.request_state.encode()) if facts.request_state is not None else Progress()
+    except ValueError:
+        raise MCPError(INVALID_PARAMS, "invalid or expired requestState; start the call again") from None
+    round_ = Round(
+        plans.graph,
+        arguments=tool_args,
+        context=context,
+        progress=progress,
+        answers=facts.answers or {},
+        declared=request.meta.capabilities if request else EVERYTHING,
+    )
+    try:
+        questions = await round_.ask()
+    except MissingCapability as error:
+        data = {"requiredCapabilities": error.required}
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(error), data) from None
+    if questions:
+        asked = {"inputRequests": questions, "requestState": progress.encode().decode()}
+        return InputRequiredResult.model_validate({"resultType": "input_required", **asked})
+    values = await round_.finish()
+    return {name: values[name] for name in resolved_params}

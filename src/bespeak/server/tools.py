@@ -1,0 +1,186 @@
+"""Tools: registered once, listed in order, called by name."""
+
+import inspect
+import logging
+import re
+import types
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from mcp_types import Icon, ToolAnnotations
+from mcp_types import Tool as WireTool
+
+from bespeak.protocol.errors import MCPError
+from bespeak.resolve.compiling import Replacement, compile_graph, is_context
+from bespeak.resolve.drawing import draw_path
+from bespeak.resolve.errors import Fault, InvalidSignature, ResolverFailed, ToolError
+from bespeak.resolve.graph import Graph
+from bespeak.resolve.signature import Kind, Signature, calling_frame, read
+from bespeak.server.arguments import Arguments, Unschemable
+from bespeak.server.context import Context
+from bespeak.server.output import NoOutputSchema, Output, error_result
+
+logger = logging.getLogger("bespeak.server")
+_NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
+
+
+class Tool:
+    """One tool: a function, its graph of resolvers, and how its arguments and results travel."""
+
+    method = "tools/call"
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        frame: types.FrameType | None,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: ToolAnnotations | None = None,
+        icons: list[Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        structured_output: bool | None = None,
+        idempotent: bool = False,
+        input_schema: dict[str, Any] | None = None,
+    ) -> None:
+        signature = read(fn, frame)
+        self.fn = fn
+        self.name = name or _name_of(fn, signature)
+        self.title = title
+        self.description = description if description is not None else inspect.getdoc(fn) or ""
+        self.annotations = annotations
+        self.icons = icons
+        self.meta = meta
+        self.idempotent = idempotent
+        self.kind = signature.kind
+        self.context_parameters = tuple(
+            one.name for one in signature.parameters if not one.marker and is_context(one.hint, Context)
+        )
+        self._signature = signature
+        self.graph, self.arguments, self._output = _compile(self, signature, frame, input_schema, structured_output)
+        self._compiled = self.graph
+        if not _NAME.fullmatch(self.name):
+            logger.warning("tool name %r: use 1 to 128 of A-Z a-z 0-9 _ . -, or clients may refuse it", self.name)
+        self.wire: dict[str, Any] = WireTool(
+            name=self.name,
+            title=title,
+            description=self.description,
+            input_schema=self.arguments.schema,
+            output_schema=self._output.schema,
+            annotations=annotations,
+            icons=icons,
+        ).model_dump(mode="json", by_alias=True, exclude_none=True)
+        # Author-given JSON must arrive as it is, and not lose members that happen to be null.
+        self.wire["inputSchema"] = self.arguments.schema
+        if meta:
+            self.wire["_meta"] = meta
+
+    @classmethod
+    def from_function(cls, fn: Callable[..., Any], **options: Any) -> "Tool":
+        """A tool to hand to `MCPServer(tools=[...])`; takes the options of `MCPServer.tool`."""
+        return cls(fn, frame=calling_frame(), **options)
+
+    def result(self, value: Any) -> dict[str, Any]:
+        """What the function returned, as a wire result."""
+        return self._output.result(value)
+
+    def failure(self, error: Exception) -> dict[str, Any]:
+        """A failed call as a result the model can read. Raises `MCPError` for a protocol error."""
+        if isinstance(error, MCPError):
+            raise error
+        return error_result(self.failure_text(error))
+
+    def failure_text(self, error: Exception) -> str:
+        """What the client may read of a failure: the author's own words, or only what failed."""
+        prefix = f"Error executing tool {self.name}"
+        if isinstance(error, ToolError):
+            return f"{prefix}: {error}"
+        logger.error("tool %r failed", self.name, exc_info=error)
+        return f"{prefix}: {error}" if isinstance(error, ResolverFailed) else prefix
+
+    def overridden(self, overrides: Mapping[Hashable, Replacement]) -> Graph:
+        """The graph with some resolvers replaced. Raises `InvalidSignature` if a replacement does not fit."""
+        if not any(who in self._compiled.identities for who in overrides):
+            return self._compiled
+        return compile_graph(
+            self._signature, context_type=Context, overrides=overrides, known=self._compiled.signatures
+        )
+
+
+def _name_of(fn: Callable[..., Any], signature: Signature) -> str:
+    if signature.name == "<lambda>":
+        raise ValueError("a lambda has no name: give the tool one, add_tool(fn, name=...)")
+    return getattr(fn, "__name__", None) or signature.name
+
+
+def _compile(
+    tool: Tool,
+    signature: Signature,
+    frame: types.FrameType | None,
+    schema: dict[str, Any] | None,
+    structured: bool | None,
+) -> tuple[Graph, Arguments, Output]:
+    """Everything that is decided at registration, all faults of the tool in one error."""
+    faults: list[Fault] = []
+    graph: Graph | None = None
+    arguments: Arguments | None = None
+    output: Output | None = None
+
+    def fault(problem: str, fix: str, *below: str) -> None:
+        drawing = draw_path((f"{signature.name}   {signature.place}", *below))
+        faults.append(Fault(problem, fix, signature.place, drawing))
+
+    if signature.kind in (Kind.GENERATOR, Kind.ASYNC_GENERATOR):
+        fault(f"{signature.name} is a generator, and a tool returns its result", "return instead of yielding")
+    try:
+        graph = compile_graph(signature, context_type=Context, frame=frame)
+    except InvalidSignature as invalid:
+        faults.extend(invalid.faults)
+    plain = [one for one in signature.parameters if not one.marker and one.name not in tool.context_parameters]
+    if not signature.defects:
+        try:
+            arguments = Arguments(signature.name.rpartition(".")[2], plain, schema)
+        except Unschemable as error:
+            fault(str(error), "use a type that JSON can carry, or fill it with Resolve(fn)", error.parameter)
+    try:
+        output = Output(signature.name.rpartition(".")[2], signature.returns, structured)
+    except NoOutputSchema as error:
+        fault(str(error), "annotate what it returns, or drop structured_output=True")
+    if arguments is not None:
+        visible = set(arguments.schema.get("properties", {}))
+        for marked in [one.name for one in signature.parameters if one.marker and one.name in visible]:
+            fault(f"the input schema shows {marked!r}, which is resolved", f"take {marked!r} out of the schema", marked)
+    if faults or graph is None or arguments is None or output is None:
+        raise InvalidSignature(tool.name, tuple(faults))
+    return graph, arguments, output
+
+
+class ToolRegistry:
+    """The tools of a server, in the order they were registered."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Tool] = {}
+
+    def add(self, tool: Tool) -> None:
+        if tool.name in self._tools:
+            raise ValueError(
+                f"tool {tool.name!r} is registered already; remove_tool({tool.name!r}) first, or rename one"
+            )
+        self._tools[tool.name] = tool
+
+    def remove(self, name: str) -> None:
+        if name not in self._tools:
+            raise ToolError(f"there is no tool {name!r} to remove")
+        del self._tools[name]
+
+    def get(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    def all(self) -> list[Tool]:
+        return list(self._tools.values())
+
+
+def wire_tool(tool: Tool) -> WireTool:
+    """A tool as `tools/list` shows it."""
+    return WireTool.model_validate(tool.wire)
