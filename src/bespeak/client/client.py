@@ -1,0 +1,159 @@
+"""`Client`: calls tools of a server, and answers what they ask with callbacks."""
+
+from types import TracebackType
+from typing import Any
+
+from mcp_types import (
+    SERVER_INFO_META_KEY,
+    CallToolResult,
+    DiscoverResult,
+    Implementation,
+    InputResponses,
+    ListToolsResult,
+    LoggingLevel,
+    SamplingCapability,
+    ServerCapabilities,
+)
+
+from bespeak.client.callbacks import (
+    Callbacks,
+    ElicitationCallback,
+    ListRootsCallback,
+    LoggingCallback,
+    MessageHandler,
+    ProgressCallback,
+    SamplingCallback,
+)
+from bespeak.client.driver import Driver
+from bespeak.client.session import ClientSession, retry_params, typed
+from bespeak.protocol.versions import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+from bespeak.transports.memory import MemoryTransport, Serving, Transport
+
+
+class Client:
+    """A connection to one server, used as an async context manager."""
+
+    def __init__(
+        self,
+        server: Serving | Transport,
+        *,
+        raise_exceptions: bool = False,
+        read_timeout_seconds: float | None = None,
+        sampling_callback: SamplingCallback | None = None,
+        sampling_capabilities: SamplingCapability | None = None,
+        list_roots_callback: ListRootsCallback | None = None,
+        logging_callback: LoggingCallback | None = None,
+        log_level: LoggingLevel | None = None,
+        message_handler: MessageHandler | None = None,
+        client_info: Implementation | None = None,
+        mode: str = "auto",
+        elicitation_callback: ElicitationCallback | None = None,
+        input_required_max_rounds: int = 10,
+    ) -> None:
+        if mode != "auto" and mode not in MODERN_PROTOCOL_VERSIONS:
+            known = ", ".join(repr(version) for version in MODERN_PROTOCOL_VERSIONS)
+            raise ValueError(f"mode must be 'auto' or a revision this client speaks ({known}), not {mode!r}")
+        if input_required_max_rounds < 0:
+            raise ValueError("input_required_max_rounds cannot be negative")
+        self._transport = _transport(server, raise_exceptions)
+        callbacks = Callbacks(elicitation_callback, sampling_callback, sampling_capabilities, list_roots_callback)
+        self._session = ClientSession(
+            self._transport,
+            version=LATEST_MODERN_VERSION if mode == "auto" else mode,
+            capabilities=callbacks.capabilities(),
+            client_info=client_info or Implementation(name="bespeak", version="0.1.0"),
+            log_level=log_level or ("debug" if logging_callback else None),
+            read_timeout_seconds=read_timeout_seconds,
+            logging_callback=logging_callback,
+            message_handler=message_handler,
+        )
+        self._driver = Driver(self._session, callbacks, input_required_max_rounds)
+        self._version = LATEST_MODERN_VERSION if mode == "auto" else mode
+        self._discovered: DiscoverResult | None = None
+
+    async def __aenter__(self) -> "Client":
+        await self._transport.__aenter__()
+        try:
+            self._discovered = await self._session.discover()
+        except BaseException as error:
+            await self._transport.__aexit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._discovered = None
+        await self._transport.__aexit__(kind, error, traceback)
+
+    # What is known of the server
+
+    @property
+    def session(self) -> ClientSession:
+        """The requests below this client, one at a time and unanswered."""
+        self._connected()
+        return self._session
+
+    @property
+    def protocol_version(self) -> str:
+        return self._version
+
+    @property
+    def server_info(self) -> Implementation | None:
+        """What the server says of itself: for display and logs, never for decisions."""
+        info = (self._connected().meta or {}).get(SERVER_INFO_META_KEY)
+        return Implementation.model_validate(info) if info else None
+
+    @property
+    def server_capabilities(self) -> ServerCapabilities:
+        return self._connected().capabilities
+
+    @property
+    def instructions(self) -> str | None:
+        return self._connected().instructions
+
+    def _connected(self) -> DiscoverResult:
+        if self._discovered is None:
+            raise RuntimeError("the client is not connected; use it as `async with Client(...) as client:`")
+        return self._discovered
+
+    # Requests
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressCallback | None = None,
+        *,
+        input_responses: InputResponses | dict[str, Any] | None = None,
+        request_state: str | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> CallToolResult:
+        """Call a tool, answering what it asks. Timeouts count each request, never the time a callback takes."""
+        self._connected()
+        params = {"name": name, "arguments": arguments or {}}
+
+        async def send(extra: dict[str, Any]) -> dict[str, Any]:
+            return await self._session.request(
+                "tools/call",
+                {**params, **extra},
+                read_timeout_seconds=read_timeout_seconds,
+                progress_callback=progress_callback,
+                meta=meta,
+            )
+
+        return typed(CallToolResult, await self._driver.drive(send, retry_params(input_responses, request_state)))
+
+    async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> ListToolsResult:
+        """One page of the server's tools."""
+        self._connected()
+        return await self._session.list_tools(cursor=cursor, meta=meta)
+
+
+def _transport(server: Any, raise_exceptions: bool) -> Transport:
+    if hasattr(server, "serve") and hasattr(server, "running"):
+        return MemoryTransport(server, raise_exceptions=raise_exceptions)
+    if hasattr(server, "exchange"):
+        return server
+    raise TypeError(f"a client connects to an MCPServer or a transport, not to {type(server).__name__}")

@@ -1,0 +1,36 @@
+"""Errors that arise at the client. None of them poses as an error of the server's."""
+
+from collections.abc import Sequence
+
+LISTED_A_ROUND = 20
+
+
+class InvalidServerResponse(RuntimeError):
+    """The server answered with something the protocol does not allow."""
+
+
+class CallbackFailed(RuntimeError):
+    """One of the client's callbacks failed to answer a question; the call is not retried. `__cause__` says why."""
+
+    def __init__(self, key: str, method: str, reason: str) -> None:
+        self.key = key
+        self.method = method
+        super().__init__(f"the question {key!r} ({method}) could not be answered: {reason}")
+
+
+class InputRequiredRoundsExceededError(RuntimeError):
+    """The server kept asking beyond the cap. Lists what it asked, round by round."""
+
+    def __init__(self, max_rounds: int, asked: Sequence[Sequence[str]] = ()) -> None:
+        self.max_rounds = max_rounds
+        self.asked = asked
+        lines = [f"  round {number}: {_listed(questions)}" for number, questions in enumerate(asked, 1)]
+        head = f"the server still asks after {max_rounds} answered rounds (input_required_max_rounds)"
+        super().__init__("\n".join([f"{head}; it asked:", *lines]) if lines else head)
+
+
+def _listed(questions: Sequence[str]) -> str:
+    if not questions:
+        return "nothing, it only handed out a state"
+    more = len(questions) - LISTED_A_ROUND
+    return "; ".join(questions[:LISTED_A_ROUND]) + (f"; and {more} more" if more > 0 else "")

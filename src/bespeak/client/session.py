@@ -1,0 +1,216 @@
+"""One client's requests to one server: metadata on every leg, fresh ids, notifications in order."""
+
+import asyncio
+import itertools
+import logging
+from typing import Any, TypeVar, cast
+
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+    CallToolResult,
+    DiscoverResult,
+    Implementation,
+    InputRequiredResult,
+    InputResponses,
+    ListToolsResult,
+    LoggingLevel,
+    LoggingMessageNotificationParams,
+)
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError, from_json
+
+from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
+from bespeak.client.errors import InvalidServerResponse
+from bespeak.client.results import read_result
+from bespeak.protocol.envelopes import write_request
+from bespeak.protocol.errors import MCPError
+from bespeak.transports.memory import Transport
+
+logger = logging.getLogger("bespeak.client")
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class ClientSession:
+    """Sends requests and reads results. Does not answer questions: the driver does."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        version: str,
+        capabilities: dict[str, Any],
+        client_info: Implementation,
+        log_level: LoggingLevel | None = None,
+        read_timeout_seconds: float | None = None,
+        logging_callback: LoggingCallback | None = None,
+        message_handler: MessageHandler | None = None,
+    ) -> None:
+        self._transport = transport
+        self._version = version
+        self._read_timeout = read_timeout_seconds
+        self._logging_callback = logging_callback
+        self._message_handler = message_handler
+        self._ids = itertools.count(1)
+        self._progress: dict[int, ProgressCallback] = {}
+        self._notifications: asyncio.Queue[bytes] = asyncio.Queue()
+        self._handling: asyncio.Task[None] | None = None
+        self._meta: dict[str, Any] = {
+            PROTOCOL_VERSION_META_KEY: version,
+            CLIENT_CAPABILITIES_META_KEY: capabilities,
+            CLIENT_INFO_META_KEY: client_info.model_dump(mode="json", by_alias=True, exclude_none=True),
+        }
+        if log_level is not None:
+            self._meta[LOG_LEVEL_META_KEY] = log_level
+
+    async def request(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressCallback | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Send one request; its raw result. Raises `MCPError` for the server's error, `TimeoutError` for none in time."""
+        id_ = next(self._ids)
+        stamped = {**(meta or {}), **self._meta}
+        if progress_callback is not None:
+            stamped["progressToken"] = id_
+            self._progress[id_] = progress_callback
+        try:
+            message = write_request(id_, method, {**params, "_meta": stamped})
+        except PydanticSerializationError as error:
+            raise TypeError(f"the arguments of {method} are not JSON: {error}") from None
+        timeout = self._read_timeout if read_timeout_seconds is None else read_timeout_seconds
+        try:
+            response = await self._exchange(message, timeout, method)
+        finally:
+            self._progress.pop(id_, None)
+        return _result(response, id_)
+
+    async def _exchange(self, message: bytes, timeout: float | None, method: str) -> bytes:
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                response = await self._transport.exchange(message, self._notifications.put_nowait)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise TimeoutError(f"no answer to {method} within {timeout:g} s") from None
+        await self._settle_notifications()
+        return response
+
+    # By hand, one request at a time
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressCallback | None = None,
+        *,
+        input_responses: InputResponses | dict[str, Any] | None = None,
+        request_state: str | None = None,
+        meta: dict[str, Any] | None = None,
+        allow_input_required: bool = False,
+    ) -> CallToolResult | InputRequiredResult:
+        """One `tools/call` request, without answering what it asks."""
+        params = {"name": name, "arguments": arguments or {}, **retry_params(input_responses, request_state)}
+        result = await self.request(
+            "tools/call",
+            params,
+            read_timeout_seconds=read_timeout_seconds,
+            progress_callback=progress_callback,
+            meta=meta,
+        )
+        if read_result(result) is None:
+            return typed(CallToolResult, result)
+        if not allow_input_required:
+            raise RuntimeError(f"{name!r} asks for input; pass allow_input_required=True, or use Client.call_tool")
+        return typed(InputRequiredResult, result)
+
+    async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> ListToolsResult:
+        """One page of tools."""
+        params = {"cursor": cursor} if cursor is not None else {}
+        return typed(ListToolsResult, await self.request("tools/list", params, meta=meta))
+
+    async def discover(self) -> DiscoverResult:
+        """What the server says it supports."""
+        return typed(DiscoverResult, await self.request("server/discover", {}))
+
+    # Notifications
+
+    async def _settle_notifications(self) -> None:
+        """Let handlers see what came before the response. A handler that sends a request itself does not wait for itself."""
+        if self._notifications.empty() or asyncio.current_task() is self._handling:
+            return
+        if self._handling is None or self._handling.done():
+            self._handling = asyncio.create_task(self._handle_all(), name="bespeak notifications")
+        await asyncio.shield(self._handling)
+
+    async def _handle_all(self) -> None:
+        while not self._notifications.empty():
+            raw = self._notifications.get_nowait()
+            try:
+                await self._handle(from_json(raw))
+            except Exception:
+                logger.exception("a handler of notifications failed")
+
+    async def _handle(self, message: dict[str, Any]) -> None:
+        params: dict[str, Any] = message.get("params", {})
+        if message["method"] == "notifications/progress":
+            callback = self._progress.get(cast("int", params.get("progressToken")))
+            if callback is not None:
+                await callback(params["progress"], params.get("total"), params.get("message"))
+        elif message["method"] == "notifications/message" and self._logging_callback is not None:
+            await self._logging_callback(LoggingMessageNotificationParams.model_validate(params))
+        if self._message_handler is not None:
+            await self._message_handler(message)
+
+
+def retry_params(responses: InputResponses | dict[str, Any] | None, state: str | None) -> dict[str, Any]:
+    """The members a retry adds. An empty state is a state; an absent one is none."""
+    extra: dict[str, Any] = {}
+    if responses is not None:
+        extra["inputResponses"] = {
+            key: answer.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"result_type", "meta"})
+            if isinstance(answer, BaseModel)
+            else answer
+            for key, answer in responses.items()
+        }
+    if state is not None:
+        extra["requestState"] = state
+    return extra
+
+
+def typed(model: type[ModelT], result: dict[str, Any]) -> ModelT:
+    """A raw result as a wire type."""
+    try:
+        return model.model_validate(result)
+    except ValidationError as error:
+        places = ", ".join(sorted({".".join(map(str, detail["loc"])) for detail in error.errors()}))
+        raise InvalidServerResponse(f"the server's {model.__name__} is malformed: see {places}") from None
+
+
+def _result(response: bytes, id_: int) -> dict[str, Any]:
+    try:
+        message = from_json(response)
+    except ValueError:
+        raise InvalidServerResponse("the server's response is not JSON") from None
+    if not isinstance(message, dict):
+        raise InvalidServerResponse("the server's response is no object")
+    body = cast("dict[str, Any]", message)
+    error = body.get("error")
+    if isinstance(error, dict):
+        raised = cast("dict[str, Any]", error)
+        raise MCPError(raised.get("code", 0), str(raised.get("message", "")), raised.get("data"))
+    if body.get("id") != id_:
+        raise InvalidServerResponse(f"the server answered request {body.get('id')!r} instead of {id_!r}")
+    result = body.get("result")
+    if not isinstance(result, dict):
+        raise InvalidServerResponse("the server's response has no result")
+    return cast("dict[str, Any]", result)
