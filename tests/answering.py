@@ -1,0 +1,53 @@
+"""Scripted people: callbacks that answer by the key of the question, and remember what they were asked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_types import CallToolResult, ElicitRequestFormParams, ElicitRequestParams, ElicitResult, TextContent
+
+from bespeak.client import CallbackContext
+
+DECLINE = ElicitResult(action="decline")
+CANCEL = ElicitResult(action="cancel")
+
+
+def accept(**content: Any) -> ElicitResult:
+    return ElicitResult(action="accept", content=content)
+
+
+class Person:
+    """An elicitation callback. Answers may be given by key, or by the end of a key after the last colon or dot.
+
+    A list of answers is used up one by one, when a question is asked several times.
+    """
+
+    def __init__(self, answers: Mapping[str, ElicitResult | list[ElicitResult]] | None = None) -> None:
+        self._answers = {
+            key: list(value) if isinstance(value, list) else value for key, value in (answers or {}).items()
+        }
+        self.asked: list[str] = []
+        """Keys, in the order they were asked."""
+        self.messages: list[str] = []
+        self.schemas: list[dict[str, Any]] = []
+
+    async def __call__(self, context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+        assert isinstance(params, ElicitRequestFormParams)
+        self.asked.append(short(context.key))
+        self.messages.append(params.message)
+        self.schemas.append(params.requested_schema)
+        answer = self._answers.get(context.key, self._answers.get(short(context.key)))
+        if answer is None:
+            raise AssertionError(f"nobody scripted an answer to {context.key!r}: {params.message}")
+        return answer.pop(0) if isinstance(answer, list) else answer
+
+
+def short(key: str) -> str:
+    """The last name in a wire key: `tests.x:test_y.<locals>.confirm#1` is `confirm#1`."""
+    return key.rpartition(":")[2].rpartition(".")[2]
+
+
+def text(result: CallToolResult) -> str:
+    """The text of a result that is one block of text."""
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
