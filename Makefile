@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PEER := .peer
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test check bench bench-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -32,6 +32,9 @@ check: $(VENV)/.installed
 
 bench: $(VENV)/.installed $(PEER)/.installed
 	$(BIN)/python -m bench --peer $(PEER)/bin/python
+
+bench-short: $(VENV)/.installed $(PEER)/.installed
+	$(BIN)/python -m bench --peer $(PEER)/bin/python --turns 1 --scale 0.1
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

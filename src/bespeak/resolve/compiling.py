@@ -133,6 +133,7 @@ class _Compiler:
             rest=tuple(index for index in range(len(nodes)) if index not in guards | asking),
             identities=self.indices,
             signatures=self.signatures,
+            has_generators=any(node.kind.is_generator for node in nodes),
         )
 
     def _closure(self, indices: Iterable[int]) -> set[int]:
@@ -157,6 +158,9 @@ class _Compiler:
                 for below in sorted(draft.below)
                 if self.drafts[below].signature.may_ask or self.drafts[below].marker.once
             ),
+            name=draft.signature.name,
+            kind=draft.signature.kind,
+            may_ask=draft.signature.may_ask,
         )
 
     # Walking the functions

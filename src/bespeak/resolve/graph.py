@@ -67,18 +67,9 @@ class Node:
     """Resolvers whose values it takes."""
     rests_on: tuple[int, ...]
     """Questions and `once` values it depends on, however indirectly, in graph order."""
-
-    @property
-    def name(self) -> str:
-        return self.signature.name
-
-    @property
-    def kind(self) -> Kind:
-        return self.signature.kind
-
-    @property
-    def may_ask(self) -> bool:
-        return self.signature.may_ask
+    name: str
+    kind: Kind
+    may_ask: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +100,7 @@ class Graph:
     identities: Mapping[Hashable, int]
     signatures: Mapping[Hashable, Signature]
     """What was read of every function, so that the graph can be compiled again without the frames of then."""
-
-    @property
-    def has_generators(self) -> bool:
-        return any(node.kind.is_generator for node in self.nodes)
+    has_generators: bool
 
     def drawing(self) -> str:
         """The graph as a tree of parameters, each with its resolver and what is special about it."""

@@ -1,14 +1,13 @@
 """A marker becomes a wire request and a pin; an answer becomes an outcome."""
 
 import hashlib
-from base64 import urlsafe_b64encode
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from mcp_types import CreateMessageRequestParams, CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
 
 from bespeak.resolve.errors import BadAnswer
 from bespeak.resolve.forms import Form, form_of
@@ -19,6 +18,7 @@ from bespeak.resolve.progress import Settled
 Outcome = AcceptedElicitation[Any] | DeclinedElicitation | CancelledElicitation
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
+_canonical = json.JSONEncoder(sort_keys=True).encode
 DECLINED = DeclinedElicitation()
 CANCELLED = CancelledElicitation()
 
@@ -107,16 +107,7 @@ def pin_of(question: Rendered, rests: str) -> str:
 
 def digest(value: Any) -> str:
     """A short digest of a JSON value, the same for the same value."""
-    return urlsafe_b64encode(hashlib.sha256(to_json(_sorted(value))).digest()[:16]).rstrip(b"=").decode()
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value)
-        return {key: _sorted(items[key]) for key in sorted(items)}
-    if isinstance(value, (list, tuple)):
-        return [_sorted(item) for item in cast("list[Any]", value)]
-    return value
+    return hashlib.sha256(_canonical(value).encode()).hexdigest()[:32]
 
 
 def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Settled, Outcome]:

@@ -1,0 +1,1 @@
+"""Speed, beside the official SDK, as ratios of one run."""

@@ -1,0 +1,34 @@
+"""A resolver that asks: only a person can agree to wait, and only when there is something to wait for."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from bespeak import Elicit, MCPServer, Resolve
+from examples.bookshop.shop import Stock, check_stock
+
+mcp = MCPServer("Bookshop")
+
+
+class Backorder(BaseModel):
+    confirm: bool = Field(description="Order anyway and wait?")
+
+
+async def confirm_backorder(title: str, stock: Annotated[Stock, Resolve(check_stock)]) -> Backorder | Elicit[Backorder]:
+    if stock.copies:
+        return Backorder(confirm=True)
+    return Elicit(f"{title!r} is out of stock (2-3 weeks). Order anyway?", Backorder)
+
+
+@mcp.tool()
+async def order_book(
+    title: str,
+    stock: Annotated[Stock, Resolve(check_stock)],
+    backorder: Annotated[Backorder, Resolve(confirm_backorder)],
+) -> str:
+    """Order a book from the shop."""
+    if not backorder.confirm:
+        return "No order placed."
+    if not stock.copies:
+        return f"Backordered {title!r}; it ships in 2-3 weeks."
+    return f"Ordered {title!r}."

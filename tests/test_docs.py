@@ -1,0 +1,27 @@
+"""Every Python snippet in the documents runs, in the order it is read."""
+
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_the_snippets_of_a_document_run(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType(f"snippets_of_{document.stem.lower()}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    text = document.read_text()
+    for snippet in SNIPPET.finditer(text):
+        line = text.count("\n", 0, snippet.start(1))
+        code = compile("\n" * line + snippet.group(1), document.name, "exec")
+        exec(code, vars(module))
+
+
+def test_the_readme_has_snippets() -> None:
+    assert len(SNIPPET.findall((ROOT / "README.md").read_text())) >= 5
