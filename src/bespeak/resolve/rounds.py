@@ -155,7 +155,8 @@ class Round:
         finished = {running.pop(task): task for task in done}
         for index in sorted(finished):
             task = finished[index]
-            if not task.cancelled() and (error := task.exception()):
+            error = None if task.cancelled() else task.exception()
+            if error is not None and index < self._limit:
                 raise error
         return sorted(finished)
 

@@ -107,7 +107,7 @@ def calling_frame(depth: int = 1) -> types.FrameType | None:
 def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signature:
     """Read a callable of any sort. Never raises: what is wrong is listed in `defects`."""
     target = _annotated_function(fn)
-    place, defects = _place(target), list[Defect]()
+    place, defects = _place(fn, target), list[Defect]()
     namespace = _namespace(target, frame)
     try:
         raw = inspect.signature(fn)
@@ -116,7 +116,8 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
         raw = inspect.Signature()
     parameters = tuple(_parameter(one, namespace, defects) for one in raw.parameters.values())
     kind = kind_of(fn)
-    returns = fn if inspect.isclass(fn) else _value_hint(_returns(raw, namespace, defects), kind)
+    made = _peel_partial(fn)
+    returns = made if inspect.isclass(made) else _value_hint(_returns(raw, namespace, defects), kind)
     signature = Signature(display_name(fn), place, base_key(fn), kind, parameters, returns, ())
     defects.extend(_return_defects(signature))
     return Signature(signature.name, place, signature.base_key, kind, parameters, returns, tuple(defects))
@@ -175,7 +176,13 @@ def _annotated_function(fn: Any) -> Any:
     return _peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
 
 
-def _place(target: Any) -> str:
+def _place(fn: Any, target: Any) -> str:
+    made = _peel_partial(fn)
+    if inspect.isclass(made):
+        try:
+            return f"{inspect.getsourcefile(made)}:{inspect.getsourcelines(made)[1]}"
+        except (OSError, TypeError):
+            return f"<{made.__name__}>"
     code = getattr(target, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else f"<{getattr(target, '__name__', target)}>"
 

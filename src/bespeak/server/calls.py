@@ -16,7 +16,7 @@ from mcp_types import InputRequiredResult
 from pydantic_core import from_json, to_json
 
 from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
-from bespeak.resolve.errors import Aborted, MissingCapability
+from bespeak.resolve.errors import Aborted, Meant, MissingCapability
 from bespeak.resolve.graph import Graph
 from bespeak.resolve.progress import Progress
 from bespeak.resolve.questions import digest, lacking, merge, requirements
@@ -178,6 +178,7 @@ class Call:
         self._declared = declared
         self._state = state
         self._raise_exceptions = raise_exceptions
+        self._raised: Exception | None = None
 
     async def run(self) -> dict[str, Any]:
         """The wire result. Raises `MCPError` for a protocol error."""
@@ -199,8 +200,7 @@ class Call:
     def _failed(self, error: Exception) -> dict[str, Any]:
         if isinstance(error, MissingCapability):
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(error), {"requiredCapabilities": error.required})
-        if self._raise_exceptions and not isinstance(error, MCPError):
-            self.consumer.failure(error)
+        if self._raise_exceptions and not isinstance(error, Meant):
             raise error
         return self.consumer.failure(error)
 
@@ -238,7 +238,8 @@ class Call:
         try:
             return Progress.decode(self._state.body.encode())
         except ValueError as error:
-            raise self.calls.refusal(self.consumer.name, None, str(error)) from None
+            request = self._context.wire_request
+            raise self.calls.refusal(self.consumer.name, request and request.id, str(error)) from None
 
     async def _settle(
         self, state: State, round_: Round, work: Callable[[], Awaitable[dict[str, Any]]]
@@ -336,6 +337,8 @@ class Call:
             key, digest(answers), state.deadline, conclude, self.shelter, idempotent=self.consumer.idempotent
         )
         if mine:
+            if self._raise_exceptions and self._raised is not None:
+                raise self._raised
             return mine[0].unwrap()
         try:
             return Reply.decode(self.calls.seal.open_result(stored)).unwrap()
@@ -348,6 +351,7 @@ class Call:
         except NotFinal:
             raise
         except Exception as error:  # noqa: BLE001 - however the claimed work ends, that end is stored
+            self._raised = error
             try:
                 return Reply(self.consumer.failure(error))
             except MCPError as protocol_error:

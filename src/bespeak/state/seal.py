@@ -140,15 +140,21 @@ class RequestStateSecurity:
         self.clock = clock
         self._keys = keys
         self._codec = codec
+        self._process_only = False
 
     @classmethod
     def ephemeral(cls, *, ttl: float = 600.0, audience: str | None = None) -> "RequestStateSecurity":
         """Keys made for this process and forgotten with it, whatever the environment says."""
-        return cls(keys=[secrets.token_bytes(32)], ttl=ttl, audience=audience)
+        security = cls(ttl=ttl, audience=audience)
+        security._codec = AESGCMRequestStateCodec([secrets.token_bytes(32)])
+        security._process_only = True
+        return security
 
     @property
     def shared(self) -> bool:
         """Whether another process could hold the same keys."""
+        if self._process_only:
+            return False
         return self._keys is not None or self._codec is not None or bool(_environment_keys())
 
     @property
