@@ -1,7 +1,7 @@
 """A server's lifespan: entered by the first who uses the server, left by the last, both in one task of its own."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -9,8 +9,14 @@ from typing import Any
 class Lifespan:
     """Shared by all users of one server. Enters and leaves in one task, whatever tasks its users live in."""
 
-    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]] | None) -> None:
+    def __init__(
+        self,
+        enter: Callable[[], AbstractAsyncContextManager[Any]] | None,
+        drain: Callable[[], Awaitable[None]],
+    ) -> None:
         self._enter = enter
+        self._drain = drain
+        """Runs when the last user has left and the lifespan is still there."""
         self._users = 0
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -29,10 +35,17 @@ class Lifespan:
         finally:
             async with self._lock:
                 self._users -= 1
-                if self._users == 0 and self._task is not None:
-                    self._stop.set()
-                    task, self._task, self.value = self._task, None, None
-                    await task
+                if self._users == 0:
+                    await self._leave()
+
+    async def _leave(self) -> None:
+        try:
+            await self._drain()
+        finally:
+            if self._task is not None:
+                self._stop.set()
+                task, self._task, self.value = self._task, None, None
+                await task
 
     async def _start(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
         entered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

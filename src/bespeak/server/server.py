@@ -4,22 +4,20 @@ import logging
 import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from typing import Any, Generic, Literal, TypeVar, cast, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
-from mcp_types import SERVER_INFO_META_KEY, CallToolResult, Icon, Implementation, ToolAnnotations
+from mcp_types import CallToolResult, Icon, Implementation, ToolAnnotations
 from mcp_types import Tool as WireTool
-from pydantic_core import from_json
 
-from bespeak.protocol.asking import read_answers, read_state
-from bespeak.protocol.envelopes import Malformed, Notification, Request, read_message, write_error, write_result
-from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
-from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS
+from bespeak.protocol.envelopes import Request
+from bespeak.protocol.errors import MCPError
 from bespeak.resolve.errors import ToolError
 from bespeak.resolve.signature import calling_frame
 from bespeak.server.calls import Call, Calls, NoClient
 from bespeak.server.context import CallFacts, Context, LifespanT
+from bespeak.server.dispatch import Dispatch, find_tool
 from bespeak.server.lifespan import Lifespan
-from bespeak.server.listing import CacheableMethod, CacheHint, hint_fields, page
+from bespeak.server.listing import CacheableMethod, CacheHint
 from bespeak.server.overrides import UNSET, Overrides
 from bespeak.server.tools import Tool, ToolRegistry, wire_tool
 from bespeak.state.ledger import Ledger
@@ -77,18 +75,20 @@ class MCPServer(Generic[LifespanT]):
                 stacklevel=2,
             )
         self._calls = Calls(security, Ledger(store or MemoryStore(), security.clock), self.name)
-        self._cache_hints = dict(cache_hints or {})
-        self._page_size = page_size
-        self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None)
+        self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.drain)
         self._tools = ToolRegistry()
         self._overrides = Overrides(self._tools)
         for tool in tools or ():
             self._register(tool)
-        self._methods: dict[str, Callable[[Request, Notify, bool], Any]] = {
-            "tools/call": self._call,
-            "tools/list": self._list,
-            "server/discover": self._discover,
-        }
+        self._dispatch = Dispatch(
+            info=self._info,
+            instructions=instructions,
+            tools=self._tools,
+            calls=self._calls,
+            cache_hints=cache_hints or {},
+            page_size=page_size,
+            context=self._context,
+        )
 
     # Registering
 
@@ -209,7 +209,7 @@ class MCPServer(Generic[LifespanT]):
 
     async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> CallToolResult:
         """Call a tool without a client. Raises `ToolError` if it fails, and an error that says how to test it if it asks."""
-        tool = self._find(name)
+        tool = find_tool(self._tools, name)
         async with self.running():
             facts = CallFacts(tool.name)
             context = self._context(facts)
@@ -228,94 +228,11 @@ class MCPServer(Generic[LifespanT]):
     async def running(self) -> AsyncGenerator[LifespanT]:
         """The server's lifespan. When the last user leaves, claimed calls are waited for first."""
         async with self._lifespan.running() as value:
-            try:
-                yield value
-            finally:
-                await self._calls.drain()
+            yield value
 
     async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool = False) -> bytes | None:
         """Answer one message; `None` if it wants no answer."""
-        try:
-            request = read_message(message)
-        except Malformed as malformed:
-            return write_error(malformed.id, malformed.error)
-        if isinstance(request, Notification):
-            return None
-        try:
-            method = self._methods.get(request.method)
-            if method is None:
-                raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
-            result = await method(request, notify, raise_exceptions)
-        except MCPError as error:
-            return write_error(request.id, error)
-        except Exception:
-            logger.exception("request %r (%s) failed", request.id, request.method)
-            if raise_exceptions:
-                raise
-            return write_error(request.id, MCPError(INTERNAL_ERROR, "internal error"))
-        result.setdefault("resultType", "complete")
-        result["_meta"] = {**result.get("_meta", {}), SERVER_INFO_META_KEY: self._info}
-        return write_result(request.id, result)
-
-    async def _discover(self, request: Request, notify: Notify, raise_exceptions: bool) -> dict[str, Any]:
-        instructions = {"instructions": self.instructions} if self.instructions else {}
-        return {
-            "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
-            "capabilities": {"tools": {}, "logging": {}},
-            **instructions,
-            **hint_fields(self._cache_hints, "server/discover"),
-        }
-
-    async def _list(self, request: Request, notify: Notify, raise_exceptions: bool) -> dict[str, Any]:
-        tools = self._tools.all()
-        chosen, more = page([tool.name for tool in tools], request.params, self._page_size)
-        return {
-            "tools": [tool.wire for tool in tools[chosen]],
-            **more,
-            **hint_fields(self._cache_hints, "tools/list"),
-        }
-
-    async def _call(self, request: Request, notify: Notify, raise_exceptions: bool) -> dict[str, Any]:
-        params = request.params
-        name, sent = params.get("name"), params.get("arguments")
-        if not isinstance(name, str):
-            raise MCPError(INVALID_PARAMS, "params.name must be the name of a tool")
-        if sent is not None and not isinstance(sent, dict):
-            raise MCPError(INVALID_PARAMS, "params.arguments must be an object")
-        tool = self._find(name)
-        facts = CallFacts(tool.name, answers=read_answers(params))
-        context = self._context(facts, request, notify)
-        arguments = cast("dict[str, Any]", sent or {})
-        token, state = read_state(params), None
-        if token is not None:
-            binding = self._calls.binding(tool, arguments, context)
-            state = self._calls.open(token, binding, request.id)
-            if state.by_hand == bool(tool.graph.nodes):
-                raise self._calls.refusal(tool.name, request.id, "made by hand, or not, unlike the tool")
-            facts.id, facts.round = state.call_id, state.round + 1
-            facts.request_state = from_json(state.body) if state.by_hand else None
-        call = Call(
-            self._calls,
-            tool,
-            arguments,
-            context,
-            facts,
-            declared=request.meta.capabilities,
-            state=state,
-            raise_exceptions=raise_exceptions,
-        )
-        try:
-            if state is None and not tool.graph.has_generators:
-                return await call.run()
-            return await self._calls.shelter(call)
-        finally:
-            context.end()
-
-    def _find(self, name: str) -> Tool:
-        tool = self._tools.get(name)
-        if tool is None:
-            raise MCPError(INVALID_PARAMS, f"unknown tool {name!r}")
-        return tool
+        return await self._dispatch.serve(message, notify, raise_exceptions=raise_exceptions)
 
     def _context(
         self, facts: CallFacts, request: Request | None = None, notify: Notify | None = None

@@ -1,0 +1,135 @@
+"""From one message to its answer: which method, which tool, which state; errors become responses here."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from mcp_types import SERVER_INFO_META_KEY
+from pydantic_core import from_json
+
+from bespeak.protocol.asking import read_answers, read_state
+from bespeak.protocol.envelopes import Malformed, Notification, Request, read_message, write_error, write_result
+from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
+from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS
+from bespeak.server.calls import Call, Calls
+from bespeak.server.context import CallFacts, Context
+from bespeak.server.listing import CacheableMethod, CacheHint, hint_fields, page
+from bespeak.server.tools import Tool, ToolRegistry
+from bespeak.transports.memory import Notify
+
+logger = logging.getLogger("bespeak.server")
+
+Handler = Callable[[Request, Notify, bool], Awaitable[dict[str, Any]]]
+
+
+class Dispatch:
+    """Answers the messages of one server."""
+
+    def __init__(
+        self,
+        *,
+        info: dict[str, Any],
+        instructions: str | None,
+        tools: ToolRegistry,
+        calls: Calls,
+        cache_hints: Mapping[CacheableMethod, CacheHint],
+        page_size: int | None,
+        context: Callable[[CallFacts, Request, Notify], Context[Any, Any]],
+    ) -> None:
+        self._stamp = {SERVER_INFO_META_KEY: info}
+        self._instructions = instructions
+        self._tools = tools
+        self._calls = calls
+        self._cache_hints = dict(cache_hints)
+        self._page_size = page_size
+        self._context = context
+        self._methods: dict[str, Handler] = {
+            "tools/call": self._call_tool,
+            "tools/list": self._list_tools,
+            "server/discover": self._discover,
+        }
+
+    async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool) -> bytes | None:
+        """The response to a request; `None` to a notification."""
+        try:
+            request = read_message(message)
+        except Malformed as malformed:
+            return write_error(malformed.id, malformed.error)
+        if isinstance(request, Notification):
+            return None
+        try:
+            handle = self._methods.get(request.method)
+            if handle is None:
+                raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
+            result = await handle(request, notify, raise_exceptions)
+        except MCPError as error:
+            return write_error(request.id, error)
+        except Exception:
+            logger.exception("request %r (%s) failed", request.id, request.method)
+            if raise_exceptions:
+                raise
+            return write_error(request.id, MCPError(INTERNAL_ERROR, "internal error"))
+        result.setdefault("resultType", "complete")
+        result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp
+        return write_result(request.id, result)
+
+    async def _discover(self, request: Request, notify: Notify, raise_exceptions: bool) -> dict[str, Any]:
+        instructions = {"instructions": self._instructions} if self._instructions else {}
+        return {
+            "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
+            "capabilities": {"tools": {}, "logging": {}},
+            **instructions,
+            **hint_fields(self._cache_hints, "server/discover"),
+        }
+
+    async def _list_tools(self, request: Request, notify: Notify, raise_exceptions: bool) -> dict[str, Any]:
+        tools = self._tools.all()
+        chosen, more = page([tool.name for tool in tools], request.params, self._page_size)
+        return {
+            "tools": [tool.wire for tool in tools[chosen]],
+            **more,
+            **hint_fields(self._cache_hints, "tools/list"),
+        }
+
+    async def _call_tool(self, request: Request, notify: Notify, raise_exceptions: bool) -> dict[str, Any]:
+        params = request.params
+        name, sent = params.get("name"), params.get("arguments")
+        if not isinstance(name, str):
+            raise MCPError(INVALID_PARAMS, "params.name must be the name of a tool")
+        if sent is not None and not isinstance(sent, dict):
+            raise MCPError(INVALID_PARAMS, "params.arguments must be an object")
+        tool = find_tool(self._tools, name)
+        arguments = cast("dict[str, Any]", sent or {})
+        facts = CallFacts(tool.name, answers=read_answers(params))
+        context = self._context(facts, request, notify)
+        token, state = read_state(params), None
+        if token is not None:
+            state = self._calls.open(token, self._calls.binding(tool, arguments, context), request.id)
+            if state.by_hand == bool(tool.graph.nodes):
+                raise self._calls.refusal(tool.name, request.id, "made by hand, or not, unlike the tool")
+            facts.id, facts.round = state.call_id, state.round + 1
+            facts.request_state = from_json(state.body) if state.by_hand else None
+        call = Call(
+            self._calls,
+            tool,
+            arguments,
+            context,
+            facts,
+            declared=request.meta.capabilities,
+            state=state,
+            raise_exceptions=raise_exceptions,
+        )
+        try:
+            if state is None and not tool.graph.has_generators:
+                return await call.run()
+            return await self._calls.shelter(call)
+        finally:
+            context.end()
+
+
+def find_tool(tools: ToolRegistry, name: str) -> Tool:
+    """A tool by its name. Raises `MCPError` if there is none."""
+    tool = tools.get(name)
+    if tool is None:
+        raise MCPError(INVALID_PARAMS, f"unknown tool {name!r}")
+    return tool
