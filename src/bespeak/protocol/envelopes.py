@@ -65,7 +65,7 @@ class Malformed(Exception):
 def read_message(raw: bytes) -> Request | Notification:
     """The message in some bytes. Raises `Malformed`."""
     try:
-        message = from_json(raw)
+        message = from_json(raw, allow_inf_nan=False)
     except ValueError:
         raise Malformed(MCPError(PARSE_ERROR, "the message is not valid JSON"), None) from None
     if not isinstance(message, dict):

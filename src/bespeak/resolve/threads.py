@@ -12,19 +12,30 @@ from anyio.lowlevel import RunVar
 logger = logging.getLogger("bespeak.resolve")
 
 THREADS = 40
-"""Sync functions running at once in one event loop."""
-
-_limiter = RunVar[CapacityLimiter]("bespeak.threads")
+"""Sync functions of one sort running at once in one event loop."""
 
 
-async def in_thread(fn: Callable[[], Any], name: str) -> Any:
+class Pool:
+    """A limit on one sort of function, so that slow bodies cannot keep resolvers from running."""
+
+    def __init__(self, name: str) -> None:
+        self._limiter = RunVar[CapacityLimiter](f"bespeak.threads.{name}")
+
+    def limiter(self) -> CapacityLimiter:
+        limiter = self._limiter.get(None)
+        if limiter is None:
+            limiter = CapacityLimiter(THREADS)
+            self._limiter.set(limiter)
+        return limiter
+
+
+RESOLVERS, BODIES = Pool("resolvers"), Pool("bodies")
+
+
+async def in_thread(fn: Callable[[], Any], name: str, pool: Pool = RESOLVERS) -> Any:
     """Run a sync function in a worker thread. On cancellation the thread is left to itself, and that is logged."""
-    limiter = _limiter.get(None)
-    if limiter is None:
-        limiter = CapacityLimiter(THREADS)
-        _limiter.set(limiter)
     try:
-        return await anyio.to_thread.run_sync(fn, abandon_on_cancel=True, limiter=limiter)
+        return await anyio.to_thread.run_sync(fn, abandon_on_cancel=True, limiter=pool.limiter())
     except asyncio.CancelledError:
         logger.warning("%r was cancelled; its thread runs on, and what it returns is dropped", name)
         raise

@@ -22,7 +22,7 @@ from bespeak.resolve.progress import Progress
 from bespeak.resolve.questions import digest, lacking, merge, requirements
 from bespeak.resolve.rounds import Round
 from bespeak.resolve.signature import Kind
-from bespeak.resolve.threads import in_thread
+from bespeak.resolve.threads import BODIES, in_thread
 from bespeak.server.arguments import Arguments
 from bespeak.server.context import CallFacts, Context
 from bespeak.state.ledger import Ledger, NotFinal, ResultGone, Shelter
@@ -305,7 +305,7 @@ class Call:
             values[name] = self._context
         if consumer.kind is Kind.ASYNC:
             return await consumer.fn(**values)
-        result = await in_thread(functools.partial(consumer.fn, **values), consumer.name)
+        result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
         return await result if inspect.isawaitable(result) else result
 
     async def _input_required(
