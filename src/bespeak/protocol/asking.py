@@ -1,4 +1,4 @@
-"""The retry's half of a round on the wire: reading `inputResponses` and `requestState`."""
+"""The retry's half of a round on the wire: reading `inputResponses`."""
 
 from typing import Any, cast
 
@@ -25,16 +25,6 @@ def read_answers(params: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
         if not isinstance(answer, dict):
             raise MCPError(INVALID_PARAMS, f"inputResponses[{key!r}] must be an object")
     return cast("dict[str, dict[str, Any]]", answers)
-
-
-def read_state(params: dict[str, Any]) -> str | None:
-    """The state a request carries. Raises `MCPError` if it is no string."""
-    if "requestState" not in params:
-        return None
-    state = params["requestState"]
-    if not isinstance(state, str):
-        raise MCPError(INVALID_PARAMS, "requestState must be the string the server sent")
-    return state
 
 
 def typed_answer(key: str, answer: dict[str, Any]) -> InputResponse:

@@ -18,7 +18,7 @@ from bespeak.resolve.graph import CONSUMER, FromArgument, FromContext, FromNode,
 from bespeak.resolve.hints import arms, can_agree, is_unknown, outcome_class, peel, question_class, spell
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
-from bespeak.resolve.signature import EMPTY, Kind, Parameter, Signature, read
+from bespeak.resolve.signature import EMPTY, ORDINARY, Kind, Parameter, Signature, read, unfillable
 
 ALL_OUTCOMES: frozenset[type[BaseModel]] = frozenset({AcceptedElicitation, DeclinedElicitation, CancelledElicitation})
 
@@ -97,6 +97,9 @@ class _Compiler:
             for parameter in consumer.parameters
             if not parameter.marker and not is_context(parameter.hint, self.context_type)
         }
+        for parameter in consumer.parameters:
+            if parameter.by_position and not parameter.marker and not parameter.required:
+                self._fault(consumer.place, (*trail, parameter.name), unfillable(parameter.name), ORDINARY)
         if marked and consumer.returns_input_required:
             self._fault(
                 consumer.place,
@@ -134,6 +137,7 @@ class _Compiler:
             identities=self.indices,
             signatures=self.signatures,
             has_generators=any(node.kind.is_generator for node in nodes),
+            may_ask=any(node.may_ask for node in nodes),
         )
 
     def _closure(self, indices: Iterable[int]) -> set[int]:
@@ -247,6 +251,10 @@ class _Compiler:
             return self._visit(parameter, draft.trail, draft.path)
         if is_context(parameter.hint, self.context_type):
             return FromContext(parameter.name)
+        if parameter.by_position:
+            if parameter.name in self.arguments:
+                self._fault(draft.signature.place, (*draft.trail, parameter.name), unfillable(parameter.name), ORDINARY)
+            return None
         if parameter.name in self.arguments:
             hint = self.arguments[parameter.name]
             if not can_agree(hint, parameter.hint):

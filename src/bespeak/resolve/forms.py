@@ -2,18 +2,31 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import Enum
-from typing import Any, cast
+from typing import Any, cast, get_args, get_origin
 
 import typing_extensions
-from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError, create_model
+from pydantic import (
+    AliasPath,
+    BaseModel,
+    RootModel,
+    Secret,
+    SecretBytes,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema, to_json
 
-from bespeak.resolve.hints import peel, spell, strays
+from bespeak.resolve.flat import check_content, check_value
+from bespeak.resolve.hints import arms, fields_of, is_class, peel, spell, strays
+from bespeak.resolve.refusals import refusals
 
 SINGLE = "value"
 """The property that carries the answer when a form asks for one value."""
@@ -47,12 +60,14 @@ class Form:
     """One type as a form: the schema the client is shown, and how to read what comes back."""
 
     schema: dict[str, Any]
-    read: Callable[[dict[str, Any]], Any]
+    adapter: TypeAdapter[Any]
     single: bool
-    closed: bool
-    decode: Mapping[str, Mapping[str, Any]]
+    closed: bool = False
+    decode: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """For choices whose values are not strings: property, wire string, value."""
-    nullable: frozenset[str]
+    nullable: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
+    """Properties that the form does not require, though the model does: left out, they are null."""
 
     def faults(self, content: Mapping[str, Any]) -> list[str]:
         """How the content breaks the flat schema, read strictly. Empty when it does not."""
@@ -65,24 +80,31 @@ class Form:
 
     def value(self, content: Mapping[str, Any]) -> Any:
         """The author's value for content that fits the flat schema; raises `Refused` with the validator's words."""
+        filled = dict.fromkeys(self.absent) | dict(content)
+        try:
+            answer = self._read(filled)
+        except ValidationError as error:
+            raise Refused("; ".join(refusals(error, {} if self.single else filled))) from None
+        return answer.value if self.single else answer
+
+    def _read(self, content: dict[str, Any]) -> Any:
+        """Read as JSON, so that a strict model still takes dates; choices whose values are not JSON, as Python."""
         decoded = {name: self._decode(name, value) for name, value in content.items()}
         try:
-            answer = self.read(decoded)
+            plain = {name: _plain_all(value) if name in self.decode else value for name, value in decoded.items()}
+            return self.adapter.validate_json(to_json(plain))
         except ValidationError as error:
-            raise Refused("; ".join(_words(detail, self.single) for detail in error.errors())) from None
-        return answer.value if self.single else answer
+            if not any(detail["loc"] and detail["loc"][0] in self.decode for detail in error.errors()):
+                raise
+        except ValueError:
+            pass
+        return self.adapter.validate_python(decoded)
 
     def _decode(self, name: str, value: Any) -> Any:
         wires = self.decode.get(name)
         if wires is None or value is None:
             return value
         return [wires[item] for item in cast("list[str]", value)] if isinstance(value, list) else wires[value]
-
-
-def _words(detail: Any, single: bool) -> str:
-    message: str = detail["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    where = ".".join(str(part) for part in detail["loc"])
-    return message if single or not where else f"{where}: {message}"
 
 
 _forms: dict[Any, Form] = {}
@@ -93,11 +115,12 @@ def form_of(wanted: Any, choices: Mapping[str, str] | None = None) -> Form:
     if choices is not None:
         return _chosen(wanted, choices)
     try:
-        known = _forms.get(wanted)
+        # Equal is not the same: Literal["a", "b"] == Literal["b", "a"], and the two are different questions.
+        known = _forms.get((wanted, repr(wanted)))
     except TypeError:
         return _render(wanted)
     if known is None:
-        known = _forms[wanted] = _render(wanted)
+        known = _forms[wanted, repr(wanted)] = _render(wanted)
     return known
 
 
@@ -107,7 +130,8 @@ def secret_names(form: Form) -> list[str]:
 
 
 def _chosen(wanted: Any, choices: Mapping[str, str]) -> Form:
-    texts: list[Any] = [*choices, *choices.values()]
+    given: Any = choices
+    texts: list[Any] = [*given, *given.values()] if isinstance(given, Mapping) else []
     if not texts or not all(isinstance(text, str) for text in texts):
         raise FormError("`choices` must map at least one string to its title", "write choices={'ord-1': 'Order 1'}")
     options = [{"const": value, "title": title} for value, title in choices.items()]
@@ -115,14 +139,11 @@ def _chosen(wanted: Any, choices: Mapping[str, str]) -> Form:
         raise FormError(f"`choices` needs str, not {spell(wanted)}", "ask for str and convert it yourself")
     shown: dict[str, Any] = {"title": "Value", "type": "string", "oneOf": options}
     schema = {"type": "object", "properties": {SINGLE: shown}, "required": [SINGLE]}
-    return Form(schema, _one_value(wanted).model_validate, True, False, {}, frozenset())
+    return Form(schema, TypeAdapter[Any](_one_value(wanted)), single=True)
 
 
 def _one_value(wanted: Any) -> type[BaseModel]:
-    try:
-        return create_model("Answer", value=(wanted, ...))
-    except (PydanticSchemaGenerationError, PydanticUserError) as error:
-        raise FormError(f"{spell(wanted)} cannot be asked for: {error.message.splitlines()[0]}", _ASKABLE) from None
+    return create_model("Answer", value=(wanted, ...))
 
 
 _ASKABLE = "ask for a flat model of str, int, float, bool, Literal, Enum or list[Literal], or for one of these"
@@ -139,46 +160,70 @@ def _is_structured(wanted: Any) -> bool:
 
 def _render(wanted: Any) -> Form:
     core = peel(wanted).core
+    name = spell(core)
     single = not _is_structured(core)
     for where in strays(core):
-        raise FormError(
-            f"{spell(core)} has a `Resolve` {where}, and a form is filled by the client", "remove the marker"
-        )
-    model: Any = _one_value(wanted) if single else wanted
-    adapter = TypeAdapter[Any](model)
-    generator = _Generator(by_alias=True)
+        raise FormError(f"{name} has a `Resolve` {where}, and a form is filled by the client", "remove the marker")
+    _refuse_unaskable(core, name)
     try:
+        adapter = TypeAdapter[Any](_one_value(wanted) if single else wanted)
+        generator = _Generator(by_alias=getattr(core, "model_config", {}).get("validate_by_alias") is not False)
         schema = generator.generate(adapter.core_schema, mode="validation")
     except PydanticInvalidForJsonSchema as error:
-        raise FormError(f"{spell(core)} has a field with no JSON schema: {error.message}", _ASKABLE) from None
+        raise FormError(f"{name} has a field with no JSON schema: {error.message}", _ASKABLE) from None
+    except (PydanticSchemaGenerationError, PydanticUserError, AttributeError) as error:
+        reason = str(getattr(error, "message", error)).splitlines()[0]
+        raise FormError(f"{name} cannot be asked for: {reason}", _ASKABLE) from None
     defs: dict[str, Any] = schema.get("$defs", {})
     root = _deref(schema, defs)
+    fixed = (
+        {one.name for one in dataclasses.fields(core) if not one.init} if dataclasses.is_dataclass(core) else set[str]()
+    )
     properties: dict[str, Any] = {}
     decode: dict[str, Mapping[str, Any]] = {}
     nullable: set[str] = set()
-    for name, shown in root.get("properties", {}).items():
+    for key, shown in root.get("properties", {}).items():
+        if key in fixed:
+            continue
         flat = _deref(shown, defs)
         if flat.pop(_NULLABLE, False):
-            nullable.add(name)
-        properties[name] = _flatten(flat, defs, name, spell(core), generator.choices, decode)
-    required = [name for name in root.get("required", []) if name not in nullable]
-    flat_schema: dict[str, Any] = {"type": "object", "properties": properties}
-    if required:
-        flat_schema["required"] = required
-    closed = root.get("additionalProperties") is False
-    return Form(flat_schema, _reader(adapter), single, closed, decode, frozenset(nullable))
+            nullable.add(key)
+        properties[key] = _flatten(flat, defs, key, name, generator.choices, decode)
+    demanded: list[str] = root.get("required", [])
+    required = [key for key in demanded if key not in nullable]
+    return Form(
+        {"type": "object", "properties": properties, **({"required": required} if required else {})},
+        adapter,
+        single,
+        closed=root.get("additionalProperties") is False,
+        decode=decode,
+        nullable=frozenset(nullable),
+        absent=frozenset(demanded) & nullable,
+    )
 
 
-def _reader(adapter: TypeAdapter[Any]) -> Callable[[dict[str, Any]], Any]:
-    def read(content: dict[str, Any]) -> Any:
-        # JSON mode, so that a strict model still reads dates; a choice's own value may not be JSON, though.
-        try:
-            raw = to_json(content)
-        except ValueError:
-            return adapter.validate_python(content)
-        return adapter.validate_json(raw)
+def _refuse_unaskable(core: Any, name: str) -> None:
+    """Refuse what the rendered schema would no longer show: secrets, and aliases that reach into structures."""
+    fields = [(f"field {key!r} of {name}", hint) for key, hint, _ in fields_of(core)] if isinstance(core, type) else []
+    for where, hint in fields or [(name, core)]:
+        if _mentions_secret(hint):
+            raise FormError(
+                f"{where} is a secret, and the protocol forbids secrets in forms",
+                "send the person to a page of your own with a URL question, so that the secret never passes the client",
+            )
+    for key, info in getattr(core, "model_fields", {}).items():
+        if isinstance(info.validation_alias, AliasPath):
+            raise FormError(f"field {key!r} of {name} is read from inside a structure, and a form is flat", _ASKABLE)
 
-    return read
+
+def _mentions_secret(hint: Any) -> bool:
+    for arm in arms(hint):
+        owner = get_origin(arm) or arm
+        if is_class(owner) and issubclass(owner, (SecretStr, SecretBytes, Secret)):
+            return True
+        if any(map(_mentions_secret, get_args(arm))):
+            return True
+    return False
 
 
 def _deref(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,50 +243,57 @@ def _flatten(
 ) -> dict[str, Any]:
     """One property within the protocol's grammar, or a `FormError`."""
     kind = shown.get("type")
-    field = f"field {name!r} of {owner}" if name != SINGLE else owner
-    if shown.get("format") == "password" or shown.get("writeOnly"):
-        raise FormError(
-            f"{field} is a secret, and the protocol forbids secrets in forms",
-            "send the person to a page of your own with a URL question, so that the secret never passes the client",
-        )
+    what = f"field {name!r} of {owner}" if name != SINGLE else owner
     flat = {key: shown[key] for key in ("title", "description") if key in shown}
     if kind == "array":
         items = _deref(shown.get("items", {}), defs)
-        if not ("enum" in items or "anyOf" in items):
+        titled = items.get("anyOf", [])
+        if "enum" not in items and not (titled and all("const" in option for option in titled)):
             raise FormError(
-                f"{field} is a free list, and a form has only lists of choices", "use list[Literal[...]] or an Enum"
+                f"{what} is a free list, and a form has only lists of choices", "use list[Literal[...]] or an Enum"
             )
         index: int | None = items.get(_CHOICE)
         offered = {"anyOf": items["anyOf"]} if "anyOf" in items else {"type": "string", "enum": items["enum"]}
         flat |= {"type": "array", "items": offered}
     elif kind == "object" or (kind is None and "properties" in shown):
-        raise FormError(f"{field} is nested, and a form is flat", "ask for its fields one by one, or chain resolvers")
+        raise FormError(f"{what} is nested, and a form is flat", "ask for its fields one by one, or chain resolvers")
     elif kind not in _KEPT:
-        raise FormError(f"{field} has no single plain type", _ASKABLE)
+        raise FormError(f"{what} has no single plain type", _ASKABLE)
     else:
         index = shown.get(_CHOICE)
         flat["type"] = kind
         if "oneOf" in shown:
             flat["oneOf"] = shown["oneOf"]
-        elif "enum" in shown:
+        elif "enum" in shown and kind == "string":
             flat["enum"] = shown["enum"]
-    if index is not None and any(wire is not value for wire, value in choices[index].items()):
-        decode[name] = choices[index]
+    default = shown.get("default")
+    if index is not None:
+        offered_values = choices[index]
+        default = _default_wire(offered_values, default)
+        if any(wire != value or isinstance(value, Enum) for wire, value in offered_values.items()):
+            decode[name] = offered_values
     flat |= {key: shown[key] for key in _KEPT[kind] if key in shown}
     if kind == "integer":
         _inclusive(flat, shown)
     if kind == "string" and shown.get("format") in _FORMATS:
         flat["format"] = shown["format"]
-    if shown.get("default") is not None and _check_value(flat, shown["default"]) is None:
-        flat["default"] = shown["default"]
+    if default is not None and check_value(flat, default) is None:
+        flat["default"] = default
     return flat
+
+
+def _default_wire(offered: Mapping[str, Any], default: Any) -> Any:
+    """A default as the client would send it."""
+    if isinstance(default, list):
+        return [_default_wire(offered, item) for item in cast("list[Any]", default)]
+    return next((wire for wire, value in offered.items() if value == default and type(value) is type(default)), default)
 
 
 def _inclusive(flat: dict[str, Any], shown: Mapping[str, Any]) -> None:
     if "exclusiveMinimum" in shown:
-        flat["minimum"] = math.floor(shown["exclusiveMinimum"]) + 1
+        flat["minimum"] = max(math.floor(shown["exclusiveMinimum"]) + 1, flat.get("minimum", -math.inf))
     if "exclusiveMaximum" in shown:
-        flat["maximum"] = math.ceil(shown["exclusiveMaximum"]) - 1
+        flat["maximum"] = min(math.ceil(shown["exclusiveMaximum"]) - 1, flat.get("maximum", math.inf))
 
 
 class _Generator(GenerateJsonSchema):
@@ -252,11 +304,15 @@ class _Generator(GenerateJsonSchema):
         self.choices: list[dict[str, Any]] = []
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        shown = self._choice({_enum_wire(member): member.value for member in cast("list[Enum]", schema["members"])})
+        members = cast("list[Enum]", schema["members"])
+        wires = [_enum_wire(member) for member in members]
+        by_value = all(isinstance(member.value, str) for member in members)
+        shown = self._choice(wires, [member.value if by_value else member for member in members])
         return {"title": schema["cls"].__name__, **shown}
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
-        return self._choice({str(_plain(value)): _plain(value) for value in schema["expected"]})
+        expected = schema["expected"]
+        return self._choice([str(_plain(value)) for value in expected], expected)
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return {**self.generate_inner(schema["schema"]), _NULLABLE: True}
@@ -268,13 +324,18 @@ class _Generator(GenerateJsonSchema):
     def encode_default(self, dft: Any) -> Any:
         if isinstance(dft, Enum):
             return _enum_wire(dft)
+        if isinstance(dft, Decimal):
+            return float(dft)
         if isinstance(dft, (list, tuple, set, frozenset)):
             return [self.encode_default(item) for item in cast("list[Any]", dft)]
         return super().encode_default(dft)
 
-    def _choice(self, offered: dict[str, Any]) -> JsonSchemaValue:
-        self.choices.append(offered)
-        return {"type": "string", "enum": list(offered), _CHOICE: len(self.choices) - 1}
+    def _choice(self, wires: list[str], values: list[Any]) -> JsonSchemaValue:
+        twice = [wire for wire in wires if wires.count(wire) > 1]
+        if twice:
+            raise FormError(f"two choices would both travel as {twice[0]!r}", "give them values or names that differ")
+        self.choices.append(dict(zip(wires, values, strict=True)))
+        return {"type": "string", "enum": wires, _CHOICE: len(self.choices) - 1}
 
 
 def _enum_wire(member: Enum) -> str:
@@ -285,68 +346,5 @@ def _plain(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def check_content(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
-    """How form content breaks a flat schema, a peer's included: one line a fault, without the content itself."""
-    properties: Mapping[str, Any] = schema.get("properties") or {}
-    found = [f"{name}: is required" for name in schema.get("required") or () if name not in content]
-    for name, value in content.items():
-        shown = properties.get(name)
-        if isinstance(shown, Mapping) and (problem := _check_value(cast("Mapping[str, Any]", shown), value)):
-            found.append(f"{name}: {problem}")
-    return found
-
-
-def _check_value(shown: Mapping[str, Any], value: Any) -> str | None:
-    kind = shown.get("type")
-    if kind == "string":
-        return _check_string(shown, value)
-    if kind == "boolean":
-        return None if isinstance(value, bool) else "must be true or false"
-    if kind in ("integer", "number"):
-        return _check_number(shown, value, whole=kind == "integer")
-    if kind == "array":
-        return _check_list(shown, value)
-    return None
-
-
-def _offered(shown: Mapping[str, Any]) -> list[Any] | None:
-    titled = shown.get("oneOf") or shown.get("anyOf")
-    return [option.get("const") for option in titled] if titled else shown.get("enum")
-
-
-def _check_string(shown: Mapping[str, Any], value: Any) -> str | None:
-    if not isinstance(value, str):
-        return "must be a string"
-    offered = _offered(shown)
-    if offered is not None and value not in offered:
-        return "must be one of the choices on offer"
-    if len(value) < shown.get("minLength", 0):
-        return f"must have at least {shown['minLength']} characters"
-    if len(value) > shown.get("maxLength", math.inf):
-        return f"must have at most {shown['maxLength']} characters"
-    return None
-
-
-def _check_number(shown: Mapping[str, Any], value: Any, *, whole: bool) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return "must be a whole number" if whole else "must be a number"
-    if whole and value != int(value):
-        return "must be a whole number"
-    if value < shown.get("minimum", -math.inf):
-        return f"must be at least {shown['minimum']}"
-    if value > shown.get("maximum", math.inf):
-        return f"must be at most {shown['maximum']}"
-    return None
-
-
-def _check_list(shown: Mapping[str, Any], value: Any) -> str | None:
-    if not isinstance(value, list):
-        return "must be a list of choices"
-    items = cast("list[Any]", value)
-    if any(_check_string({"type": "string", **shown.get("items", {})}, item) for item in items):
-        return "must hold only choices on offer"
-    if len(items) < shown.get("minItems", 0):
-        return f"must hold at least {shown['minItems']} choices"
-    if len(items) > shown.get("maxItems", math.inf):
-        return f"must hold at most {shown['maxItems']} choices"
-    return None
+def _plain_all(value: Any) -> Any:
+    return [_plain(item) for item in cast("list[Any]", value)] if isinstance(value, list) else _plain(value)

@@ -101,6 +101,7 @@ class Graph:
     signatures: Mapping[Hashable, Signature]
     """What was read of every function, so that the graph can be compiled again without the frames of then."""
     has_generators: bool
+    may_ask: bool
 
     def drawing(self) -> str:
         """The graph as a tree of parameters, each with its resolver and what is special about it."""

@@ -125,13 +125,13 @@ def strays(hint: Any, seen: frozenset[int] = frozenset(), *, inside: bool = Fals
         yield from strays(part, seen, inside=True)
     owner = cast("Any", get_origin(core) or core)
     if isinstance(owner, type):
-        for name, field, extras in _fields(cast("type[Any]", owner)):
+        for name, field, extras in fields_of(cast("type[Any]", owner)):
             if any(is_marker(extra) for extra in extras):
                 yield f"on field {name!r} of {owner.__name__}"
             yield from strays(field, seen, inside=True)
 
 
-def _fields(owner: type[Any]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+def fields_of(owner: type[Any]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     """Name, hint and metadata of the fields of a model, dataclass, TypedDict or named tuple."""
     if issubclass(owner, BaseModel):
         for name, info in owner.model_fields.items():
@@ -144,7 +144,8 @@ def _fields(owner: type[Any]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
             hints = {}
         for name, field in hints.items():
             peeled = peel(field)
-            yield name, peeled.core, (*peeled.metadata, getattr(owner, name, None))
+            default = getattr(owner, "_field_defaults", {}).get(name, getattr(owner, name, None))
+            yield name, peeled.core, (*peeled.metadata, default)
 
 
 def hidden_default(default: Any, metadata: Sequence[Any]) -> bool:

@@ -18,8 +18,7 @@ import asyncio
 import functools
 import inspect
 import logging
-import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -45,6 +44,7 @@ from bespeak.resolve.questions import (
     settle,
 )
 from bespeak.resolve.signature import Kind
+from bespeak.resolve.tasks import cancel_all, is_cancelled, spawn
 from bespeak.resolve.threads import in_thread
 
 logger = logging.getLogger("bespeak.resolve")
@@ -120,8 +120,7 @@ class Round:
                 else:
                     turn = self._start(ready, running)
                     if turn is not None:
-                        await self._step(nodes[turn])
-                        finished = [turn]
+                        finished = await self._take_turn(nodes[turn], running)
                     elif running:
                         finished = await self._wait(running)
                 for index in finished:
@@ -132,7 +131,7 @@ class Round:
                     if index > self._limit:
                         task.cancel()
         finally:
-            await _cancel(running)
+            await cancel_all(running)
         if self._aborts:
             raise Aborted(self._aborts[min(self._aborts)])
 
@@ -145,13 +144,39 @@ class Round:
             if index >= self._limit:  # one that started before it has just ended the call
                 break
             if not node.kind.is_generator:
-                running[_spawn(self._step(node), f"bespeak resolver {node.name}")] = index
+                running[spawn(self._step(node), f"bespeak resolver {node.name}")] = index
             elif turn is None:
                 turn = index
             else:
                 left.append(index)
         ready[:] = left
         return turn
+
+    async def _take_turn(self, node: Node, running: dict[asyncio.Task[None], int]) -> list[int]:
+        """Open a generator in place, unless what runs beside it ends the call first."""
+        me = asyncio.current_task()
+        interrupted = False
+
+        def look(task: asyncio.Task[None]) -> None:
+            nonlocal interrupted
+            failed = not task.cancelled() and task.exception() is not None
+            if me is not None and not interrupted and (failed or self._limit < node.index):
+                interrupted = True
+                me.cancel()
+
+        for task in running:
+            task.add_done_callback(look)
+        try:
+            await self._step(node)
+        except asyncio.CancelledError:
+            if not interrupted or me is None or me.cancelling() > 1:
+                raise
+        finally:
+            for task in running:
+                task.remove_done_callback(look)
+            if interrupted and me is not None:
+                me.uncancel()
+        return [node.index]
 
     async def _wait(self, running: dict[asyncio.Task[None], int]) -> list[int]:
         done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -184,8 +209,12 @@ class Round:
                 return
             if node.once and index not in self.graph.rest:
                 self.progress.once[node.key] = node.once.dump_python(result, mode="json")
-        except (Meant, ResolverFailed, asyncio.CancelledError):
+        except (Meant, ResolverFailed):
             raise
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise ResolverFailed(node.name, node.path, "ended in a cancellation that nobody asked for") from error
         except PydanticSerializationError as error:
             reason = "gave a value that its return type cannot serialise, though it is marked once=True"
             raise ResolverFailed(node.name, node.path, reason) from error
@@ -348,18 +377,3 @@ class Round:
 
 def _unresolved(taken: FromNode, outcome: Outcome) -> str:
     return f"Resolver for parameter {taken.parameter!r} could not resolve: elicitation was {outcome.action}"
-
-
-def _spawn(step: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-    """A task for a resolver; where Python can, one that starts at once and costs nothing if it never waits."""
-    if sys.version_info >= (3, 12):
-        return asyncio.Task(step, loop=asyncio.get_running_loop(), name=name, eager_start=True)
-    return asyncio.create_task(step, name=name)
-
-
-async def _cancel(running: dict[asyncio.Task[None], int]) -> None:
-    """Cancel what still runs and see it end."""
-    if running:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)

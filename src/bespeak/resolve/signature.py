@@ -26,6 +26,9 @@ _UNFILLABLE = {
 }
 
 
+ORDINARY = "make it an ordinary parameter"
+
+
 class Kind(Enum):
     """How a function is run."""
 
@@ -59,6 +62,8 @@ class Parameter:
     marker: Resolve | None = None
     takes: frozenset[type[BaseModel]] = frozenset()
     """The outcome types the consumer wants to see; empty when it wants the bare value."""
+    by_position: bool = False
+    """Positional-only: it can be left at its default, and nothing else."""
 
     @property
     def required(self) -> bool:
@@ -116,7 +121,7 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
         raw = inspect.Signature()
     parameters = tuple(_parameter(one, namespace, defects) for one in raw.parameters.values())
     kind = kind_of(fn)
-    made = _peel_partial(fn)
+    made = peel_partial(fn)
     returns = made if inspect.isclass(made) else _value_hint(_returns(raw, namespace, defects), kind)
     signature = Signature(display_name(fn), place, base_key(fn), kind, parameters, returns, ())
     defects.extend(_return_defects(signature))
@@ -125,7 +130,7 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
 
 def kind_of(fn: Callable[..., Any]) -> Kind:
     """How to run a callable, judged by the outermost function that is called."""
-    called = _peel_partial(fn)
+    called = peel_partial(fn)
     if not (inspect.isroutine(called) or inspect.isclass(called)):
         called = type(called).__call__
     if inspect.isasyncgenfunction(called):
@@ -142,7 +147,7 @@ def display_name(fn: Callable[..., Any]) -> str:
 
 def base_key(fn: Callable[..., Any]) -> str:
     """`module:qualname`, the same in every process: `__main__` is replaced by the module's real name."""
-    named: Any = _peel_partial(fn)
+    named: Any = peel_partial(fn)
     if not hasattr(named, "__qualname__"):
         named = cast("Any", type(named))
     module: str = getattr(named, "__module__", None) or "builtins"
@@ -159,7 +164,8 @@ def main_module() -> str:
     return Path(file).stem if file else "__main__"
 
 
-def _peel_partial(fn: Any) -> Any:
+def peel_partial(fn: Any) -> Any:
+    """The function inside a partial, however deep."""
     while isinstance(fn, functools.partial):
         fn = cast("functools.partial[Any]", fn).func
     return fn
@@ -167,17 +173,17 @@ def _peel_partial(fn: Any) -> Any:
 
 def _annotated_function(fn: Any) -> Any:
     """The function whose annotations `inspect.signature` reports."""
-    fn = _peel_partial(fn)
+    fn = peel_partial(fn)
     if inspect.isclass(fn):
         initialiser = cast("Any", fn).__init__
         fn = initialiser if hasattr(initialiser, "__code__") else fn
     elif not inspect.isroutine(fn):
         fn = type(fn).__call__
-    return _peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
+    return peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
 
 
 def _place(fn: Any, target: Any) -> str:
-    made = _peel_partial(fn)
+    made = peel_partial(fn)
     if inspect.isclass(made):
         try:
             return f"{inspect.getsourcefile(made)}:{inspect.getsourcelines(made)[1]}"
@@ -261,12 +267,13 @@ def _parameter(
         )
     marker = markers[0] if markers else None
     if raw.kind in _UNFILLABLE and (marker or raw.default is EMPTY):
-        defect(
-            f"parameter {name!r} {_UNFILLABLE[raw.kind]}, so it cannot be filled by name",
-            "make it an ordinary parameter",
-        )
+        defect(unfillable(name, raw.kind), ORDINARY)
     takes = frozenset(cls for arm in arms(peeled.core) if (cls := outcome_class(arm))) if marker else frozenset[Any]()
-    return Parameter(name, hint, raw.default, marker, takes)
+    return Parameter(name, hint, raw.default, marker, takes, raw.kind is inspect.Parameter.POSITIONAL_ONLY)
+
+
+def unfillable(name: str, kind: Any = inspect.Parameter.POSITIONAL_ONLY) -> str:
+    return f"parameter {name!r} {_UNFILLABLE[kind]}, so it cannot be filled by name"
 
 
 def _returns(raw: inspect.Signature, namespace: tuple[dict[str, Any], dict[str, Any]], defects: list[Defect]) -> Any:

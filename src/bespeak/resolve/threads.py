@@ -9,6 +9,8 @@ import anyio.to_thread
 from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
 
+from bespeak.resolve.tasks import is_cancelled
+
 logger = logging.getLogger("bespeak.resolve")
 
 THREADS = 40
@@ -37,5 +39,6 @@ async def in_thread(fn: Callable[[], Any], name: str, pool: Pool = RESOLVERS) ->
     try:
         return await anyio.to_thread.run_sync(fn, abandon_on_cancel=True, limiter=pool.limiter())
     except asyncio.CancelledError:
-        logger.warning("%r was cancelled; its thread runs on, and what it returns is dropped", name)
+        if is_cancelled():
+            logger.warning("%r was cancelled; its thread runs on, and what it returns is dropped", name)
         raise

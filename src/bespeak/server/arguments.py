@@ -5,9 +5,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic_core import to_json
 
 from bespeak.resolve.errors import ToolError
-from bespeak.resolve.hints import spell
+from bespeak.resolve.hints import peel, spell
+from bespeak.resolve.refusals import refusals
 from bespeak.resolve.signature import Parameter
 
 
@@ -29,8 +31,8 @@ class Arguments:
     def __init__(self, name: str, parameters: Sequence[Parameter], schema: dict[str, Any] | None = None) -> None:
         fields: dict[str, Any] = {}
         self._renamed: dict[str, str] = {}
-        for parameter in parameters:
-            field, definition = _field(parameter)
+        for number, parameter in enumerate(parameters):
+            field, definition = _field(parameter, number)
             fields[field] = definition
             if field != parameter.name:
                 self._renamed[field] = parameter.name
@@ -42,25 +44,28 @@ class Arguments:
         """The values of the parameters, defaults applied, anything else dropped. Raises `InvalidArguments`."""
         try:
             values: dict[str, Any] = self._validate(sent).__dict__
-        except ValidationError as error:
-            raise InvalidArguments(f"invalid arguments: {'; '.join(map(_words, error.errors()))}") from None
+        except ValidationError:
+            values = self._read_as_json(sent)
         return {self._renamed.get(name, name): value for name, value in values.items()} if self._renamed else values
 
+    def _read_as_json(self, sent: dict[str, Any]) -> dict[str, Any]:
+        """Read once more by the rules for JSON, under which a strict parameter takes a date as text."""
+        try:
+            return vars(self._model.model_validate_json(to_json(sent)))
+        except ValidationError as error:
+            raise InvalidArguments(f"invalid arguments: {'; '.join(refusals(error, sent))}") from None
 
-def _words(detail: Any) -> str:
-    where = ".".join(str(part) for part in detail["loc"]) or "arguments"
-    return f"{where}: {detail['msg']}"
 
-
-def _field(parameter: Parameter) -> tuple[str, Any]:
+def _field(parameter: Parameter, number: int) -> tuple[str, Any]:
     """A model field for a parameter; renamed where pydantic could not take the parameter's own name."""
     default = ... if parameter.required else parameter.default
     name = parameter.name
     if not name.startswith("_") and not hasattr(BaseModel, name):
         return name, (parameter.hint, default)
-    renamed = f"parameter_{name.lstrip('_')}_"
     title = name.replace("_", " ").strip().title()
-    return renamed, (Annotated[parameter.hint, Field(alias=name, title=title)], default)
+    peeled = peel(parameter.hint)
+    hint: Any = Annotated[(peeled.core, Field(alias=name, title=title), *peeled.metadata)]
+    return f"parameter_{number}", (hint, default)
 
 
 def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -> type[BaseModel]:
@@ -69,9 +74,9 @@ def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -
         model: type[BaseModel] = create_model(name, __config__=config, **fields)
         _schema(model)
     except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError):
-        for parameter in parameters:
+        for number, parameter in enumerate(parameters):
             try:
-                field, definition = _field(parameter)
+                field, definition = _field(parameter, number)
                 _schema(create_model(name, __config__=config, **{field: definition}))
             except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError) as error:
                 problem = f"parameter {parameter.name!r} takes {spell(parameter.hint)}, which cannot come from JSON"

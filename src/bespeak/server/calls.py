@@ -22,6 +22,7 @@ from bespeak.resolve.progress import Progress
 from bespeak.resolve.questions import digest, lacking, merge, requirements
 from bespeak.resolve.rounds import Round
 from bespeak.resolve.signature import Kind
+from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import BODIES, in_thread
 from bespeak.server.arguments import Arguments
 from bespeak.server.context import CallFacts, Context
@@ -58,6 +59,10 @@ class Consumer(Protocol):
     def context_parameters(self) -> tuple[str, ...]: ...
     @property
     def idempotent(self) -> bool: ...
+    @property
+    def may_ask(self) -> bool:
+        """Whether it is known, or cannot be ruled out, that a call asks something."""
+        ...
 
     def result(self, value: Any) -> dict[str, Any]:
         """What the body returned, as a wire result."""
@@ -104,23 +109,11 @@ class Calls:
         self._audience = security.audience or audience
         self._tasks: set[asyncio.Task[dict[str, Any]]] = set()
 
-    def binding(self, consumer: Consumer, sent: dict[str, Any], context: Context[Any, Any]) -> Binding:
+    def binding(self, consumer: Consumer, arguments: str, context: Context[Any, Any]) -> Binding:
         """What a state of this call is bound to."""
         bind = self.security.bind_principal
         principal = bind(context) if bind is not None else None
-        return Binding(consumer.method, consumer.name, digest(sent), self._audience, principal)
-
-    def open(self, token: str, binding: Binding, request_id: Any) -> State:
-        """The state in a token. Every refusal looks alike to the client; the log has the reason."""
-        try:
-            return self.seal.open(token, binding)
-        except InvalidRequestState as reason:
-            raise self.refusal(binding.target, request_id, str(reason)) from None
-
-    @staticmethod
-    def refusal(target: str, request_id: Any, reason: str) -> MCPError:
-        logger.warning("refused the requestState of %r, request %r: %s", target, request_id, reason)
-        return MCPError(INVALID_PARAMS, "invalid or expired requestState; start the call again")
+        return Binding(consumer.method, consumer.name, arguments, self._audience, principal)
 
     async def shelter(self, call: "Call") -> dict[str, Any]:
         """Run a call in its own task. The request's cancellation reaches it only while it is not sheltered."""
@@ -166,7 +159,6 @@ class Call:
         facts: CallFacts,
         *,
         declared: Mapping[str, Any] | None,
-        state: State | None = None,
         raise_exceptions: bool = False,
     ) -> None:
         self.calls = calls
@@ -176,9 +168,33 @@ class Call:
         self._context = context
         self._facts = facts
         self._declared = declared
-        self._state = state
+        self._state: State | None = None
+        self._progress = Progress()
+        # Taken before any author code runs, which may change the arguments in place.
+        self._arguments = digest(sent) if consumer.may_ask else None
         self._raise_exceptions = raise_exceptions
         self._raised: Exception | None = None
+
+    def resume(self, token: Any, request_id: str | int) -> None:
+        """Go on where an earlier round left off. Every refusal looks alike to the client; the log has the reason."""
+        try:
+            if not isinstance(token, str):
+                raise InvalidRequestState("not a string")
+            state = self.calls.seal.open(token, self._binding())
+            if state.by_hand == bool(self.consumer.graph.nodes):
+                raise InvalidRequestState("made by hand, or not, unlike what it is sent to")
+            if state.by_hand:
+                self._facts.request_state = from_json(state.body)
+            else:
+                self._progress = Progress.decode(state.body.encode())
+        except (InvalidRequestState, ValueError) as reason:
+            logger.warning("refused the requestState of %r, request %r: %s", self.consumer.name, request_id, reason)
+            raise MCPError(INVALID_PARAMS, "invalid or expired requestState; start the call again") from None
+        self._state = state
+        self._facts.id, self._facts.round = state.call_id, state.round + 1
+
+    def _binding(self) -> Binding:
+        return self.calls.binding(self.consumer, self._arguments or digest(self._sent), self._context)
 
     async def run(self) -> dict[str, Any]:
         """The wire result. Raises `MCPError` for a protocol error."""
@@ -212,7 +228,7 @@ class Call:
             self.consumer.graph,
             arguments=arguments,
             context=self._context,
-            progress=self._progress(),
+            progress=self._progress,
             answers=self._facts.answers or {},
             declared=EVERYTHING if self._declared is None else self._declared,
         )
@@ -231,15 +247,6 @@ class Call:
         finally:
             self.shelter.closed = True
             await round_.close(body_ran=False)
-
-    def _progress(self) -> Progress:
-        if self._state is None:
-            return Progress()
-        try:
-            return Progress.decode(self._state.body.encode())
-        except ValueError as error:
-            request = self._context.wire_request
-            raise self.calls.refusal(self.consumer.name, request and request.id, str(error)) from None
 
     async def _settle(
         self, state: State, round_: Round, work: Callable[[], Awaitable[dict[str, Any]]]
@@ -303,10 +310,15 @@ class Call:
         consumer = self.consumer
         for name in consumer.context_parameters:
             values[name] = self._context
-        if consumer.kind is Kind.ASYNC:
-            return await consumer.fn(**values)
-        result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
-        return await result if inspect.isawaitable(result) else result
+        try:
+            if consumer.kind is Kind.ASYNC:
+                return await consumer.fn(**values)
+            result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
+            return await result if inspect.isawaitable(result) else result
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise RuntimeError(f"{consumer.name!r} ended in a cancellation that nobody asked for") from error
 
     async def _input_required(
         self, requests: dict[str, Any], body: str, heaviest: Callable[[], str], *, by_hand: bool
@@ -319,7 +331,7 @@ class Call:
             facts.id = new_call_id()
         deadline = self._state.deadline if self._state else now + self.calls.security.deadline
         state = State(facts.id, facts.round, deadline, by_hand, body)
-        token = self.calls.seal.close(state, self.calls.binding(self.consumer, self._sent, self._context), heaviest)
+        token = self.calls.seal.close(state, self._binding(), heaviest)
         asked = {"inputRequests": requests} if requests else {}
         return {"resultType": "input_required", **asked, "requestState": token}
 

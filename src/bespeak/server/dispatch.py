@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from mcp_types import SERVER_INFO_META_KEY
-from pydantic_core import from_json
 
-from bespeak.protocol.asking import read_answers, read_state
+from bespeak.protocol.asking import read_answers
 from bespeak.protocol.envelopes import Malformed, Notification, Request, read_message, write_error, write_result
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS
@@ -102,13 +101,6 @@ class Dispatch:
         arguments = cast("dict[str, Any]", sent or {})
         facts = CallFacts(tool.name, answers=read_answers(params))
         context = self._context(facts, request, notify)
-        token, state = read_state(params), None
-        if token is not None:
-            state = self._calls.open(token, self._calls.binding(tool, arguments, context), request.id)
-            if state.by_hand == bool(tool.graph.nodes):
-                raise self._calls.refusal(tool.name, request.id, "made by hand, or not, unlike the tool")
-            facts.id, facts.round = state.call_id, state.round + 1
-            facts.request_state = from_json(state.body) if state.by_hand else None
         call = Call(
             self._calls,
             tool,
@@ -116,11 +108,12 @@ class Dispatch:
             context,
             facts,
             declared=request.meta.capabilities,
-            state=state,
             raise_exceptions=raise_exceptions,
         )
         try:
-            if state is None and not tool.graph.has_generators:
+            if "requestState" in params:
+                call.resume(params["requestState"], request.id)
+            elif not tool.graph.has_generators:
                 return await call.run()
             return await self._calls.shelter(call)
         finally:

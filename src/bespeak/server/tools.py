@@ -15,7 +15,8 @@ from bespeak.resolve.compiling import Replacement, compile_graph, is_context
 from bespeak.resolve.drawing import draw_path
 from bespeak.resolve.errors import Fault, InvalidSignature, ResolverFailed, ToolError
 from bespeak.resolve.graph import Graph
-from bespeak.resolve.signature import Kind, Signature, calling_frame, read
+from bespeak.resolve.hints import arms, is_unknown
+from bespeak.resolve.signature import EMPTY, Kind, Signature, calling_frame, peel_partial, read
 from bespeak.server.arguments import Arguments, Unschemable
 from bespeak.server.context import Context
 from bespeak.server.output import NoOutputSchema, Output, error_result
@@ -48,7 +49,7 @@ class Tool:
         self.fn = fn
         self.name = name or _name_of(fn, signature)
         self.title = title
-        self.description = description if description is not None else inspect.getdoc(fn) or ""
+        self.description = description if description is not None else inspect.getdoc(peel_partial(fn)) or ""
         self.annotations = annotations
         self.icons = icons
         self.meta = meta
@@ -60,6 +61,8 @@ class Tool:
         self._signature = signature
         self.graph, self.arguments, self._output = _compile(self, signature, frame, input_schema, structured_output)
         self._compiled = self.graph
+        returns = signature.returns
+        self._asks_by_hand = returns is EMPTY or signature.returns_input_required or any(map(is_unknown, arms(returns)))
         if not _NAME.fullmatch(self.name):
             logger.warning("tool name %r: use 1 to 128 of A-Z a-z 0-9 _ . -, or clients may refuse it", self.name)
         self.wire: dict[str, Any] = WireTool(
@@ -80,6 +83,11 @@ class Tool:
     def from_function(cls, fn: Callable[..., Any], **options: Any) -> "Tool":
         """A tool to hand to `MCPServer(tools=[...])`; takes the options of `MCPServer.tool`."""
         return cls(fn, frame=calling_frame(), **options)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether it is known, or cannot be ruled out, that a call asks something."""
+        return self.graph.may_ask or self._asks_by_hand
 
     def result(self, value: Any) -> dict[str, Any]:
         """What the function returned, as a wire result."""
@@ -109,9 +117,10 @@ class Tool:
 
 
 def _name_of(fn: Callable[..., Any], signature: Signature) -> str:
-    if signature.name == "<lambda>":
+    name: str = getattr(peel_partial(fn), "__name__", signature.name)
+    if name == "<lambda>":
         raise ValueError("a lambda has no name: give the tool one, add_tool(fn, name=...)")
-    return getattr(fn, "__name__", None) or signature.name
+    return name
 
 
 def _compile(

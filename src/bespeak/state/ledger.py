@@ -42,6 +42,11 @@ class StillRunning(LedgerError):
         super().__init__("this call is still running; send the same request again later to get its result")
 
 
+class TooLate(LedgerError):
+    def __init__(self) -> None:
+        super().__init__("the time for this call has run out; start a new call")
+
+
 class LedgerFull(LedgerError):
     def __init__(self) -> None:
         super().__init__("the server cannot take more calls that ask questions now; try again later")
@@ -121,8 +126,12 @@ class Ledger:
         return Claim(digest, owner, self._clock() + LEASE_SECONDS, deadline)
 
     async def _enter(self, call: str, claim: Claim) -> Claim | None:
+        now = self._clock()
+        if now >= claim.deadline:
+            # From here on a store may have forgotten who ran this call, so nobody runs it any more.
+            raise TooLate
         try:
-            return await self._store.claim(call, claim, self._clock())
+            return await self._store.claim(call, claim, now)
         except StoreFull:
             raise LedgerFull from None
 

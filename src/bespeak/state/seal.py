@@ -48,9 +48,7 @@ class AESGCMRequestStateCodec:
     def __init__(self, keys: Sequence[bytes | bytearray | str]) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-        if not keys:
-            raise ValueError("the ring of state keys is empty; give at least one key")
-        ring = [_key_bytes(key) for key in keys]
+        ring = _ring(keys)
         self._ring = {_derive(key, b"id")[:6].hex(): AESGCM(_derive(key, b"seal")) for key in ring}
         self._first = next(iter(self._ring))
 
@@ -75,6 +73,15 @@ class AESGCMRequestStateCodec:
             return key.decrypt(sealed[:_NONCE], sealed[_NONCE:], f"{_PREFIX}.{key_id}.".encode())
         except (InvalidTag, ValueError):
             raise InvalidRequestState("authentication failed: tampered with, or cut off") from None
+
+
+def _ring(keys: Sequence[bytes | bytearray | str]) -> list[bytes]:
+    """The keys as bytes. Raises an error that says what is wrong with them, never what they are."""
+    if isinstance(keys, (str, bytes, bytearray)):
+        raise TypeError("keys is a list of keys, the first of which seals; write keys=[key]")
+    if not keys:
+        raise ValueError("the ring of state keys is empty; give at least one key")
+    return [_key_bytes(key) for key in keys]
 
 
 def _key_bytes(key: bytes | bytearray | str) -> bytes:
@@ -129,10 +136,7 @@ class RequestStateSecurity:
         if ttl <= 0 or deadline <= 0:
             raise ValueError("ttl and deadline are seconds and must be positive")
         if keys is not None:
-            for key in keys:
-                _key_bytes(key)
-            if not keys:
-                raise ValueError("the ring of state keys is empty; give at least one key")
+            _ring(keys)
         self.ttl = ttl
         self.deadline = deadline
         self.bind_principal = bind_principal

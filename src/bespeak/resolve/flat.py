@@ -1,0 +1,77 @@
+"""The flat schema of a form, read strictly: `"5"` is no integer and `"yes"` no boolean."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+
+def check_content(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
+    """How form content breaks a flat schema, a peer's included: one line a fault, without the content itself."""
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    found = [f"{name}: is required" for name in schema.get("required") or () if name not in content]
+    for name, value in content.items():
+        shown = properties.get(name)
+        if isinstance(shown, Mapping) and (problem := check_value(cast("Mapping[str, Any]", shown), value)):
+            found.append(f"{name}: {problem}")
+    return found
+
+
+def check_value(shown: Mapping[str, Any], value: Any) -> str | None:
+    """How one value breaks its property's schema; `None` if it does not."""
+    kind = shown.get("type")
+    if kind == "string":
+        return _check_string(shown, value)
+    if kind == "boolean":
+        return None if isinstance(value, bool) else "must be true or false"
+    if kind in ("integer", "number"):
+        return _check_number(shown, value, whole=kind == "integer")
+    if kind == "array":
+        return _check_list(shown, value)
+    return None
+
+
+def _offered(shown: Mapping[str, Any]) -> list[Any] | None:
+    titled = shown.get("oneOf") or shown.get("anyOf")
+    return [option.get("const") for option in titled] if titled else shown.get("enum")
+
+
+def _check_string(shown: Mapping[str, Any], value: Any) -> str | None:
+    if not isinstance(value, str):
+        return "must be a string"
+    offered = _offered(shown)
+    if offered is not None and value not in offered:
+        return "must be one of the choices on offer"
+    if len(value) < shown.get("minLength", 0):
+        return f"must have at least {shown['minLength']} characters"
+    if len(value) > shown.get("maxLength", math.inf):
+        return f"must have at most {shown['maxLength']} characters"
+    return None
+
+
+def _check_number(shown: Mapping[str, Any], value: Any, *, whole: bool) -> str | None:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or (isinstance(value, float) and not math.isfinite(value))
+    ):
+        return "must be a whole number" if whole else "must be a number"
+    if whole and value != int(value):
+        return "must be a whole number"
+    if value < shown.get("minimum", -math.inf):
+        return f"must be at least {shown['minimum']}"
+    if value > shown.get("maximum", math.inf):
+        return f"must be at most {shown['maximum']}"
+    return None
+
+
+def _check_list(shown: Mapping[str, Any], value: Any) -> str | None:
+    if not isinstance(value, list):
+        return "must be a list of choices"
+    items = cast("list[Any]", value)
+    if any(_check_string({"type": "string", **shown.get("items", {})}, item) for item in items):
+        return "must hold only choices on offer"
+    if len(items) < shown.get("minItems", 0):
+        return f"must hold at least {shown['minItems']} choices"
+    if len(items) > shown.get("maxItems", math.inf):
+        return f"must hold at most {shown['maxItems']} choices"
+    return None
