@@ -1,7 +1,6 @@
 """The refund desk example checks itself; this runs it."""
 
 import pytest
-
 from examples.refund_desk import client
 
 

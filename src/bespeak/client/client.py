@@ -14,6 +14,7 @@ from mcp_types import (
     SamplingCapability,
     ServerCapabilities,
 )
+from pydantic import ValidationError
 
 from bespeak.client.callbacks import (
     Callbacks,
@@ -102,7 +103,10 @@ class Client:
     def server_info(self) -> Implementation | None:
         """What the server says of itself: for display and logs, never for decisions."""
         info = (self._connected().meta or {}).get(SERVER_INFO_META_KEY)
-        return Implementation.model_validate(info) if info else None
+        try:
+            return Implementation.model_validate(info) if info else None
+        except ValidationError:
+            return None
 
     @property
     def server_capabilities(self) -> ServerCapabilities:

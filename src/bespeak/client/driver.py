@@ -107,11 +107,14 @@ class Driver:
             return {"action": getattr(answer, "action", "cancel")}
         if is_url:
             return {"action": "accept"}
-        schema: dict[str, Any] = params["requestedSchema"]
+        schema: Any = getattr(typed, "requested_schema", {})
         if answer.content is None and schema.get("properties"):
             raise CallbackFailed(context.key, context.method, "the callback accepted without content")
         content = answer.content or {}
-        faults = check_content(schema, content)
+        try:
+            faults = check_content(schema, content)
+        except (TypeError, AttributeError, KeyError, ValueError):
+            raise InvalidServerResponse(f"the form of the question {context.key!r} is no flat schema") from None
         if faults:
             raise CallbackFailed(
                 context.key, context.method, f"the answer does not match the form: {'; '.join(faults)}"

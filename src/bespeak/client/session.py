@@ -1,8 +1,9 @@
 """One client's requests to one server: metadata on every leg, fresh ids, notifications in order."""
 
 import asyncio
+import functools
 import itertools
-import logging
+import json
 from typing import Any, TypeVar, cast
 
 from mcp_types import (
@@ -24,12 +25,11 @@ from pydantic_core import PydanticSerializationError, from_json
 
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
 from bespeak.client.errors import InvalidServerResponse
+from bespeak.client.inbox import Inbox
 from bespeak.client.results import read_result
 from bespeak.protocol.envelopes import write_request
 from bespeak.protocol.errors import MCPError
 from bespeak.transports.memory import Transport
-
-logger = logging.getLogger("bespeak.client")
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -55,9 +55,6 @@ class ClientSession:
         self._logging_callback = logging_callback
         self._message_handler = message_handler
         self._ids = itertools.count(1)
-        self._progress: dict[int, ProgressCallback] = {}
-        self._notifications: asyncio.Queue[bytes] = asyncio.Queue()
-        self._handling: asyncio.Task[None] | None = None
         self._meta: dict[str, Any] = {
             PROTOCOL_VERSION_META_KEY: version,
             CLIENT_CAPABILITIES_META_KEY: capabilities,
@@ -80,29 +77,28 @@ class ClientSession:
         stamped = {**(meta or {}), **self._meta}
         if progress_callback is not None:
             stamped["progressToken"] = id_
-            self._progress[id_] = progress_callback
+        sent = {**params, "_meta": stamped}
         try:
-            message = write_request(id_, method, {**params, "_meta": stamped})
-        except PydanticSerializationError as error:
+            json.dumps(sent, allow_nan=False)
+            message = write_request(id_, method, sent)
+        except (PydanticSerializationError, TypeError, ValueError) as error:
             raise TypeError(f"the arguments of {method} are not JSON: {error}") from None
         timeout = self._read_timeout if read_timeout_seconds is None else read_timeout_seconds
-        try:
-            response = await self._exchange(message, timeout, method)
-        finally:
-            self._progress.pop(id_, None)
-        return _result(response, id_)
-
-    async def _exchange(self, message: bytes, timeout: float | None, method: str) -> bytes:
+        inbox = Inbox(functools.partial(self._handle, progress_callback))
         limit = asyncio.timeout(timeout)
         try:
             async with limit:
-                response = await self._transport.exchange(message, self._notifications.put_nowait)
+                response = await self._transport.exchange(message, inbox.put)
         except TimeoutError:
+            inbox.discard()
             if not limit.expired():
                 raise
             raise TimeoutError(f"no answer to {method} within {timeout:g} s") from None
-        await self._settle_notifications()
-        return response
+        except BaseException:
+            inbox.discard()
+            raise
+        await inbox.settled()
+        return _result(response, id_)
 
     # By hand, one request at a time
 
@@ -142,30 +138,11 @@ class ClientSession:
         """What the server says it supports."""
         return typed(DiscoverResult, await self.request("server/discover", {}))
 
-    # Notifications
-
-    async def _settle_notifications(self) -> None:
-        """Let handlers see what came before the response. A handler that sends a request itself does not wait for itself."""
-        if self._notifications.empty() or asyncio.current_task() is self._handling:
-            return
-        if self._handling is None or self._handling.done():
-            self._handling = asyncio.create_task(self._handle_all(), name="bespeak notifications")
-        await asyncio.shield(self._handling)
-
-    async def _handle_all(self) -> None:
-        while not self._notifications.empty():
-            raw = self._notifications.get_nowait()
-            try:
-                await self._handle(from_json(raw))
-            except Exception:
-                logger.exception("a handler of notifications failed")
-
-    async def _handle(self, message: dict[str, Any]) -> None:
+    async def _handle(self, progress_callback: ProgressCallback | None, message: dict[str, Any]) -> None:
         params: dict[str, Any] = message.get("params", {})
         if message["method"] == "notifications/progress":
-            callback = self._progress.get(cast("int", params.get("progressToken")))
-            if callback is not None:
-                await callback(params["progress"], params.get("total"), params.get("message"))
+            if progress_callback is not None:
+                await progress_callback(params["progress"], params.get("total"), params.get("message"))
         elif message["method"] == "notifications/message" and self._logging_callback is not None:
             await self._logging_callback(LoggingMessageNotificationParams.model_validate(params))
         if self._message_handler is not None:
@@ -205,11 +182,13 @@ def _result(response: bytes, id_: int) -> dict[str, Any]:
         raise InvalidServerResponse("the server's response is no object")
     body = cast("dict[str, Any]", message)
     error = body.get("error")
+    answered: Any = body.get("id")
+    # An error may come without an id: the server could not read it.
+    if (answered != id_ or isinstance(answered, bool)) and not (answered is None and isinstance(error, dict)):
+        raise InvalidServerResponse(f"the server answered request {answered!r} instead of {id_!r}")
     if isinstance(error, dict):
         raised = cast("dict[str, Any]", error)
         raise MCPError(raised.get("code", 0), str(raised.get("message", "")), raised.get("data"))
-    if body.get("id") != id_:
-        raise InvalidServerResponse(f"the server answered request {body.get('id')!r} instead of {id_!r}")
     result = body.get("result")
     if not isinstance(result, dict):
         raise InvalidServerResponse("the server's response has no result")

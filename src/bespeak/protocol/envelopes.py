@@ -21,6 +21,7 @@ from bespeak.protocol.errors import (
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 
 RequestId = str | int
+CAPABILITIES = ("elicitation", "sampling", "roots", "extensions", "experimental")
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -54,12 +55,13 @@ class Notification:
     params: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
 class Malformed(Exception):
     """A message that cannot be served: the error to answer with, and the id if it could be read."""
 
-    error: MCPError
-    id: RequestId | None
+    def __init__(self, error: MCPError, id: RequestId | None) -> None:
+        self.error = error
+        self.id = id
+        super().__init__(error.message)
 
 
 def read_message(raw: bytes) -> Request | Notification:
@@ -82,10 +84,10 @@ def _read(message: dict[str, Any]) -> Request | Notification:
         raise Malformed(MCPError(INVALID_REQUEST, 'the message must say "jsonrpc": "2.0"'), known)
     if not isinstance(method, str):
         raise Malformed(MCPError(INVALID_REQUEST, "the message has no method"), known)
+    if "id" not in message:
+        return Notification(method, cast("dict[str, Any]", params) if isinstance(params, dict) else {})
     if not isinstance(params, dict):
         raise Malformed(MCPError(INVALID_PARAMS, "params must be an object"), known)
-    if "id" not in message:
-        return Notification(method, cast("dict[str, Any]", params))
     if known is None:
         raise Malformed(MCPError(INVALID_REQUEST, "the id must be a string or an integer"), None)
     try:
@@ -110,6 +112,10 @@ def read_meta(params: dict[str, Any]) -> Meta:
     capabilities = meta.get(CLIENT_CAPABILITIES_META_KEY)
     if not isinstance(capabilities, dict):
         raise MCPError(INVALID_PARAMS, f"params._meta must hold {CLIENT_CAPABILITIES_META_KEY}, an object")
+    declared = cast("dict[str, Any]", capabilities)
+    odd = [name for name in CAPABILITIES if not isinstance(declared.get(name) or {}, dict)]
+    if odd:
+        raise MCPError(INVALID_PARAMS, f"{CLIENT_CAPABILITIES_META_KEY}: {', '.join(odd)} must be an object")
     if not is_modern(version):
         data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
         raise MCPError(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version", data)
@@ -121,12 +127,17 @@ def read_meta(params: dict[str, Any]) -> Meta:
         raise MCPError(INVALID_PARAMS, "progressToken must be a string or an integer")
     info = meta.get(CLIENT_INFO_META_KEY)
     client_info = cast("dict[str, Any]", info) if isinstance(info, dict) else None
-    return Meta(version, cast("dict[str, Any]", capabilities), client_info, level, token, meta)
+    return Meta(version, declared, client_info, level, token, meta)
+
+
+def _write(message: dict[str, Any]) -> bytes:
+    """A message as JSON, which has no NaN: such a number is null."""
+    return to_json(message, inf_nan_mode="null")
 
 
 def write_result(id_: RequestId, result: dict[str, Any]) -> bytes:
     """A successful response."""
-    return to_json({"jsonrpc": "2.0", "id": id_, "result": result})
+    return _write({"jsonrpc": "2.0", "id": id_, "result": result})
 
 
 def write_error(id_: RequestId | None, error: MCPError) -> bytes:
@@ -134,14 +145,14 @@ def write_error(id_: RequestId | None, error: MCPError) -> bytes:
     message: dict[str, Any] = {"jsonrpc": "2.0", "error": error.body()}
     if id_ is not None:
         message["id"] = id_
-    return to_json(message)
+    return _write(message)
 
 
 def write_notification(method: str, params: dict[str, Any]) -> bytes:
     """A notification."""
-    return to_json({"jsonrpc": "2.0", "method": method, "params": params})
+    return _write({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def write_request(id_: RequestId, method: str, params: dict[str, Any]) -> bytes:
     """A request, as a client sends it."""
-    return to_json({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+    return _write({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})

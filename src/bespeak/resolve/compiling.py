@@ -9,16 +9,17 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic.fields import FieldInfo
 from typing_extensions import TypeIs
 
 from bespeak.resolve.drawing import draw_path
 from bespeak.resolve.errors import Fault, InvalidSignature
 from bespeak.resolve.forms import FormError, form_of, secret_names
 from bespeak.resolve.graph import CONSUMER, FromArgument, FromContext, FromNode, Graph, Input, Node, Use
-from bespeak.resolve.hints import arms, can_agree, is_unknown, outcome_class, peel, question_class, spell
+from bespeak.resolve.hints import arms, can_agree, is_unknown, question_class, spell
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
-from bespeak.resolve.signature import EMPTY, ORDINARY, Kind, Parameter, Signature, read, unfillable
+from bespeak.resolve.signature import EMPTY, ORDINARY, Kind, Parameter, Signature, base_key, read, unfillable
 
 ALL_OUTCOMES: frozenset[type[BaseModel]] = frozenset({AcceptedElicitation, DeclinedElicitation, CancelledElicitation})
 
@@ -29,6 +30,8 @@ class Replacement:
 
     fn: Callable[..., Any]
     signature: Signature
+    below: dict[Hashable, Signature] = field(default_factory=dict[Hashable, Signature])
+    """What was read of the functions it depends on, when it was put in force."""
 
 
 def constant(original: Callable[..., Any], value: Any) -> Replacement:
@@ -52,10 +55,20 @@ def compile_graph(
     context_type: type,
     frame: types.FrameType | None = None,
     overrides: Mapping[Hashable, Replacement] | None = None,
-    known: Mapping[Hashable, Signature] | None = None,
+    like: Graph | None = None,
 ) -> Graph:
-    """The graph of a consumer. Raises `InvalidSignature` with all its faults at once."""
-    return _Compiler(consumer, context_type, frame, overrides or {}, dict(known or {})).compile()
+    """The graph of a consumer. Raises `InvalidSignature` with all its faults at once.
+
+    `like` is the graph of the same consumer without overrides: what was read then is not read again, and the wire keys
+    of then stay.
+    """
+    compiler = _Compiler(consumer, context_type, frame, overrides or {})
+    for replacement in (overrides or {}).values():
+        compiler.signatures |= replacement.below
+    if like is not None:
+        compiler.signatures |= like.signatures
+        compiler.given_keys = {who: like.nodes[index].key for who, index in like.identities.items()}
+    return compiler.compile()
 
 
 @dataclass(slots=True)
@@ -79,7 +92,8 @@ class _Compiler:
     context_type: type
     frame: types.FrameType | None
     overrides: Mapping[Hashable, Replacement]
-    signatures: dict[Hashable, Signature]
+    signatures: dict[Hashable, Signature] = field(default_factory=dict[Hashable, Signature])
+    given_keys: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     drafts: list[_Draft] = field(default_factory=list[_Draft])
     indices: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     open: list[Hashable] = field(default_factory=list[Hashable])
@@ -100,13 +114,7 @@ class _Compiler:
         for parameter in consumer.parameters:
             if parameter.by_position and not parameter.marker and not parameter.required:
                 self._fault(consumer.place, (*trail, parameter.name), unfillable(parameter.name), ORDINARY)
-        if marked and consumer.returns_input_required:
-            self._fault(
-                consumer.place,
-                trail,
-                "it has `Resolve` parameters and returns `InputRequiredResult` too; a call has one channel for questions",
-                "ask everything in resolvers, or everything by hand",
-            )
+        self._check_by_hand(consumer, trail)
         wants = [want for parameter in marked if (want := self._visit(parameter, trail, consumer.name))]
         once = {index: self._once(draft) for index, draft in enumerate(self.drafts) if draft.marker.once}
         self._check_guards()
@@ -227,6 +235,8 @@ class _Compiler:
             return None
         draft = _Draft(fn, marker.fn, marker, signature, here, f"{path} -> {parameter.name} -> {signature.name}")
         self._defects(signature, here)
+        self._check_marker(draft)
+        self._check_by_hand(signature, here)
         self.open.append(who)
         self.open_names.append(signature.name)
         for inner in signature.parameters:
@@ -267,7 +277,8 @@ class _Compiler:
                 )
             return FromArgument(parameter.name)
         already_told = any(defect.parameter == parameter.name for defect in draft.signature.defects)
-        if parameter.required and not already_told:
+        # A pydantic Field is a default only where pydantic reads the parameters, as it does a tool's.
+        if (parameter.required or isinstance(parameter.default, FieldInfo)) and not already_told:
             self._fault(
                 draft.signature.place,
                 (*draft.trail, f"{parameter.name} <- nobody"),
@@ -287,6 +298,32 @@ class _Compiler:
             return f"did you mean the argument {near[0]!r}?"
         listed = ", ".join(self.arguments) or "none"
         return f"use Annotated[..., Resolve(fn)], the Context, a default, or an argument of that name (there are: {listed})"
+
+    def _check_by_hand(self, signature: Signature, trail: tuple[str, ...]) -> None:
+        if signature.returns_input_required and any(one.marker for one in signature.parameters):
+            self._fault(
+                signature.place,
+                trail,
+                f"{signature.name} has `Resolve` parameters and returns `InputRequiredResult` too; a call has one channel "
+                "for questions",
+                "ask everything in resolvers, or everything by hand",
+            )
+
+    def _check_marker(self, draft: _Draft) -> None:
+        signature, marker = draft.signature, draft.marker
+        problems = {
+            "is marked guard=True and once=True; a guard runs in every round": (
+                marker.guard and marker.once,
+                "drop one of the two",
+            ),
+            "has a timeout that is not a positive number of seconds": (
+                marker.timeout is not None and not marker.timeout > 0,
+                "write timeout=2.0, or leave it out",
+            ),
+        }
+        for problem, (holds, fix) in problems.items():
+            if holds:
+                self._fault(signature.place, draft.trail, f"resolver {signature.name!r} {problem}", fix)
 
     # The checks that need the whole graph
 
@@ -351,14 +388,18 @@ class _Compiler:
         seen: dict[str, int] = {}
         keys: list[str] = []
         for draft in self.drafts:
-            if draft.marker.key is not None:
-                key = draft.marker.key
+            given = self.given_keys.get(identity(draft.original), draft.marker.key)
+            if given is not None:
+                key = given
                 if not key:
                     self._fault(draft.signature.place, draft.trail, "the key of a question is empty", "give it a name")
             else:
-                base = read(draft.original).base_key
+                base = base_key(draft.original)
                 key = f"{base}#{seen[base]}" if base in seen else base
                 seen[base] = seen.get(base, 0) + 1
+                while key in self.given_keys.values():
+                    key = f"{base}#{seen[base]}"
+                    seen[base] += 1
             if key in keys:
                 other = self.drafts[keys.index(key)].signature.name
                 self._fault(
@@ -387,11 +428,6 @@ def is_context(hint: Any, context_type: type) -> TypeIs[type]:
         isinstance(owner, type) and issubclass(owner, context_type)
         for owner in (get_origin(arm) or arm for arm in arms(hint))
     )
-
-
-def wants_outcome(hint: Any) -> bool:
-    """Whether a marked parameter takes outcomes rather than the bare value."""
-    return any(outcome_class(arm) for arm in arms(peel(hint).core))
 
 
 def _options(marker: Resolve) -> tuple[str | None, bool, bool, float | None]:

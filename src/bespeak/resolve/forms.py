@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
@@ -10,7 +10,6 @@ from typing import Any, cast, get_args, get_origin
 
 import typing_extensions
 from pydantic import (
-    AliasPath,
     BaseModel,
     RootModel,
     Secret,
@@ -90,15 +89,17 @@ class Form:
     def _read(self, content: dict[str, Any]) -> Any:
         """Read as JSON, so that a strict model still takes dates; choices whose values are not JSON, as Python."""
         decoded = {name: self._decode(name, value) for name, value in content.items()}
+        plain = {name: _plain_all(value) if name in self.decode else value for name, value in decoded.items()}
         try:
-            plain = {name: _plain_all(value) if name in self.decode else value for name, value in decoded.items()}
-            return self.adapter.validate_json(to_json(plain))
-        except ValidationError as error:
-            if not any(detail["loc"] and detail["loc"][0] in self.decode for detail in error.errors()):
+            return self.adapter.validate_json(to_json(plain, fallback=str))
+        except ValidationError as as_json:
+            if not any(detail["loc"] and detail["loc"][0] in self.decode for detail in as_json.errors()):
                 raise
-        except ValueError:
-            pass
-        return self.adapter.validate_python(decoded)
+            try:
+                return self.adapter.validate_python(decoded)
+            except ValidationError as as_python:
+                # The way of reading that does not suit the model complains of more than the person did.
+                raise min(as_python, as_json, key=ValidationError.error_count) from None
 
     def _decode(self, name: str, value: Any) -> Any:
         wires = self.decode.get(name)
@@ -107,6 +108,7 @@ class Form:
         return [wires[item] for item in cast("list[str]", value)] if isinstance(value, list) else wires[value]
 
 
+_MOST_FORMS = 1000
 _forms: dict[Any, Form] = {}
 
 
@@ -120,6 +122,8 @@ def form_of(wanted: Any, choices: Mapping[str, str] | None = None) -> Form:
     except TypeError:
         return _render(wanted)
     if known is None:
+        if len(_forms) >= _MOST_FORMS:  # types made per call must not pile up
+            _forms.clear()
         known = _forms[wanted, repr(wanted)] = _render(wanted)
     return known
 
@@ -167,7 +171,7 @@ def _render(wanted: Any) -> Form:
     _refuse_unaskable(core, name)
     try:
         adapter = TypeAdapter[Any](_one_value(wanted) if single else wanted)
-        generator = _Generator(by_alias=getattr(core, "model_config", {}).get("validate_by_alias") is not False)
+        generator = _Generator(by_alias=_reads_aliases(adapter.core_schema, name))
         schema = generator.generate(adapter.core_schema, mode="validation")
     except PydanticInvalidForJsonSchema as error:
         raise FormError(f"{name} has a field with no JSON schema: {error.message}", _ASKABLE) from None
@@ -207,13 +211,41 @@ def _refuse_unaskable(core: Any, name: str) -> None:
     fields = [(f"field {key!r} of {name}", hint) for key, hint, _ in fields_of(core)] if isinstance(core, type) else []
     for where, hint in fields or [(name, core)]:
         if _mentions_secret(hint):
-            raise FormError(
-                f"{where} is a secret, and the protocol forbids secrets in forms",
-                "send the person to a page of your own with a URL question, so that the secret never passes the client",
-            )
-    for key, info in getattr(core, "model_fields", {}).items():
-        if isinstance(info.validation_alias, AliasPath):
+            raise _secret(where)
+
+
+def _named(fields: Any) -> Iterable[tuple[str, Any]]:
+    return (
+        cast("dict[str, Any]", fields).items() if isinstance(fields, dict) else ((one["name"], one) for one in fields)
+    )
+
+
+def _has_flat_name(alias: Any) -> bool:
+    """Whether an alias, or one of several, is a plain name rather than a path into a structure."""
+    if not isinstance(alias, list):
+        return True
+    path = cast("list[Any]", alias)
+    return any(map(_has_flat_name, path)) if isinstance(path[0], list) else len(path) == 1
+
+
+def _secret(what: str) -> FormError:
+    return FormError(
+        f"{what} is a secret, and the protocol forbids secrets in forms",
+        "send the person to a page of your own with a URL question, so that the secret never passes the client",
+    )
+
+
+def _reads_aliases(schema: Any, name: str) -> bool:
+    """Whether a structure reads its fields by their aliases. Refuses aliases that no property of a form can have."""
+    by_alias = True
+    while "schema" in schema:
+        by_alias = by_alias and schema.get("config", {}).get("validate_by_alias") is not False
+        schema = schema["schema"]
+    fields: Any = schema.get("fields", ())
+    for key, one in _named(fields):
+        if by_alias and not _has_flat_name(one.get("validation_alias")):
             raise FormError(f"field {key!r} of {name} is read from inside a structure, and a form is flat", _ASKABLE)
+    return by_alias
 
 
 def _mentions_secret(hint: Any) -> bool:
@@ -244,6 +276,8 @@ def _flatten(
     """One property within the protocol's grammar, or a `FormError`."""
     kind = shown.get("type")
     what = f"field {name!r} of {owner}" if name != SINGLE else owner
+    if shown.get("format") == "password" or shown.get("writeOnly"):
+        raise _secret(what)
     flat = {key: shown[key] for key in ("title", "description") if key in shown}
     if kind == "array":
         items = _deref(shown.get("items", {}), defs)
@@ -304,15 +338,16 @@ class _Generator(GenerateJsonSchema):
         self.choices: list[dict[str, Any]] = []
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        members = cast("list[Enum]", schema["members"])
+        members = list(dict.fromkeys(cast("list[Enum]", schema["members"])))  # aliases name a member twice
         wires = [_enum_wire(member) for member in members]
         by_value = all(isinstance(member.value, str) for member in members)
         shown = self._choice(wires, [member.value if by_value else member for member in members])
         return {"title": schema["cls"].__name__, **shown}
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
-        expected = schema["expected"]
-        return self._choice([str(_plain(value)) for value in expected], expected)
+        expected = [value for value in schema["expected"] if value is not None]
+        shown = self._choice([str(_plain(value)) for value in expected], expected)
+        return {**shown, _NULLABLE: True} if len(expected) < len(schema["expected"]) else shown
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return {**self.generate_inner(schema["schema"]), _NULLABLE: True}

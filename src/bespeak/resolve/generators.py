@@ -4,11 +4,12 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from typing import Any, cast
 
 from bespeak.resolve.errors import Meant, ResolverFailed
 from bespeak.resolve.graph import Node
+from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import in_thread
 
 logger = logging.getLogger("bespeak.resolve")
@@ -64,19 +65,36 @@ async def _close(node: Node, generator: Any, standing: BaseException | None, *, 
     except (StopAsyncIteration, _Exhausted):
         pass
     except BaseException as error:
-        if error is standing:
-            return standing
-        if not isinstance(error, Exception):
+        if isinstance(error, asyncio.CancelledError) and error is not standing and is_cancelled():
             raise
-        if not body_ran:
-            logger.exception("the cleanup of resolver %r failed", node.name)
-            return standing
-        if isinstance(error, Meant):
-            return error
-        failed = ResolverFailed(node.name, node.path, "failed in its cleanup")
-        failed.__cause__ = error
-        return failed
+        return _after(node, error, standing, body_ran=body_ran)
+    if isinstance(standing, asyncio.CancelledError) and not is_cancelled():
+        return ResolverFailed(node.name, node.path, "ended the body: a scope it holds across its yield was cancelled")
     return standing
+
+
+def _after(node: Node, error: BaseException, standing: BaseException | None, *, body_ran: bool) -> BaseException | None:
+    """What stands after a cleanup raised: what it was given, or a failure of its own."""
+    leaves = list(_leaves(error))
+    if not body_ran:
+        if not all(isinstance(leaf, GeneratorExit) for leaf in leaves):
+            logger.error("the cleanup of resolver %r failed", node.name, exc_info=error)
+        return standing
+    if all(leaf is standing for leaf in leaves):  # a task group wraps what passes through it
+        return standing
+    if isinstance(error, Meant):
+        return error
+    failed = ResolverFailed(node.name, node.path, "failed in its cleanup")
+    failed.__cause__ = error
+    return failed
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
 
 
 class _Exhausted(Exception):

@@ -1,6 +1,9 @@
 """Looking into a type hint: aliases, `Annotated`, unions, markers that strayed, and whether two hints can agree."""
 
+import builtins
 import dataclasses
+import inspect
+import sys
 import types
 import typing
 from collections.abc import Iterator, Sequence
@@ -18,6 +21,8 @@ from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, 
 # Python 3.12 has a type of its own for `type X = ...`; before that there is only the backport's.
 _ALIAS_TYPES = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType))
 OUTCOMES: tuple[type[BaseModel], ...] = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)
+_DEEPEST = 60
+"""How deep a hint is searched; a recursive alias has no end."""
 _PROMOTED: dict[type, tuple[type, ...]] = {float: (int,), complex: (int, float)}
 
 
@@ -51,22 +56,35 @@ def peel(hint: Any) -> Peeled:
 def alias_value(hint: Any) -> Any | None:
     """What a `type X = ...` alias stands for, its parameters filled in; `None` for anything else."""
     if isinstance(hint, _ALIAS_TYPES):
-        return hint.__value__
+        return _spelled_out(hint, hint.__value__)
     origin = get_origin(hint)
     if isinstance(origin, _ALIAS_TYPES):
-        return _fill(origin.__value__, dict(zip(origin.__type_params__, get_args(hint), strict=False)))
+        value = _spelled_out(origin, origin.__value__)
+        return _fill(value, list(zip(origin.__type_params__, get_args(hint), strict=False)))
     return None
 
 
-def _fill(hint: Any, filled: dict[Any, Any]) -> Any:
+def _spelled_out(alias: Any, value: Any) -> Any:
+    """An alias may stand for text, which means what it means in the module of the alias."""
+    return evaluate(value, vars(sys.modules[alias.__module__]), {})
+
+
+def evaluate(hint: Any, globals_: dict[str, Any], locals_: dict[str, Any]) -> Any:
+    """A hint with all text in it evaluated. Raises whatever that raises."""
+    holder = types.SimpleNamespace(__annotations__={"hint": hint})
+    return typing.get_type_hints(holder, globals_, locals_, include_extras=True)["hint"]
+
+
+def _fill(hint: Any, filled: list[tuple[Any, Any]]) -> Any:
     """A hint with type variables replaced, in generic models and unions of them too."""
-    if hint in filled:
-        return filled[hint]
+    for variable, value in filled:
+        if hint is variable:
+            return value
     if get_origin(hint) in (Union, types.UnionType):
         return Union[tuple(_fill(arm, filled) for arm in get_args(hint))]  # noqa: UP007 - built at run time
     generic: dict[str, Any] = getattr(hint, "__pydantic_generic_metadata__", {})
     parameters = generic.get("parameters") or getattr(hint, "__parameters__", ())
-    return hint[tuple(filled.get(parameter, parameter) for parameter in parameters)] if parameters else hint
+    return hint[tuple(_fill(parameter, filled) for parameter in parameters)] if parameters else hint
 
 
 def arms(hint: Any) -> list[Any]:
@@ -105,66 +123,90 @@ def is_marker(value: Any) -> bool:
     return value is Resolve or isinstance(value, Resolve)
 
 
-def strays(hint: Any, seen: frozenset[int] = frozenset(), *, inside: bool = False) -> Iterator[str]:
+def hides_marker(value: Any) -> bool:
+    """Whether a default or a piece of metadata is a marker, or holds one: in a `Field`, or in a list by mistake."""
+    if isinstance(value, FieldInfo):
+        return is_marker(value.default) or is_marker(value.default_factory)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(is_marker(item) for item in cast("list[Any]", value))
+    return is_marker(value)
+
+
+def strays(hint: Any, seen: tuple[int, ...] = (), *, fields: bool = True, inside: bool = False) -> Iterator[str]:
     """Where markers sit that cannot be honoured: in unions, containers, and fields of structured types."""
     peeled = peel(hint)
-    if inside and any(is_marker(item) for item in peeled.metadata):
+    if inside and any(hides_marker(item) for item in peeled.metadata):
         yield "inside a union or container"
     core = peeled.core
-    if id(core) in seen:
+    if id(core) in seen or len(seen) > _DEEPEST:
         return
-    seen |= {id(core)}
-    inner: Sequence[Any]
-    if isinstance(core, TypeVar):
-        inner = [*core.__constraints__, *([core.__bound__] if core.__bound__ is not None else [])]
-    elif isinstance(core, list):  # the parameter list of a Callable
-        inner = cast("list[Any]", core)
-    else:
-        inner = get_args(core)
-    for part in inner:
-        yield from strays(part, seen, inside=True)
-    owner = cast("Any", get_origin(core) or core)
-    if isinstance(owner, type):
-        for name, field, extras in fields_of(cast("type[Any]", owner)):
-            if any(is_marker(extra) for extra in extras):
+    seen = (*seen, id(core))
+    for part in _parts(core):
+        yield from strays(part, seen, fields=fields, inside=True)
+    owner: Any = get_origin(core) or core
+    if fields and isinstance(owner, type):
+        for name, field, extras in fields_of(owner):
+            if any(hides_marker(extra) for extra in extras):
                 yield f"on field {name!r} of {owner.__name__}"
             yield from strays(field, seen, inside=True)
 
 
+def _parts(core: Any) -> Sequence[Any]:
+    """The hints a hint is made of."""
+    if isinstance(core, TypeVar):
+        return [*core.__constraints__, core.__bound__, getattr(core, "__default__", None)]
+    if isinstance(core, dataclasses.InitVar):
+        return [cast("Any", core).type]
+    if isinstance(core, list):  # the parameter list of a Callable
+        return cast("list[Any]", core)
+    return get_args(core)
+
+
 def fields_of(owner: type[Any]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Name, hint and metadata of the fields of a model, dataclass, TypedDict or named tuple."""
-    if issubclass(owner, BaseModel):
+    """Name, hint, and metadata with defaults, of the fields of a model, dataclass, TypedDict or named tuple."""
+    if issubclass(owner, BaseModel) and owner.__pydantic_complete__:
         for name, info in owner.model_fields.items():
-            defaults = (info.default, info.default_factory)
-            yield name, info.annotation, (*info.metadata, *defaults)
-    elif dataclasses.is_dataclass(owner) or typing_extensions.is_typeddict(owner) or hasattr(owner, "_field_defaults"):
-        try:
-            hints = typing_extensions.get_type_hints(owner, include_extras=True)
-        except Exception:  # noqa: BLE001 - whatever a hint raises; building the argument model reports it
-            hints = {}
-        for name, field in hints.items():
-            peeled = peel(field)
-            default = getattr(owner, "_field_defaults", {}).get(name, getattr(owner, name, None))
-            yield name, peeled.core, (*peeled.metadata, default)
+            yield name, info.annotation, (*info.metadata, info.default, info.default_factory)
+        return
+    defaults: dict[str, tuple[Any, ...]] = {}
+    if dataclasses.is_dataclass(owner):
+        defaults = {one.name: (one.default, one.default_factory) for one in dataclasses.fields(owner)}
+    elif hasattr(owner, "_field_defaults"):
+        defaults = {name: (default,) for name, default in owner._field_defaults.items()}
+    elif not (issubclass(owner, BaseModel) or typing_extensions.is_typeddict(owner)):
+        return
+    for name, hint in _own_hints(owner).items():
+        peeled = peel(hint)
+        yield name, peeled.core, (*peeled.metadata, *defaults.get(name, (vars(owner).get(name),)))
 
 
-def hidden_default(default: Any, metadata: Sequence[Any]) -> bool:
-    """Whether a marker is used as a default value, alone or in a `Field`."""
-    values = [
-        default,
-        *(d for info in (default, *metadata) if isinstance(info, FieldInfo) for d in _field_defaults(info)),
-    ]
-    return any(is_marker(value) for value in values)
+def _own_hints(owner: type[Any]) -> dict[str, Any]:
+    """The hints of a class one by one, so that one that cannot be evaluated yet does not hide the others."""
+    hints: dict[str, Any] = {}
+    for cls in reversed(owner.__mro__):
+        module = vars(sys.modules.get(cls.__module__, builtins))
+        for name, hint in vars(cls).get("__annotations__", {}).items():
+            try:
+                hints[name] = evaluate(hint, module, dict(vars(cls)))
+            except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
+                # Not to be read now, but perhaps later, by whoever builds the value: better refused than lost.
+                hints[name] = Annotated[Any, Resolve] if isinstance(hint, str) and "Resolve" in hint else hint
+    return hints
 
 
-def _field_defaults(info: FieldInfo) -> tuple[Any, Any]:
-    return info.default, info.default_factory
+def is_concrete(hint: Any) -> TypeGuard[type[Any]]:
+    """A class whose instances say what they are: no protocol, no abstract class, no description of a dict."""
+    if not is_class(hint) or getattr(hint, "_is_protocol", False):
+        return False
+    return not (inspect.isabstract(hint) or typing_extensions.is_typeddict(hint))
 
 
 def value_classes(hint: Any) -> set[type[Any]] | None:
     """The concrete classes a value of this hint can have; `None` when that is not certain."""
     found: set[type[Any]] = set()
     for arm in arms(hint):
+        if is_unknown(arm):
+            return None
         outcome = outcome_class(arm)
         question = question_class(arm)
         if question is Elicit or outcome is AcceptedElicitation:
@@ -176,7 +218,7 @@ def value_classes(hint: Any) -> set[type[Any]] | None:
             classes = {ListRootsResult}
         elif outcome is not None:
             classes = set[type[Any]]()
-        elif is_class(arm) and not getattr(arm, "_is_protocol", False) and not typing_extensions.is_typeddict(arm):
+        elif is_concrete(arm):
             classes = {arm}
         else:
             classes = None

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from mcp_types import CreateMessageRequestParams, CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from bespeak.resolve.errors import BadAnswer
 from bespeak.resolve.forms import Form, form_of
@@ -48,18 +49,28 @@ class Rendered:
     @property
     def text(self) -> str:
         """What a person reading a log wants to see of it."""
-        return str((self.params or {}).get("message", self.method))[:500]
+        if self.params is None:
+            return self.method
+        message = self.params.get("message")
+        shown = {key: value for key, value in self.params.items() if key not in ("mode", "message")}
+        return " ".join([*([message] if message else []), _canonical(shown)])[:500]
 
 
 def render(key: str, marker: Question) -> Rendered:
     """The question as a wire request. Raises `FormError` or `ValueError` if it cannot be asked."""
     if isinstance(marker, Elicit):
-        return _render_form(key, cast("Elicit[Any]", marker))
+        return _writable(_render_form(key, cast("Elicit[Any]", marker)))
     if isinstance(marker, Sample):
-        return _render_sample(key, marker)
+        return _writable(_render_sample(key, marker))
     if isinstance(marker, ListRoots):
         return Rendered(key, ROOTS, None, requirements(ROOTS, {}), 1, result=ListRootsResult)
     raise ValueError(f"{type(marker).__name__} is no question this server can ask")
+
+
+def _writable(question: Rendered) -> Rendered:
+    """The question, if JSON can carry it: text from a file name, say, may not be text."""
+    to_json(question.params)
+    return question
 
 
 def _render_form(key: str, marker: Elicit[Any]) -> Rendered:

@@ -4,10 +4,6 @@ Theory of operation. A graph is run from scratch in every round; nothing but the
 rounds. Three phases run in turn: the guards, then whatever may ask, then the rest, which runs only when no question is
 open and so only once per call.
 
-Within a phase a resolver starts as soon as everything it takes is there. One that is ready alone is awaited in place;
-several each get a task. Generators are the exception: they open one after another in the call's own task, because a
-scope they hold across their `yield` belongs to that task, and they close there too, in reverse.
-
 A resolver that returns a question settles at once if the progress holds an outcome for exactly that question (the same
 pin), or if the client has just sent one. Otherwise the question is open, and all that depends on it waits for another
 round. An outcome that somebody cannot do without (a decline, mostly) ends the call: what comes later in graph order is
@@ -22,7 +18,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from pydantic_core import PydanticSerializationError
+from pydantic import TypeAdapter
+from pydantic_core import to_json
 
 from bespeak.resolve.errors import Aborted, BadAnswer, Meant, MissingCapability, ResolverFailed
 from bespeak.resolve.forms import FormError, Refused
@@ -30,6 +27,7 @@ from bespeak.resolve.generators import OpenGenerators
 from bespeak.resolve.graph import FromArgument, FromNode, Graph, Node
 from bespeak.resolve.markers import Question
 from bespeak.resolve.outcomes import AcceptedElicitation
+from bespeak.resolve.phases import Phase
 from bespeak.resolve.progress import Progress, Settled, Shown
 from bespeak.resolve.questions import (
     CANCELLED,
@@ -44,7 +42,7 @@ from bespeak.resolve.questions import (
     settle,
 )
 from bespeak.resolve.signature import Kind
-from bespeak.resolve.tasks import cancel_all, is_cancelled, spawn
+from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import in_thread
 
 logger = logging.getLogger("bespeak.resolve")
@@ -79,11 +77,18 @@ class Round:
         self._lacking: dict[str, Any] = {}
         self._aborts: dict[int, str] = {}
         self._limit = count
+        self._guarded = False
         self._generators = OpenGenerators()
 
-    async def ask(self) -> dict[str, dict[str, Any]]:
-        """Run guards and phase one. The open questions by wire key, in graph order; empty when all is settled."""
+    async def guard(self) -> None:
+        """Run the guards and what they depend on. Raises what they raise."""
+        self._guarded = True
         await self._run(self.graph.guards)
+
+    async def ask(self) -> dict[str, dict[str, Any]]:
+        """Run the guards, if that is not done, and phase one. The open questions by wire key, in graph order."""
+        if not self._guarded:
+            await self.guard()
         await self._run(self.graph.questions)
         if self._lacking:
             raise MissingCapability(self._lacking)
@@ -97,6 +102,13 @@ class Round:
         await self._run(self.graph.rest)
         return {want.parameter: self._taken(want) for want in self.graph.wants}
 
+    def settled(self) -> dict[str, list[Any]]:
+        """The answers the round rests on. If one of them ends the call, none that come later: timing decides about those."""
+        last = min(self._aborts, default=len(self.graph.nodes))
+        late = {node.key for node in self.graph.nodes if node.index > last}
+        entries = self.progress.settled.items()
+        return {key: [one.pin, one.action, one.content] for key, one in entries if key not in late}
+
     async def close(self, error: BaseException | None = None, *, body_ran: bool) -> None:
         """Run the cleanups. See `OpenGenerators.close`."""
         await self._generators.close(error, body_ran=body_ran)
@@ -104,98 +116,10 @@ class Round:
     # Running resolvers
 
     async def _run(self, indices: tuple[int, ...]) -> None:
-        if not indices:
-            return
-        nodes = self.graph.nodes
-        waiting = {index: sum(not self._done[need] for need in nodes[index].needs) for index in indices}
-        ready = [index for index in indices if not waiting[index]]
-        running: dict[asyncio.Task[None], int] = {}
-        try:
-            while ready or running:
-                ready = [index for index in ready if index < self._limit]
-                finished: list[int] = []
-                if len(ready) == 1 and not running:
-                    finished = [ready.pop()]
-                    await self._step(nodes[finished[0]])
-                else:
-                    turn = self._start(ready, running)
-                    if turn is not None:
-                        finished = await self._take_turn(nodes[turn], running)
-                    elif running:
-                        finished = await self._wait(running)
-                for index in finished:
-                    if self._done[index]:
-                        ready.extend(self._unblock(index, waiting))
-                ready.sort()
-                for task, index in running.items():
-                    if index > self._limit:
-                        task.cancel()
-        finally:
-            await cancel_all(running)
+        if indices:
+            await Phase(self.graph, indices, self._done, self._step, lambda: self._limit).run()
         if self._aborts:
             raise Aborted(self._aborts[min(self._aborts)])
-
-    def _start(self, ready: list[int], running: dict[asyncio.Task[None], int]) -> int | None:
-        """Give every ready resolver a task; a generator is handed back instead, to be run in place."""
-        turn: int | None = None
-        left: list[int] = []
-        for index in ready:
-            node = self.graph.nodes[index]
-            if index >= self._limit:  # one that started before it has just ended the call
-                break
-            if not node.kind.is_generator:
-                running[spawn(self._step(node), f"bespeak resolver {node.name}")] = index
-            elif turn is None:
-                turn = index
-            else:
-                left.append(index)
-        ready[:] = left
-        return turn
-
-    async def _take_turn(self, node: Node, running: dict[asyncio.Task[None], int]) -> list[int]:
-        """Open a generator in place, unless what runs beside it ends the call first."""
-        me = asyncio.current_task()
-        interrupted = False
-
-        def look(task: asyncio.Task[None]) -> None:
-            nonlocal interrupted
-            failed = not task.cancelled() and task.exception() is not None
-            if me is not None and not interrupted and (failed or self._limit < node.index):
-                interrupted = True
-                me.cancel()
-
-        for task in running:
-            task.add_done_callback(look)
-        try:
-            await self._step(node)
-        except asyncio.CancelledError:
-            if not interrupted or me is None or me.cancelling() > 1:
-                raise
-        finally:
-            for task in running:
-                task.remove_done_callback(look)
-            if interrupted and me is not None:
-                me.uncancel()
-        return [node.index]
-
-    async def _wait(self, running: dict[asyncio.Task[None], int]) -> list[int]:
-        done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-        finished = {running.pop(task): task for task in done}
-        for index in sorted(finished):
-            task = finished[index]
-            error = None if task.cancelled() else task.exception()
-            if error is not None and index < self._limit:
-                raise error
-        return sorted(finished)
-
-    def _unblock(self, index: int, waiting: dict[int, int]) -> list[int]:
-        freed: list[int] = []
-        for dependent in {use.consumer for use in self.graph.uses[index]}:
-            if dependent in waiting:
-                waiting[dependent] -= 1
-                if not waiting[dependent]:
-                    freed.append(dependent)
-        return freed
 
     async def _step(self, node: Node) -> None:
         """Run one resolver and settle what it gives."""
@@ -208,16 +132,13 @@ class Round:
                 self._asked(node, result)
                 return
             if node.once and index not in self.graph.rest:
-                self.progress.once[node.key] = node.once.dump_python(result, mode="json")
+                result = self._seal_once(node, node.once, result)
         except (Meant, ResolverFailed):
             raise
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
             raise ResolverFailed(node.name, node.path, "ended in a cancellation that nobody asked for") from error
-        except PydanticSerializationError as error:
-            reason = "gave a value that its return type cannot serialise, though it is marked once=True"
-            raise ResolverFailed(node.name, node.path, reason) from error
         except Exception as error:
             raise ResolverFailed(node.name, node.path) from error
         self._values[index] = result
@@ -267,11 +188,25 @@ class Round:
             return outcome.data
         return taken.default
 
+    def _seal_once(self, node: Node, adapter: TypeAdapter[Any], value: Any) -> Any:
+        """Keep a value for the rounds to come, and give it as they will see it."""
+        try:
+            kept = adapter.dump_python(value, mode="json", by_alias=False, round_trip=True)
+            restored = _restored(adapter, kept)
+        except ValueError as error:
+            reason = "gave a value that its return type cannot serialise, though it is marked once=True"
+            raise ResolverFailed(node.name, node.path, reason) from error
+        if restored != value and type(value).__eq__ is not object.__eq__:
+            reason = "gave a value that does not survive its serialisation, though it is marked once=True"
+            raise ResolverFailed(node.name, node.path, reason)
+        self.progress.once[node.key] = kept
+        return restored
+
     def _restore_once(self, node: Node) -> bool:
         if node.once is None:
             return False
         try:
-            self._values[node.index] = node.once.validate_python(self.progress.once[node.key])
+            self._values[node.index] = _restored(node.once, self.progress.once[node.key])
         except ValueError:
             logger.warning("the once=True value of %r no longer fits its return type; it is computed again", node.name)
             return False
@@ -373,6 +308,10 @@ class Round:
             )
             raise ResolverFailed(node.name, node.path, reason)
         return Shown(pin, rests, before.drift + 1, attempts, renderings)
+
+
+def _restored(adapter: TypeAdapter[Any], kept: Any) -> Any:
+    return adapter.validate_json(to_json(kept), by_alias=False, by_name=True)
 
 
 def _unresolved(taken: FromNode, outcome: Outcome) -> str:

@@ -14,8 +14,20 @@ from typing import Any, cast, get_args, get_origin
 
 from mcp_types import InputRequiredResult
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
-from bespeak.resolve.hints import arms, hidden_default, is_unknown, outcome_class, peel, question_class, spell, strays
+from bespeak.resolve.hints import (
+    arms,
+    evaluate,
+    hides_marker,
+    is_marker,
+    is_unknown,
+    outcome_class,
+    peel,
+    question_class,
+    spell,
+    strays,
+)
 from bespeak.resolve.markers import Resolve
 
 EMPTY: Any = inspect.Parameter.empty
@@ -67,6 +79,8 @@ class Parameter:
 
     @property
     def required(self) -> bool:
+        if isinstance(self.default, FieldInfo):
+            return self.default.is_required()
         return self.default is EMPTY
 
 
@@ -119,7 +133,8 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
     except (TypeError, ValueError, NameError) as error:
         defects.append(Defect(None, f"its signature cannot be read: {error}", "wrap it in a function with parameters"))
         raw = inspect.Signature()
-    parameters = tuple(_parameter(one, namespace, defects) for one in raw.parameters.values())
+    bound = _bound(fn)
+    parameters = tuple(_parameter(one, namespace, defects) for one in raw.parameters.values() if one.name not in bound)
     kind = kind_of(fn)
     made = peel_partial(fn)
     returns = made if inspect.isclass(made) else _value_hint(_returns(raw, namespace, defects), kind)
@@ -158,10 +173,22 @@ def main_module() -> str:
     """The importable name of the program's main module."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
-    if spec is not None:
+    if spec is not None and spec.name != "__main__":
         return spec.name
     file = getattr(main, "__file__", None)
-    return Path(file).stem if file else "__main__"
+    if not file:
+        return "__main__"
+    return Path(file).parent.name if Path(file).stem == "__main__" else Path(file).stem
+
+
+def _bound(fn: Any) -> set[str]:
+    """What the keywords of a partial have settled: its author's word, not the client's to change."""
+    names: set[str] = set()
+    while isinstance(fn, functools.partial):
+        part = cast("functools.partial[Any]", fn)
+        names |= part.keywords.keys()
+        fn = part.func
+    return names
 
 
 def peel_partial(fn: Any) -> Any:
@@ -220,11 +247,6 @@ def _namespace(target: Any, frame: types.FrameType | None) -> tuple[dict[str, An
     return globals_, names
 
 
-def _evaluate(hint: Any, namespace: tuple[dict[str, Any], dict[str, Any]]) -> Any:
-    holder = types.SimpleNamespace(__annotations__={"hint": hint})
-    return typing.get_type_hints(holder, *namespace, include_extras=True)["hint"]
-
-
 def _unreadable(where: str, error: Exception) -> tuple[str, str]:
     if isinstance(error, NameError):
         name = error.name or str(error)
@@ -244,32 +266,43 @@ def _parameter(
         defects.append(Defect(name, problem, fix))
 
     hint: Any = Any
+    peeled = peel(hint)
     if raw.annotation is not EMPTY:
         try:
-            hint = _evaluate(raw.annotation, namespace)
+            hint = evaluate(raw.annotation, *namespace)
+            peeled = peel(hint)
         except Exception as error:  # noqa: BLE001 - a hint is any expression and may raise anything
+            hint = Any
             defect(*_unreadable(f"the hint of parameter {name!r}", error))
-    peeled = peel(hint)
     markers = peeled.markers
+    marker = markers[0] if markers else None
     if any(item is Resolve for item in peeled.metadata):
         defect(f"parameter {name!r} is marked with `Resolve` without a call", "write Resolve(fn), naming the function")
-    if hidden_default(raw.default, peeled.metadata):
+    if hides_marker(raw.default) or any(hides_marker(item) and not is_marker(item) for item in peeled.metadata):
         defect(
             f"parameter {name!r} has `Resolve` as a default value",
             f"write {name}: Annotated[{spell(hint)}, Resolve(fn)]",
         )
     if len(markers) > 1:
         defect(f"parameter {name!r} is marked with `Resolve` {len(markers)} times", "keep one of them")
-    for where in dict.fromkeys(strays(peeled.core)):
+    # The fields of what a resolver makes are not the client's to fill.
+    for where in dict.fromkeys(strays(peeled.core, fields=marker is None)):
         defect(
             f"parameter {name!r} has a `Resolve` {where}, where it cannot be honoured",
             f"mark a parameter of its own: {name}: Annotated[..., Resolve(fn)]",
         )
-    marker = markers[0] if markers else None
     if raw.kind in _UNFILLABLE and (marker or raw.default is EMPTY):
         defect(unfillable(name, raw.kind), ORDINARY)
     takes = frozenset(cls for arm in arms(peeled.core) if (cls := outcome_class(arm))) if marker else frozenset[Any]()
-    return Parameter(name, hint, raw.default, marker, takes, raw.kind is inspect.Parameter.POSITIONAL_ONLY)
+    if takes and any(arm is not type(None) and not outcome_class(arm) for arm in arms(peeled.core)):
+        defect(
+            f"parameter {name!r} takes a bare value and outcomes too",
+            "take ElicitationResult[...], in which a bare value arrives as AcceptedElicitation",
+        )
+    default = raw.default
+    if marker and isinstance(default, FieldInfo):
+        default = EMPTY if default.is_required() else default.get_default(call_default_factory=True)
+    return Parameter(name, hint, default, marker, takes, raw.kind is inspect.Parameter.POSITIONAL_ONLY)
 
 
 def unfillable(name: str, kind: Any = inspect.Parameter.POSITIONAL_ONLY) -> str:
@@ -280,7 +313,9 @@ def _returns(raw: inspect.Signature, namespace: tuple[dict[str, Any], dict[str, 
     if raw.return_annotation is EMPTY:
         return EMPTY
     try:
-        return _evaluate(raw.return_annotation, namespace)
+        hint = evaluate(raw.return_annotation, *namespace)
+        arms(hint)
+        return hint
     except Exception as error:  # noqa: BLE001 - a hint is any expression and may raise anything
         defects.append(Defect(None, *_unreadable("the return type", error)))
         return EMPTY

@@ -36,9 +36,16 @@ RESOLVERS, BODIES = Pool("resolvers"), Pool("bodies")
 
 async def in_thread(fn: Callable[[], Any], name: str, pool: Pool = RESOLVERS) -> Any:
     """Run a sync function in a worker thread. On cancellation the thread is left to itself, and that is logged."""
+    started = False
+
+    def run() -> Any:
+        nonlocal started
+        started = True
+        return fn()
+
     try:
-        return await anyio.to_thread.run_sync(fn, abandon_on_cancel=True, limiter=pool.limiter())
+        return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=pool.limiter())
     except asyncio.CancelledError:
-        if is_cancelled():
+        if started and is_cancelled():
             logger.warning("%r was cancelled; its thread runs on, and what it returns is dropped", name)
         raise

@@ -1,16 +1,17 @@
 """A tool's arguments: the schema the model sees, and reading what it sends."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic.fields import FieldInfo
 from pydantic_core import to_json
 
 from bespeak.resolve.errors import ToolError
 from bespeak.resolve.hints import peel, spell
 from bespeak.resolve.refusals import refusals
-from bespeak.resolve.signature import Parameter
+from bespeak.resolve.signature import EMPTY, Parameter
 
 
 class InvalidArguments(ToolError):
@@ -18,11 +19,11 @@ class InvalidArguments(ToolError):
 
 
 class Unschemable(Exception):
-    """A parameter whose type cannot come from JSON."""
+    """Parameters whose types cannot come from JSON, each with what is wrong."""
 
-    def __init__(self, parameter: str, problem: str) -> None:
-        self.parameter = parameter
-        super().__init__(problem)
+    def __init__(self, problems: dict[str, str]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems.values()))
 
 
 class Arguments:
@@ -38,7 +39,9 @@ class Arguments:
                 self._renamed[field] = parameter.name
         self._model = _model(f"{name}Arguments", fields, parameters)
         self._validate = self._model.__pydantic_validator__.validate_python
-        self.schema = schema or {"type": "object", **_schema(self._model)}
+        self.schema = {"type": "object", **_schema(self._model)} if schema is None else schema
+        self.wire_names = {name for key, info in self._model.model_fields.items() for name in _wire_names(key, info)}
+        """Every name under which something may be sent."""
 
     def read(self, sent: dict[str, Any]) -> dict[str, Any]:
         """The values of the parameters, defaults applied, anything else dropped. Raises `InvalidArguments`."""
@@ -58,32 +61,85 @@ class Arguments:
 
 def _field(parameter: Parameter, number: int) -> tuple[str, Any]:
     """A model field for a parameter; renamed where pydantic could not take the parameter's own name."""
-    default = ... if parameter.required else parameter.default
-    name = parameter.name
-    if not name.startswith("_") and not hasattr(BaseModel, name):
-        return name, (parameter.hint, default)
-    title = name.replace("_", " ").strip().title()
-    peeled = peel(parameter.hint)
-    hint: Any = Annotated[(peeled.core, Field(alias=name, title=title), *peeled.metadata)]
-    return f"parameter_{number}", (hint, default)
+    name, hint = parameter.name, parameter.hint
+    if name.startswith("_") or hasattr(BaseModel, name):
+        title = name.replace("_", " ").strip().title()
+        peeled = peel(hint)
+        hint = Annotated[(peeled.core, Field(alias=name, title=title), *peeled.metadata)]
+        name = f"parameter_{number}"
+    return name, hint if parameter.default is EMPTY else (hint, parameter.default)
+
+
+def _wire_names(key: str, info: FieldInfo) -> list[str]:
+    alias = info.validation_alias or info.alias or key
+    if isinstance(alias, AliasChoices):
+        return [str(path[0]) for path in alias.convert_to_aliases()]
+    return [str(alias.path[0])] if isinstance(alias, AliasPath) else [alias]
 
 
 def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -> type[BaseModel]:
-    config = ConfigDict(protected_namespaces=())
     try:
-        model: type[BaseModel] = create_model(name, __config__=config, **fields)
-        _schema(model)
-    except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError):
+        return _made(name, fields)
+    except _NOT_JSON:
+        problems: dict[str, str] = {}
         for number, parameter in enumerate(parameters):
             try:
-                field, definition = _field(parameter, number)
-                _schema(create_model(name, __config__=config, **{field: definition}))
-            except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError) as error:
-                problem = f"parameter {parameter.name!r} takes {spell(parameter.hint)}, which cannot come from JSON"
-                raise Unschemable(parameter.name, problem) from error
-        raise
+                _made(name, dict([_field(parameter, number)]))
+            except _NOT_JSON as error:
+                undefined = getattr(error, "code", None) == "class-not-fully-defined"
+                reason = f": {str(error).splitlines()[0]}" if undefined else ""
+                taken = spell(parameter.hint)
+                problems[parameter.name] = (
+                    f"parameter {parameter.name!r} takes {taken}, which cannot come from JSON{reason}"
+                )
+        raise Unschemable(problems) from None
+
+
+_NOT_JSON = (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError)
+
+
+def _made(name: str, fields: dict[str, Any]) -> type[BaseModel]:
+    model: type[BaseModel] = create_model(name, __config__=ConfigDict(protected_namespaces=()), **fields)
+    _schema(model)
     return model
 
 
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
     return model.model_json_schema(by_alias=True)
+
+
+_SAME_VALUE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependentSchemas")
+"""Keywords whose schemas speak of the same value, not of a part of it."""
+
+
+def shown_names(schema: Any, root: Any = None, seen: tuple[str, ...] = ()) -> set[str]:
+    """Every name a hand-written schema gives to a property of its root."""
+    if not isinstance(schema, dict):
+        return set()
+    here = cast("dict[str, Any]", schema)
+    root = here if root is None else root
+    names = {*_mapping(here.get("properties")), *_texts(here.get("required")), *_mapping(here.get("dependentRequired"))}
+    for keyword in _SAME_VALUE:
+        inner: Any = here.get(keyword)
+        if keyword == "dependentSchemas":
+            inner = list(_mapping(inner).values())
+        for part in cast("list[Any]", inner) if isinstance(inner, list) else [inner]:
+            names |= shown_names(part, root, seen)
+    reference = here.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#") and reference not in seen:
+        names |= shown_names(_referred(root, reference), root, (*seen, reference))
+    return names
+
+
+def _referred(root: Any, reference: str) -> Any:
+    for part in reference.lstrip("#/").split("/") if reference.lstrip("#/") else ():
+        root = _mapping(root).get(part.replace("~1", "/").replace("~0", "~"))
+    return root
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _texts(value: Any) -> list[str]:
+    return [item for item in cast("list[Any]", value) if isinstance(item, str)] if isinstance(value, list) else []

@@ -8,15 +8,16 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mcp_types import InputRequiredResult
 from pydantic_core import from_json, to_json
 
+from bespeak.protocol.asking import typed_answer
 from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
-from bespeak.resolve.errors import Aborted, Meant, MissingCapability
+from bespeak.resolve.errors import Aborted, BadAnswer, Meant, MissingCapability
 from bespeak.resolve.graph import Graph
 from bespeak.resolve.progress import Progress
 from bespeak.resolve.questions import digest, lacking, merge, requirements
@@ -26,8 +27,8 @@ from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import BODIES, in_thread
 from bespeak.server.arguments import Arguments
 from bespeak.server.context import CallFacts, Context
-from bespeak.state.ledger import Ledger, NotFinal, ResultGone, Shelter
-from bespeak.state.seal import Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
+from bespeak.state.ledger import Ledger, LedgerFull, NotFinal, ResultGone, Shelter, Spending
+from bespeak.state.seal import BUDGET, Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
 
 logger = logging.getLogger("bespeak.server")
 DRAIN_SECONDS = 30.0
@@ -115,9 +116,9 @@ class Calls:
         principal = bind(context) if bind is not None else None
         return Binding(consumer.method, consumer.name, arguments, self._audience, principal)
 
-    async def shelter(self, call: "Call") -> dict[str, Any]:
+    async def shelter(self, call: "Call", work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         """Run a call in its own task. The request's cancellation reaches it only while it is not sheltered."""
-        task = asyncio.create_task(call.run(), name=f"bespeak call {call.consumer.name}")
+        task = asyncio.create_task(work, name=f"bespeak call {call.consumer.name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         try:
@@ -210,6 +211,8 @@ class Call:
             return await self._resolved(arguments)
         if self._state is None:
             return await self._plain(arguments)
+        for key, answer in (self._facts.answers or {}).items():
+            typed_answer(key, answer)  # a malformed one is refused before anything is spent
         key = f"{self._state.call_id}/{self._state.round}"
         return await self._spend(self._state, key, self._facts.answers, lambda: self._by_hand(arguments))
 
@@ -233,6 +236,11 @@ class Call:
             declared=EVERYTHING if self._declared is None else self._declared,
         )
         try:
+            await round_.guard()
+            if state is not None:
+                stored = await self.calls.ledger.settled(state.call_id, self._sent_digest())
+                if stored is not None:
+                    return self._stored(state.call_id, stored)
             try:
                 questions = await round_.ask()
             except Aborted as abort:
@@ -251,8 +259,11 @@ class Call:
     async def _settle(
         self, state: State, round_: Round, work: Callable[[], Awaitable[dict[str, Any]]]
     ) -> dict[str, Any]:
-        answers = {key: [one.pin, one.action, one.content] for key, one in round_.progress.settled.items()}
-        return await self._spend(state, state.call_id, answers, work)
+        return await self._spend(state, state.call_id, round_.settled(), work)
+
+    def _sent_digest(self) -> str:
+        """Of what the client sent this time: the same request again is the same claim, whatever the world is like now."""
+        return digest([self._state and self._state.body, self._facts.answers])
 
     async def _conclude(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
         """Phase two, the body, and the cleanups, which see how the body ended."""
@@ -288,7 +299,7 @@ class Call:
     async def _by_hand(self, arguments: dict[str, Any]) -> dict[str, Any]:
         try:
             return await self._plain(arguments)
-        except MissingCapability as error:
+        except (MissingCapability, BadAnswer, LedgerFull) as error:
             raise NotFinal from error
 
     async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
@@ -302,7 +313,12 @@ class Call:
         if missing:
             raise MissingCapability(missing)
         body = to_json(asked.request_state).decode()
-        return await self._input_required(requests, body, lambda: "the request_state you returned", by_hand=True)
+        if len(body) > BUDGET // 2:
+            raise ValueError(
+                f"{self.consumer.name!r} returned a request_state of {len(body)} bytes; keep large data yourself"
+            )
+        result = await self._input_required(requests, body, lambda: "the request_state", by_hand=True)
+        return {**result, "_meta": asked.meta} if asked.meta else result
 
     # Both
 
@@ -342,18 +358,32 @@ class Call:
         mine: list[Reply] = []
 
         async def conclude() -> bytes:
-            mine.append(await self._reply(work))
-            return self.calls.seal.close_result(mine[0].encode())
+            reply = await self._reply(work)
+            try:
+                raw = reply.encode()
+            except ValueError as error:
+                reply = self._as_reply(error)
+                raw = reply.encode()
+            mine.append(reply)
+            return self.calls.seal.close_result(key, raw)
 
         stored = await self.calls.ledger.spend(
-            key, digest(answers), state.deadline, conclude, self.shelter, idempotent=self.consumer.idempotent
+            key,
+            Spending(digest(answers), self._sent_digest(), state.deadline),
+            conclude,
+            self.shelter,
+            idempotent=self.consumer.idempotent,
         )
-        if mine:
-            if self._raise_exceptions and self._raised is not None:
-                raise self._raised
-            return mine[0].unwrap()
+        if not mine:
+            return self._stored(key, stored)
+        if self._raise_exceptions and self._raised is not None:
+            raise self._raised
+        return mine[0].unwrap()
+
+    def _stored(self, key: str, stored: bytes) -> dict[str, Any]:
+        """The reply that somebody else got for the same claim."""
         try:
-            return Reply.decode(self.calls.seal.open_result(stored)).unwrap()
+            return Reply.decode(self.calls.seal.open_result(key, stored)).unwrap()
         except InvalidRequestState:
             raise ResultGone from None
 
@@ -363,11 +393,14 @@ class Call:
         except NotFinal:
             raise
         except Exception as error:  # noqa: BLE001 - however the claimed work ends, that end is stored
-            self._raised = error
-            try:
-                return Reply(self.consumer.failure(error))
-            except MCPError as protocol_error:
-                return Reply(None, protocol_error)
+            return self._as_reply(error)
+
+    def _as_reply(self, error: Exception) -> Reply:
+        self._raised = error
+        try:
+            return Reply(self.consumer.failure(error))
+        except MCPError as protocol_error:
+            return Reply(None, protocol_error)
 
 
 async def _raise(error: Exception) -> dict[str, Any]:

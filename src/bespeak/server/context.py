@@ -1,10 +1,12 @@
 """What a consumer may know of the call it serves, and say to the client while it runs."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NoReturn
 
 from mcp_types import ClientCapabilities, Implementation, InputResponses, LoggingLevel
+from pydantic import ValidationError
 from typing_extensions import TypeVar
 
 from bespeak.protocol.asking import typed_answer
@@ -112,7 +114,7 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def request_id(self) -> str | int:
-        return self._asked().id
+        return self.asked().id
 
     @property
     def protocol_version(self) -> str | None:
@@ -143,7 +145,8 @@ class Context(Generic[LifespanT, RequestT]):
             session=self.session,
         )
 
-    def _asked(self) -> Request:
+    def asked(self) -> Request:
+        """The client's request. Raises `OutsideRequest` if there is none."""
         if self.wire_request is None:
             raise OutsideRequest(
                 f"{self.facts.consumer!r} was called without a client, so there is no request to look at"
@@ -155,7 +158,7 @@ class Context(Generic[LifespanT, RequestT]):
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the call is, if it wants to know. Progress that does not grow is not sent."""
         token = self.wire_request.meta.progress_token if self.wire_request else None
-        if token is None or progress <= self._reached:
+        if token is None or not math.isfinite(progress) or progress <= self._reached:
             return
         self._reached = progress
         params: dict[str, Any] = {"progressToken": token, "progress": progress, "total": total, "message": message}
@@ -193,19 +196,22 @@ class Context(Generic[LifespanT, RequestT]):
 
     async def elicit(self, message: str, schema: type[Any]) -> NoReturn:
         """Push a form. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise self._cannot_push("elicit", schema.__name__, f"Elicit({message!r}, {schema.__name__})")
+        raise self.cannot_push("elicit", schema.__name__, f"Elicit({message!r}, {schema.__name__})")
 
     async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> NoReturn:
         """Push a URL question. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise CannotPush(
-            f"{self.facts.consumer!r} called ctx.elicit_url(), but a client of {self.protocol_version} takes no questions in "
-            "mid-call; return an InputRequiredResult with the URL question instead"
-        )
+        raise CannotPush(f"{self._nobody('elicit_url')}; return an InputRequiredResult with the URL question instead")
 
-    def _cannot_push(self, what: str, wanted: str, question: str) -> CannotPush:
+    def _nobody(self, what: str) -> str:
+        called = f"{self.facts.consumer!r} called ctx.{what}()"
+        if self.wire_request is None:
+            return f"{called}, but was itself called without a client. In a test, connect one: `async with Client(mcp, ...)`"
+        return f"{called}, but a client of {self.protocol_version} takes no questions in mid-call"
+
+    def cannot_push(self, what: str, wanted: str, question: str) -> CannotPush:
+        """The error for a question asked in mid-call, with the resolver to write instead."""
         return CannotPush(
-            f"{self.facts.consumer!r} called ctx.{what}(), but a client of {self.protocol_version} takes no questions in "
-            f"mid-call. Ask in a resolver, which works at every revision:\n\n"
+            f"{self._nobody(what)}. Ask in a resolver, which works at every revision:\n\n"
             f"    async def ask() -> {question.partition('(')[0]}"
             f"{f'[{wanted}]' if what == 'elicit' else ''}:\n"
             f"        return {question}\n\n"
@@ -226,8 +232,11 @@ class Session:
     @property
     def client_info(self) -> Implementation | None:
         """What the client says of itself: for display and logs, never for decisions."""
-        info = self._context._asked().meta.client_info  # pyright: ignore[reportPrivateUsage] - one file, one concern
-        return Implementation.model_validate(info) if info else None
+        info = self._context.asked().meta.client_info
+        try:
+            return Implementation.model_validate(info) if info else None
+        except ValidationError:
+            return None
 
     @property
     def protocol_version(self) -> str | None:
@@ -238,10 +247,10 @@ class Session:
 
     async def create_message(self, messages: Any, *, max_tokens: int, **_options: Any) -> NoReturn:
         """Push a sampling request. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise self._context._cannot_push(  # pyright: ignore[reportPrivateUsage]
+        raise self._context.cannot_push(
             "session.create_message", "CreateMessageResult", f"Sample(messages, max_tokens={max_tokens})"
         )
 
     async def list_roots(self) -> NoReturn:
         """Push a roots request. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise self._context._cannot_push("session.list_roots", "ListRootsResult", "ListRoots()")  # pyright: ignore[reportPrivateUsage]
+        raise self._context.cannot_push("session.list_roots", "ListRootsResult", "ListRoots()")

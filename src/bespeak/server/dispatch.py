@@ -61,16 +61,24 @@ class Dispatch:
             if handle is None:
                 raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
             result = await handle(request, notify, raise_exceptions)
+            result.setdefault("resultType", "complete")
+            result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp
+            return write_result(request.id, result)
         except MCPError as error:
-            return write_error(request.id, error)
+            return self._error(request, error)
         except Exception:
             logger.exception("request %r (%s) failed", request.id, request.method)
             if raise_exceptions:
                 raise
             return write_error(request.id, MCPError(INTERNAL_ERROR, "internal error"))
-        result.setdefault("resultType", "complete")
-        result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp
-        return write_result(request.id, result)
+
+    @staticmethod
+    def _error(request: Request, error: MCPError) -> bytes:
+        try:
+            return write_error(request.id, error)
+        except ValueError:
+            logger.exception("the error of request %r (%s) cannot be written", request.id, request.method)
+            return write_error(request.id, MCPError(error.code, "the error's details cannot be sent"))
 
     async def _discover(self, request: Request, notify: Notify, raise_exceptions: bool) -> dict[str, Any]:
         instructions = {"instructions": self._instructions} if self._instructions else {}
@@ -115,7 +123,7 @@ class Dispatch:
                 call.resume(params["requestState"], request.id)
             elif not tool.graph.has_generators:
                 return await call.run()
-            return await self._calls.shelter(call)
+            return await self._calls.shelter(call, call.run())
         finally:
             context.end()
 

@@ -1,9 +1,11 @@
-"""A server's lifespan: entered by the first who uses the server, left by the last, both in one task of its own."""
+"""A server's lifespan: entered by the first who uses the server, left after the last, both in one task of its own."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
+
+import anyio
 
 
 class Lifespan:
@@ -18,50 +20,72 @@ class Lifespan:
         self._drain = drain
         """Runs when the last user has left and the lifespan is still there."""
         self._users = 0
-        self._lock = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
-        self._stop = asyncio.Event()
-        self.value: Any = None
+        self._held: _Held | None = None
+        self._leaving: asyncio.Task[None] | None = None
+
+    @property
+    def value(self) -> Any:
+        """What the lifespan yielded; `None` while it is not entered."""
+        return self._held.entered.result() if self._held and self._held.entered.done() else None
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Any]:
         """Keep the lifespan entered; gives what it yields."""
-        async with self._lock:
-            if self._users == 0 and self._enter is not None:
-                await self._start(self._enter)
-            self._users += 1
+        self._users += 1
         try:
+            if self._enter is not None:
+                if self._held is None or self._held.stopping:
+                    self._held = _Held(self._enter, after=self._held)
+                await self._held.start()
             yield self.value
         finally:
-            async with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    await self._leave()
+            self._users -= 1
+            # A body that is waited for may use the server itself, and must not wait for itself.
+            if not self._users and (self._leaving is None or self._leaving.done()):
+                # In a task of its own, so that a user who is being cancelled still leaves in order.
+                self._leaving = asyncio.create_task(self._leave(), name="bespeak lifespan, leaving")
+                with anyio.CancelScope(shield=True):
+                    await asyncio.shield(self._leaving)
 
     async def _leave(self) -> None:
-        try:
-            await self._drain()
-        finally:
-            if self._task is not None:
-                self._stop.set()
-                task, self._task, self.value = self._task, None, None
-                await task
+        await self._drain()
+        held = self._held
+        if held is not None and not self._users:
+            await held.stop()
+            if self._held is held:
+                self._held = None
 
-    async def _start(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
-        entered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+class _Held:
+    """One entering of a lifespan, in its own task."""
+
+    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]], after: "_Held | None") -> None:
+        self.entered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.stopping = False
         self._stop = asyncio.Event()
-        self._task = asyncio.create_task(_hold(enter, entered, self._stop), name="bespeak lifespan")
-        await asyncio.wait({self._task, entered}, return_when=asyncio.FIRST_COMPLETED)
-        if not entered.done():
-            task, self._task = self._task, None
-            await task
+        self._task = asyncio.create_task(self._hold(enter, after), name="bespeak lifespan")
+
+    async def _hold(self, enter: Callable[[], AbstractAsyncContextManager[Any]], after: "_Held | None") -> None:
+        if after is not None:
+            await asyncio.wait({after._task})
+        async with enter() as value:
+            self.entered.set_result(value)
+            await self._stop.wait()
+
+    async def start(self) -> None:
+        """Wait until it is entered. Raises what entering raises."""
+        await asyncio.wait({self._task, self.entered}, return_when=asyncio.FIRST_COMPLETED)
+        if not self.entered.done():
+            self.stopping = True
+            await self._task
             raise RuntimeError("the lifespan ended without yielding")
-        self.value = entered.result()
 
-
-async def _hold(
-    enter: Callable[[], AbstractAsyncContextManager[Any]], entered: asyncio.Future[Any], stop: asyncio.Event
-) -> None:
-    async with enter() as value:
-        entered.set_result(value)
-        await stop.wait()
+    async def stop(self) -> None:
+        """Leave it, if it was entered. Raises what leaving raises."""
+        self.stopping = True
+        self._stop.set()
+        if self.entered.done():
+            await self._task
+        else:  # nobody has waited long enough to use it
+            self._task.cancel()
+            await asyncio.wait({self._task})

@@ -34,11 +34,11 @@ class Output:
     def _build(self, name: str, hint: Any) -> None:
         core = peel(hint).core
         self._wrapped = not _is_object(core)
-        title = f"{name}DictOutput" if get_origin(core) is dict else None
-        shape: Any = create_model(f"{name}Output", result=(hint, ...)) if self._wrapped else hint
+        title = f"{name}DictOutput" if get_origin(core) is dict and not self._wrapped else None
         try:
+            shape: Any = create_model(f"{name}Output", result=(hint, ...)) if self._wrapped else hint
             adapter = TypeAdapter[Any](shape)
-            schema = adapter.json_schema(by_alias=True)
+            schema = adapter.json_schema(by_alias=True, mode="serialization")
             self._adapter = TypeAdapter[Any](hint) if self._wrapped else adapter
         except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError):
             return
@@ -47,6 +47,9 @@ class Output:
     def result(self, value: Any) -> dict[str, Any]:
         """A returned value as a `tools/call` result, without the envelope's own members."""
         if isinstance(value, CallToolResult):
+            if self._adapter is not None and not value.is_error:
+                promised: Any = value.structured_content or {}
+                self._adapter.validate_python(promised.get("result") if self._wrapped else promised)
             return value.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"}) | (
                 {"_meta": value.meta} if value.meta else {}
             )
@@ -71,8 +74,8 @@ def _structured_hint(returns: Any) -> Any | None:
     members = [arm for arm in arms(returns) if not _is(arm, (InputRequiredResult,))]
     if not members or any(is_unknown(arm) or _mentions_content(arm) for arm in members):
         return None
-    if members == [dict]:
-        return None
+    if any(arm in (dict, list, tuple) or get_args(arm) == (Any,) for arm in members):
+        return None  # whatever is in them, content blocks perhaps
     if len(members) == len(arms(returns)):
         return returns
     union: Any = members[0]

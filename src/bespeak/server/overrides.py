@@ -1,9 +1,11 @@
 """Replacing resolvers on one server for a while, for every transport: for tests, and for trying things out."""
 
+import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from bespeak.resolve.compiling import Replacement, constant, identity
+from bespeak.resolve.graph import Graph
 from bespeak.resolve.signature import read
 from bespeak.server.tools import Tool, ToolRegistry
 
@@ -17,7 +19,9 @@ class Overrides:
         self._tools = tools
         self._open: list[tuple[object, Hashable, Replacement]] = []
 
-    def open(self, fn: Callable[..., Any], replacement: Callable[..., Any] | None, value: Any, frame: Any) -> object:
+    def open(
+        self, fn: Callable[..., Any], replacement: Callable[..., Any] | None, value: Any, frame: types.FrameType | None
+    ) -> object:
         """Put a replacement in force; a ticket to close it with. Raises `InvalidSignature` if it does not fit."""
         if (replacement is None) == (value is UNSET):
             raise TypeError("override(fn, replacement) or override(fn, value=...), one of the two")
@@ -28,7 +32,8 @@ class Overrides:
         ticket = object()
         self._open.append((ticket, who, stand_in))
         try:
-            self._apply()
+            for graph in self._apply(frame):
+                stand_in.below.update(graph.signatures)
         except BaseException:
             self.close(ticket)
             raise
@@ -41,13 +46,14 @@ class Overrides:
 
     def adopt(self, tool: Tool) -> None:
         """Put the open replacements in force for a tool registered meanwhile."""
-        tool.graph = tool.overridden(self._in_force())
+        tool.graph = tool.overridden(self._in_force(), None)
 
     def _in_force(self) -> dict[Hashable, Replacement]:
         return {who: stand_in for _, who, stand_in in self._open}
 
-    def _apply(self) -> None:
+    def _apply(self, frame: types.FrameType | None = None) -> list[Graph]:
         in_force = self._in_force()
-        graphs = [(tool, tool.overridden(in_force)) for tool in self._tools.all()]
-        for tool, graph in graphs:
+        graphs = [tool.overridden(in_force, frame) for tool in self._tools.all()]
+        for tool, graph in zip(self._tools.all(), graphs, strict=True):
             tool.graph = graph
+        return graphs

@@ -5,9 +5,9 @@ from typing import Any
 
 from mcp_types import InputRequiredResult
 
-from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
+from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.resolve.compiling import ALL_OUTCOMES, compile_graph
-from bespeak.resolve.errors import InvalidSignature, MissingCapability
+from bespeak.resolve.errors import InvalidSignature
 from bespeak.resolve.graph import Graph, Node
 from bespeak.resolve.markers import Elicit, ListRoots, Resolve, Sample
 from bespeak.resolve.outcomes import (
@@ -86,7 +86,8 @@ async def resolve_arguments(
     """The values of the marked parameters, or the questions that are open.
 
     Return the questions from the tool: the server seals the state in them, and hands it back in `context` when the
-    client retries. Raises `ToolError` if somebody declined what a consumer cannot do without.
+    client retries. Raises `ToolError` if somebody declined what a consumer cannot do without, and `MissingCapability`,
+    which the server answers with -32021, if the client cannot be asked.
     """
     if not isinstance(plans, ResolverPlans):
         raise TypeError("plans must come from build_resolver_plans()")
@@ -105,11 +106,7 @@ async def resolve_arguments(
         answers=facts.answers or {},
         declared=request.meta.capabilities if request else EVERYTHING,
     )
-    try:
-        questions = await round_.ask()
-    except MissingCapability as error:
-        data = {"requiredCapabilities": error.required}
-        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(error), data) from None
+    questions = await round_.ask()
     if questions:
         asked = {"inputRequests": questions, "requestState": progress.encode().decode()}
         return InputRequiredResult.model_validate({"resultType": "input_required", **asked})

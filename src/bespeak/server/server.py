@@ -1,9 +1,11 @@
 """`MCPServer`: what an author writes against."""
 
+import copy
 import logging
+import types
 import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from mcp_types import CallToolResult, Icon, Implementation, ToolAnnotations
@@ -79,7 +81,7 @@ class MCPServer(Generic[LifespanT]):
         self._tools = ToolRegistry()
         self._overrides = Overrides(self._tools)
         for tool in tools or ():
-            self._register(tool)
+            self._register(copy.copy(tool))  # an override here must not reach another server
         self._dispatch = Dispatch(
             info=self._info,
             instructions=instructions,
@@ -189,13 +191,17 @@ class MCPServer(Generic[LifespanT]):
         self._overrides.adopt(tool)
         self._tools.add(tool)
 
-    @contextmanager
     def override(
         self, fn: Callable[..., Any], replacement: Callable[..., Any] | None = None, *, value: Any = UNSET
-    ) -> Generator[None]:
+    ) -> AbstractContextManager[None]:
         """Replace a resolver on this server while the block is open: by another function, or by a value."""
-        # Two frames up: contextmanager's own lies between the caller and this generator.
-        ticket = self._overrides.open(fn, replacement, value, calling_frame(2))
+        return self._overridden(fn, replacement, value, calling_frame())
+
+    @contextmanager
+    def _overridden(
+        self, fn: Callable[..., Any], replacement: Callable[..., Any] | None, value: Any, frame: types.FrameType | None
+    ) -> Generator[None]:
+        ticket = self._overrides.open(fn, replacement, value, frame)
         try:
             yield
         finally:
@@ -215,7 +221,7 @@ class MCPServer(Generic[LifespanT]):
             context = self._context(facts)
             call = Call(self._calls, tool, arguments or {}, context, facts, declared=None)
             try:
-                result = await call.outcome()
+                result = await self._calls.shelter(call, call.outcome())
             except (NoClient, MCPError):
                 raise
             except Exception as error:

@@ -17,7 +17,7 @@ from bespeak.resolve.errors import Fault, InvalidSignature, ResolverFailed, Tool
 from bespeak.resolve.graph import Graph
 from bespeak.resolve.hints import arms, is_unknown
 from bespeak.resolve.signature import EMPTY, Kind, Signature, calling_frame, peel_partial, read
-from bespeak.server.arguments import Arguments, Unschemable
+from bespeak.server.arguments import Arguments, Unschemable, shown_names
 from bespeak.server.context import Context
 from bespeak.server.output import NoOutputSchema, Output, error_result
 
@@ -107,12 +107,12 @@ class Tool:
         logger.error("tool %r failed", self.name, exc_info=error)
         return f"{prefix}: {error}" if isinstance(error, ResolverFailed) else prefix
 
-    def overridden(self, overrides: Mapping[Hashable, Replacement]) -> Graph:
+    def overridden(self, overrides: Mapping[Hashable, Replacement], frame: types.FrameType | None) -> Graph:
         """The graph with some resolvers replaced. Raises `InvalidSignature` if a replacement does not fit."""
         if not any(who in self._compiled.identities for who in overrides):
             return self._compiled
         return compile_graph(
-            self._signature, context_type=Context, overrides=overrides, known=self._compiled.signatures
+            self._signature, context_type=Context, frame=frame, overrides=overrides, like=self._compiled
         )
 
 
@@ -146,20 +146,26 @@ def _compile(
         graph = compile_graph(signature, context_type=Context, frame=frame)
     except InvalidSignature as invalid:
         faults.extend(invalid.faults)
-    plain = [one for one in signature.parameters if not one.marker and one.name not in tool.context_parameters]
-    if not signature.defects:
-        try:
-            arguments = Arguments(signature.name.rpartition(".")[2], plain, schema)
-        except Unschemable as error:
-            fault(str(error), "use a type that JSON can carry, or fill it with Resolve(fn)", error.parameter)
+    told = {defect.parameter for defect in signature.defects}
+    plain = [
+        one
+        for one in signature.parameters
+        if not (one.marker or one.by_position or one.name in told or one.name in tool.context_parameters)
+    ]
+    try:
+        arguments = Arguments(signature.name.rpartition(".")[2], plain, schema)
+    except Unschemable as error:
+        for name, problem in error.problems.items():
+            fault(problem, "use a type that JSON can carry, or fill it with Resolve(fn)", name)
     try:
         output = Output(signature.name.rpartition(".")[2], signature.returns, structured)
     except NoOutputSchema as error:
         fault(str(error), "annotate what it returns, or drop structured_output=True")
-    if arguments is not None:
-        visible = set(arguments.schema.get("properties", {}))
-        for marked in [one.name for one in signature.parameters if one.marker and one.name in visible]:
-            fault(f"the input schema shows {marked!r}, which is resolved", f"take {marked!r} out of the schema", marked)
+    marked = {one.name for one in signature.parameters if one.marker}
+    for name in sorted(marked & shown_names(schema or {})):
+        fault(f"the input schema shows {name!r}, which is resolved", f"take {name!r} out of the schema", name)
+    for name in sorted(marked & (arguments.wire_names if arguments else set())):
+        fault(f"an argument can be sent as {name!r}, which is resolved", f"give it an alias other than {name!r}", name)
     if faults or graph is None or arguments is None or output is None:
         raise InvalidSignature(tool.name, tuple(faults))
     return graph, arguments, output

@@ -63,6 +63,17 @@ class Shelter:
     closed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a call is claimed with."""
+
+    digest: str
+    """Of the settled answers: with others, the claim is another one."""
+    sent: str
+    """Of the request: the very same one again need not be looked into."""
+    deadline: float
+
+
 class Ledger:
     """The claims of one server, in a store."""
 
@@ -76,11 +87,27 @@ class Ledger:
         if not await self._store.has_room(self._clock()):
             raise LedgerFull
 
+    async def settled(self, call: str, sent: str) -> bytes | None:
+        """The result for a request that was sent before; `None` if this one is new, or must find out by itself.
+
+        Asked before anybody is asked anything: what a settled call has changed would change its questions too.
+        """
+        there = await self._store.read(call)
+        give_up = self._clock() + WAIT_SECONDS
+        while there is not None and there.sent == sent:
+            if there.done:
+                return there.result
+            now = self._clock()
+            if there.lease_until <= now or now >= give_up:
+                return None
+            await self._store.changed(call, min(there.lease_until, give_up) - now)
+            there = await self._store.read(call)
+        return None
+
     async def spend(
         self,
         call: str,
-        digest: str,
-        deadline: float,
+        spending: "Spending",
         work: Callable[[], Awaitable[bytes]],
         shelter: Shelter,
         *,
@@ -89,13 +116,13 @@ class Ledger:
         """Run the work if nobody has, or hand out what the first to run it got. Raises a `LedgerError` otherwise."""
         owner = f"{self._owner}.{secrets.token_hex(4)}"
         shelter.closed = True
-        there = await self._enter(call, self._claim(digest, owner, deadline))
+        there = await self._enter(call, self._claim(spending, owner))
         if there is None:
             return await self._run(call, owner, work)
         shelter.closed = False
         give_up = self._clock() + WAIT_SECONDS
         while True:
-            if there.digest != digest:
+            if there.digest != spending.digest:
                 raise SettledOtherwise
             if there.done:
                 if there.result is None:
@@ -106,7 +133,7 @@ class Ledger:
                 if not idempotent:
                     raise OutcomeUnknown
                 shelter.closed = True
-                if await self._store.take_over(call, there.owner, self._claim(digest, owner, deadline)):
+                if await self._store.take_over(call, there.owner, self._claim(spending, owner)):
                     return await self._run(call, owner, work)
                 shelter.closed = False
             elif now >= give_up:
@@ -116,14 +143,14 @@ class Ledger:
             next_one = await self._store.read(call)
             if next_one is None:  # withdrawn: this claim is as good as the first
                 shelter.closed = True
-                next_one = await self._enter(call, self._claim(digest, owner, deadline))
+                next_one = await self._enter(call, self._claim(spending, owner))
                 if next_one is None:
                     return await self._run(call, owner, work)
                 shelter.closed = False
             there = next_one
 
-    def _claim(self, digest: str, owner: str, deadline: float) -> Claim:
-        return Claim(digest, owner, self._clock() + LEASE_SECONDS, deadline)
+    def _claim(self, spending: "Spending", owner: str) -> Claim:
+        return Claim(spending.digest, spending.sent, owner, self._clock() + LEASE_SECONDS, spending.deadline)
 
     async def _enter(self, call: str, claim: Claim) -> Claim | None:
         now = self._clock()

@@ -137,6 +137,8 @@ class RequestStateSecurity:
             raise ValueError("ttl and deadline are seconds and must be positive")
         if keys is not None:
             _ring(keys)
+        elif codec is None and (from_environment := _environment_keys()):
+            _ring(from_environment)
         self.ttl = ttl
         self.deadline = deadline
         self.bind_principal = bind_principal
@@ -239,7 +241,7 @@ class Seal:
             raise InvalidRequestState(f"longer than any state of ours ({len(token)} characters)")
         if not token.isascii():
             raise InvalidRequestState("not ASCII")
-        opened = self._security.codec.unseal(token)
+        opened = self._unseal(token)
         try:
             if not opened.startswith(_STATE):
                 raise ValueError
@@ -273,16 +275,25 @@ class Seal:
             raise InvalidRequestState("expired")
         return State(call_id, round_, deadline, by_hand, body)
 
-    def close_result(self, result: bytes) -> bytes:
-        """A result as the ledger stores it."""
-        return self._security.codec.seal(_RESULT + result).encode()
+    def close_result(self, call: str, result: bytes) -> bytes:
+        """A result as the ledger stores it, for one call and no other."""
+        return self._security.codec.seal(_RESULT + call.encode() + b"\n" + result).encode()
 
-    def open_result(self, stored: bytes) -> bytes:
-        """A stored result. Raises `InvalidRequestState` if it was not sealed with a key of ours."""
-        opened = self._security.codec.unseal(stored.decode())
-        if not opened.startswith(_RESULT):
-            raise InvalidRequestState("not a stored result")
-        return opened[1:]
+    def open_result(self, call: str, stored: bytes) -> bytes:
+        """A call's stored result. Raises `InvalidRequestState` if it is not that, or not sealed with a key of ours."""
+        opened = self._unseal(stored.decode())
+        head = _RESULT + call.encode() + b"\n"
+        if not opened.startswith(head):
+            raise InvalidRequestState("not a stored result of this call")
+        return opened[len(head) :]
+
+    def _unseal(self, token: str) -> bytes:
+        try:
+            return self._security.codec.unseal(token)
+        except InvalidRequestState:
+            raise
+        except Exception as error:
+            raise InvalidRequestState(f"the codec failed with {type(error).__name__}") from error
 
 
 def new_call_id() -> str:

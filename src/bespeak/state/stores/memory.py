@@ -68,6 +68,8 @@ class MemoryStore:
         return self._claims.get(call)
 
     async def changed(self, call: str, timeout: float) -> None:
+        if call not in self._claims:
+            return
         event = self._waiting.setdefault(call, asyncio.Event())
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout):

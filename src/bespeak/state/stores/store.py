@@ -10,6 +10,8 @@ class Claim:
 
     digest: str
     """Of the answers it was made with."""
+    sent: str
+    """Of the request that made it."""
     owner: str
     lease_until: float
     deadline: float

@@ -1,0 +1,51 @@
+"""Rounds without a server: a consumer, the round before, and the answers to what that asked."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import BaseModel
+
+from bespeak.resolve.compiling import compile_graph
+from bespeak.resolve.progress import Progress
+from bespeak.resolve.rounds import Round
+from bespeak.resolve.signature import read
+from tests.answering import short
+
+
+class Consent(BaseModel):
+    ok: bool
+
+
+class Surroundings:
+    """Stands for the server's context, of which the engine knows nothing."""
+
+
+YES = {"action": "accept", "content": {"ok": True}}
+NO = {"action": "decline"}
+
+
+def start(consumer: Callable[..., Any], before: Round | None = None, **answers: dict[str, Any]) -> Round:
+    """A round of a consumer whose argument is `title="Dune"`, after another; answers go by the end of their keys."""
+    graph = compile_graph(read(consumer), context_type=Surroundings)
+    keys = {short(node.key): node.key for node in graph.nodes}
+    return Round(
+        graph,
+        arguments={"title": "Dune"},
+        context=Surroundings(),
+        progress=Progress.decode(before.progress.encode()) if before else Progress(),
+        answers={keys[name]: answer for name, answer in answers.items()},
+        declared={"elicitation": {}},
+    )
+
+
+async def asked(round_: Round) -> list[str]:
+    return [short(key) for key in await round_.ask()]
+
+
+async def values(consumer: Callable[..., Any]) -> dict[str, Any]:
+    """What the body gets, in a call that asks nothing."""
+    round_ = start(consumer)
+    assert await round_.ask() == {}
+    resolved = await round_.finish()
+    await round_.close(body_ran=True)
+    return resolved

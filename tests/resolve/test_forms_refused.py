@@ -1,0 +1,173 @@
+"""Forms (design sections 4 and 5, protocol 7.3 and 7.5): what cannot be a form, and what the error says."""
+
+import dataclasses
+import typing
+from collections.abc import Callable
+from datetime import date
+from enum import Enum
+from typing import Annotated, Any, Literal, cast
+
+import pytest
+from pydantic import BaseModel, Field, Secret, SecretBytes, SecretStr
+
+from bespeak import Resolve
+from bespeak.resolve.forms import FormError, form_of, secret_names
+
+
+class Inner(BaseModel):
+    x: int
+
+
+class Nested(BaseModel):
+    inner: Inner
+
+
+class MaybeNested(BaseModel):
+    inner: Inner | None = None
+
+
+class Recursive(BaseModel):
+    again: "Recursive | None" = None
+
+
+class Tags(BaseModel):
+    tags: list[str]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "problem", "fix"),
+    [
+        (Nested, "field 'inner' of Nested is nested", "chain resolvers"),
+        (MaybeNested, "field 'inner' of MaybeNested is nested", "chain resolvers"),
+        (Recursive, "field 'again' of Recursive is nested", "chain resolvers"),
+        (dict[str, int], r"dict\[str, int\] is nested", "chain resolvers"),
+        (list[Inner], "is a free list", "use list"),
+        (Tags, "field 'tags' of Tags is a free list", "use list"),
+        (list[str], r"list\[str\] is a free list", "use list"),
+        (list[bool], r"list\[bool\] is a free list", "use list"),
+        (list[int | str], "list", "use list"),
+        (tuple[int, str], "is a free list", "use list"),
+        (int | str, "no single plain type", "ask for a flat model"),
+        (Any, "no single plain type", "ask for a flat model"),
+        (object, "no single plain type", "ask for a flat model"),
+        (None, "no single plain type", "ask for a flat model"),
+        (Callable[[], int], "no JSON schema", "ask for a flat model"),
+    ],
+)
+def test_a_form_the_protocol_does_not_allow_says_what_to_do(wanted: Any, problem: str, fix: str) -> None:
+    with pytest.raises(FormError, match=problem) as caught:
+        form_of(wanted)
+    assert fix in caught.value.fix
+
+
+class Opaque:
+    pass
+
+
+@dataclasses.dataclass
+class Holding:
+    thing: Opaque
+
+
+class Unfinished(BaseModel):
+    later: "DefinedNowhere"  # pyright: ignore[reportUndefinedVariable]  # noqa: F821 - the point of the test
+
+
+@pytest.mark.parametrize("wanted", [Opaque, Holding, Unfinished], ids=lambda one: one.__name__)
+def test_a_type_pydantic_cannot_read_is_a_form_error_that_names_it(wanted: Any) -> None:
+    with pytest.raises(FormError, match=wanted.__name__):
+        form_of(wanted)
+
+
+def test_a_union_of_literals_in_a_list_is_a_list_of_choices_or_no_form() -> None:
+    try:
+        items = form_of(list[Literal["a"] | Literal["b"]]).schema["properties"]["value"]["items"]
+    except FormError:
+        return
+    assert items == {"type": "string", "enum": ["a", "b"]}
+
+
+def test_a_typed_dict_of_the_standard_library_is_a_form_or_a_form_error() -> None:
+    class Order(typing.TypedDict):  # which of the two TypedDicts it is matters here
+        title: str
+
+    try:
+        form = form_of(Order)
+    except FormError:
+        return
+    assert form.schema["required"] == ["title"]
+
+
+class Clash(Enum):
+    FIRST = "SECOND"
+    SECOND = 2
+
+
+@pytest.mark.parametrize("wanted", [Clash, Literal[1, "1"]])
+def test_two_choices_with_one_spelling_are_refused(wanted: Any) -> None:
+    with pytest.raises(FormError):
+        form_of(wanted)
+
+
+class Password(BaseModel):
+    word: SecretStr
+
+
+class MaybePassword(BaseModel):
+    word: SecretStr | None = None
+
+
+class SecretNumber(BaseModel):
+    word: Secret[int]
+
+
+class HandMade(BaseModel):
+    word: str = Field(json_schema_extra={"format": "password"})
+
+
+class Passwords(BaseModel):
+    word: list[SecretStr]
+
+
+@pytest.mark.parametrize(
+    "wanted", [Password, MaybePassword, SecretNumber, HandMade, Passwords, SecretStr, SecretBytes, Secret[date]]
+)
+def test_a_secret_is_refused_and_the_message_points_to_url_questions(wanted: Any) -> None:
+    with pytest.raises(FormError, match="is a secret, and the protocol forbids secrets in forms") as caught:
+        form_of(wanted)
+    assert "URL question" in caught.value.fix
+
+
+def test_a_field_merely_named_like_a_secret_is_found() -> None:
+    class Login(BaseModel):
+        user: str
+        password: str
+        API_KEY: str
+
+    assert secret_names(form_of(Login)) == ["password", "API_KEY"]
+
+
+def test_a_marker_in_a_form_is_refused() -> None:
+    class Marked(BaseModel):
+        x: Annotated[int, Resolve(int)]
+
+    with pytest.raises(FormError, match="has a `Resolve` on field 'x' of Marked, and a form is filled by the client"):
+        form_of(Marked)
+
+
+@pytest.mark.parametrize("choices", [{}, {1: "one"}, {"one": 1}])
+def test_choices_must_map_strings_to_titles(choices: Any) -> None:
+    with pytest.raises(FormError, match="`choices` must map at least one string to its title") as caught:
+        form_of(str, choices)
+    assert "choices={" in caught.value.fix
+
+
+def test_choices_given_as_a_list_are_a_form_error() -> None:
+    with pytest.raises(FormError, match="`choices` must map"):
+        form_of(str, cast("Any", ["ord-1"]))
+
+
+def test_choices_need_str() -> None:
+    with pytest.raises(FormError, match="`choices` needs str, not int") as caught:
+        form_of(int, {"1": "one"})
+    assert caught.value.fix == "ask for str and convert it yourself"

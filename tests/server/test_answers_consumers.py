@@ -1,0 +1,196 @@
+"""Consumers of an outcome (design section 5): bare values, outcomes, some outcomes only, and defaults."""
+
+from typing import Annotated, Any
+
+import pytest
+from mcp_types import (
+    ElicitResult,
+)
+
+from bespeak import (
+    AcceptedElicitation,
+    CancelledElicitation,
+    DeclinedElicitation,
+    Elicit,
+    ElicitationResult,
+    InvalidSignature,
+    MCPServer,
+    Resolve,
+)
+from bespeak.client import CallbackContext
+from tests.answering import CANCEL, DECLINE, Person, accept, text
+from tests.conftest import Connect
+
+UNRESOLVED = "Error executing tool take: Resolver for parameter 'it' could not resolve: elicitation was"
+
+
+async def ask() -> Elicit[int]:
+    return Elicit("How many?", int)
+
+
+async def computed() -> int | Elicit[int]:
+    return 7
+
+
+async def take_value(it: Annotated[int, Resolve(ask)]) -> str:
+    return f"{it!r}"
+
+
+async def take_value_or_default(it: Annotated[int, Resolve(ask)] = -1) -> str:
+    return f"{it!r}"
+
+
+async def take_outcome(it: Annotated[ElicitationResult[int], Resolve(ask)]) -> str:
+    return f"{it!r}"
+
+
+async def take_outcome_or_default(it: Annotated[ElicitationResult[int] | None, Resolve(ask)] = None) -> str:
+    return f"{it!r}"
+
+
+async def take_accepted(it: Annotated[AcceptedElicitation[int], Resolve(ask)]) -> str:
+    return f"{it!r}"
+
+
+async def take_accepted_or_default(it: Annotated[AcceptedElicitation[int] | None, Resolve(ask)] = None) -> str:
+    return f"{it!r}"
+
+
+async def take_clear(it: Annotated[AcceptedElicitation[int] | DeclinedElicitation, Resolve(ask)]) -> str:
+    return f"{it!r}"
+
+
+async def take_refusal(it: Annotated[DeclinedElicitation | CancelledElicitation, Resolve(ask)]) -> str:
+    return f"{it!r}"
+
+
+ACCEPTED, DECLINED, CANCELLED = (
+    repr(AcceptedElicitation(data=3)),
+    repr(DeclinedElicitation()),
+    repr(CancelledElicitation()),
+)
+
+
+def serving(*tools: Any) -> MCPServer:
+    mcp = MCPServer("consumers")
+    for tool in tools:
+        mcp.add_tool(tool, name="take")
+    return mcp
+
+
+# Consumers
+
+
+@pytest.mark.parametrize(
+    ("consumer", "accepted", "declined", "cancelled"),
+    [
+        (take_value, "3", f"{UNRESOLVED} decline", f"{UNRESOLVED} cancel"),
+        (take_value_or_default, "3", "-1", "-1"),
+        (take_outcome, ACCEPTED, DECLINED, CANCELLED),
+        (take_outcome_or_default, ACCEPTED, DECLINED, CANCELLED),
+        (take_accepted, ACCEPTED, f"{UNRESOLVED} decline", f"{UNRESOLVED} cancel"),
+        (take_accepted_or_default, ACCEPTED, "None", "None"),
+        (take_clear, ACCEPTED, DECLINED, f"{UNRESOLVED} cancel"),
+        (take_refusal, f"{UNRESOLVED} accept", DECLINED, CANCELLED),
+    ],
+    ids=lambda one: getattr(one, "__name__", None),
+)
+async def test_a_consumer_gets_what_its_annotation_names_and_any_other_outcome_ends_the_call(
+    connect: Connect, consumer: Any, accepted: str, declined: str, cancelled: str
+) -> None:
+    for answer, expected in ((accept(value=3), accepted), (DECLINE, declined), (CANCEL, cancelled)):
+        async with connect(serving(consumer), elicitation_callback=Person({"ask": answer})) as client:
+            result = await client.call_tool("take")
+        assert text(result) == expected
+        assert bool(result.is_error) == expected.startswith("Error")
+
+
+async def test_a_computed_value_arrives_as_accepted_where_the_outcome_is_taken(connect: Connect) -> None:
+    async def take(
+        bare: Annotated[int, Resolve(computed)],
+        outcome: Annotated[ElicitationResult[int], Resolve(computed)],
+        accepted: Annotated[AcceptedElicitation[int], Resolve(computed)],
+        defaulted: Annotated[AcceptedElicitation[int] | None, Resolve(computed)] = None,
+    ) -> str:
+        return f"{bare} {outcome!r} {accepted!r} {defaulted!r}"
+
+    wrapped = repr(AcceptedElicitation(data=7))
+    async with connect(serving(take)) as client:
+        assert text(await client.call_tool("take")) == f"7 {wrapped} {wrapped} {wrapped}"
+
+
+async def test_a_computed_value_nobody_can_take_ends_the_call_as_an_answer_would(connect: Connect) -> None:
+    async def take(it: Annotated[DeclinedElicitation, Resolve(computed)]) -> str:
+        return f"{it!r}"
+
+    async with connect(serving(take)) as client:
+        assert text(await client.call_tool("take")) == f"{UNRESOLVED} accept"
+
+
+async def test_each_consumer_of_one_question_gets_it_in_its_own_way(connect: Connect) -> None:
+    async def double(number: Annotated[int, Resolve(ask)] = 50) -> int:
+        return number * 2
+
+    async def take(it: Annotated[ElicitationResult[int], Resolve(ask)], twice: Annotated[int, Resolve(double)]) -> str:
+        return f"{it.action} {twice}"
+
+    for answer, expected in ((accept(value=3), "accept 6"), (DECLINE, "decline 100")):
+        person = Person({"ask": answer})
+        async with connect(serving(take), elicitation_callback=person) as client:
+            assert text(await client.call_tool("take")) == expected
+        assert person.asked == ["ask"]
+
+
+async def test_a_decline_that_a_resolver_cannot_do_without_ends_the_call_naming_its_parameter(connect: Connect) -> None:
+    async def double(number: Annotated[int, Resolve(ask)]) -> int:
+        return number * 2
+
+    async def take(
+        it: Annotated[ElicitationResult[int], Resolve(ask)], twice: Annotated[int, Resolve(double)] = 0
+    ) -> str:
+        return f"{it!r} {twice}"
+
+    async with connect(serving(take), elicitation_callback=Person({"ask": DECLINE})) as client:
+        result = await client.call_tool("take")
+    assert text(result) == UNRESOLVED.replace("'it'", "'number'") + " decline"
+
+
+async def test_a_bare_value_beside_an_outcome_is_honoured_or_refused_at_registration(connect: Connect) -> None:
+    async def take(it: Annotated[int | DeclinedElicitation, Resolve(ask)]) -> str:
+        return f"{it!r}"
+
+    try:
+        mcp = serving(take)
+    except InvalidSignature:
+        return
+    async with connect(mcp, elicitation_callback=Person({"ask": accept(value=3)})) as client:
+        assert text(await client.call_tool("take")) == "3"
+
+
+async def test_a_resolver_annotated_any_may_ask_for_a_typed_parameter(connect: Connect) -> None:
+    async def unsure() -> Any:
+        return Elicit("How many?", int)
+
+    async def take(it: Annotated[int, Resolve(unsure)]) -> str:
+        return f"{it!r}"
+
+    async with connect(serving(take), elicitation_callback=Person({"unsure": accept(value=3)})) as client:
+        assert text(await client.call_tool("take")) == "3"
+
+
+async def test_a_person_is_asked_once_for_a_question_many_take(connect: Connect) -> None:
+    times: list[str] = []
+
+    async def callback(context: CallbackContext, params: Any) -> ElicitResult:
+        times.append(context.key)
+        return accept(value=2)
+
+    async def square(one: Annotated[int, Resolve(ask)], other: Annotated[int, Resolve(ask)]) -> int:
+        return one * other
+
+    async def take(it: Annotated[int, Resolve(ask)], squared: Annotated[int, Resolve(square)]) -> str:
+        return f"{it} {squared}"
+
+    async with connect(serving(take), elicitation_callback=callback) as client:
+        assert text(await client.call_tool("take")) == "2 4"
+    assert len(times) == 1

@@ -1,0 +1,333 @@
+"""How failing calls look to the client and to the log (design 5, 8): tool errors, protocol errors, and everything else."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel
+
+from bespeak import CancelledElicitation, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, ToolError
+from tests.answering import CANCEL, DECLINE, Person, accept, text
+from tests.conftest import Connect
+
+
+class Consent(BaseModel):
+    ok: bool
+
+
+async def confirm() -> Consent | Elicit[Consent]:
+    return Elicit("Really?", Consent)
+
+
+def shop(price: Callable[..., Any], *, asks: bool = False) -> MCPServer[Any]:
+    """A server with a tool `pay` whose `total` rests on `price`, and which may ask first."""
+    mcp = MCPServer("Shop")
+
+    async def total(price: Annotated[int, Resolve(price)]) -> int:
+        return price * 2
+
+    async def pay(total: Annotated[int, Resolve(total)]) -> str:
+        return f"paid {total}"
+
+    async def asking_pay(ok: Annotated[Consent, Resolve(confirm)], total: Annotated[int, Resolve(total)]) -> str:
+        return f"paid {total}"
+
+    mcp.add_tool(asking_pay if asks else pay, name="pay")
+    return mcp
+
+
+def yes() -> Person:
+    return Person({"confirm": accept(ok=True)})
+
+
+async def no_price() -> int:
+    raise ToolError("no price for 'Dune'")
+
+
+def no_price_in_a_thread() -> int:
+    raise ToolError("no price for 'Dune'")
+
+
+async def no_price_to_open() -> AsyncIterator[int]:
+    raise ToolError("no price for 'Dune'")
+    yield 1
+
+
+@pytest.mark.parametrize("price", [no_price, no_price_in_a_thread, no_price_to_open])
+@pytest.mark.parametrize("asks", [False, True])
+async def test_the_text_of_a_resolvers_tool_error_reaches_the_client(
+    connect: Connect, price: Callable[..., Any], asks: bool
+) -> None:
+    async with connect(shop(price, asks=asks), elicitation_callback=yes()) as client:
+        result = await client.call_tool("pay")
+    assert result.is_error
+    assert text(result) == "Error executing tool pay: no price for 'Dune'"
+
+
+async def crash() -> int:
+    raise LookupError("password is hunter2")
+
+
+def crash_in_a_thread() -> int:
+    raise LookupError("password is hunter2")
+
+
+async def crash_opening() -> AsyncIterator[int]:
+    raise LookupError("password is hunter2")
+    yield 1
+
+
+async def crash_closing() -> AsyncIterator[int]:
+    yield 1
+    raise LookupError("password is hunter2")
+
+
+@pytest.mark.parametrize(
+    ("price", "reason"),
+    [
+        (crash, "failed"),
+        (crash_in_a_thread, "failed"),
+        (crash_opening, "failed"),
+        (crash_closing, "failed in its cleanup"),
+    ],
+)
+@pytest.mark.parametrize("asks", [False, True])
+async def test_of_any_other_exception_the_client_sees_only_the_resolver_and_its_path_and_the_log_has_the_traceback(
+    connect: Connect, caplog: pytest.LogCaptureFixture, price: Callable[..., Any], reason: str, asks: bool
+) -> None:
+    async with connect(shop(price, asks=asks), elicitation_callback=yes()) as client:
+        result = await client.call_tool("pay")
+    name, tool = price.__name__, "asking_pay" if asks else "pay"
+    assert result.is_error
+    assert text(result) == (
+        f"Error executing tool pay: resolver '{name}' {reason} ({tool} -> total -> total -> price -> {name})"
+    )
+    assert "LookupError: password is hunter2" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+async def test_of_a_bodys_exception_the_client_sees_only_the_tool(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp = MCPServer("Shop")
+
+    @mcp.tool()
+    async def pay() -> str:
+        raise LookupError("password is hunter2")
+
+    async with connect(mcp) as client:
+        result = await client.call_tool("pay")
+    assert result.is_error
+    assert text(result) == "Error executing tool pay"
+    assert "tool 'pay' failed" in caplog.text
+    assert "LookupError: password is hunter2" in caplog.text
+
+
+async def test_a_failure_is_logged_once(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    async with connect(shop(crash, asks=True), elicitation_callback=yes()) as client:
+        await client.call_tool("pay")
+    assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
+
+
+async def test_an_author_s_own_text_is_no_log_of_an_error(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    async with connect(shop(no_price)) as client:
+        await client.call_tool("pay")
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+async def throttled() -> int:
+    raise MCPError(1234, "come back later", {"seconds": 5})
+
+
+@pytest.mark.parametrize("asks", [False, True])
+async def test_an_mcp_error_of_a_resolver_is_a_json_rpc_error(connect: Connect, asks: bool) -> None:
+    async with connect(shop(throttled, asks=asks), elicitation_callback=yes()) as client:
+        with pytest.raises(MCPError) as error:
+            await client.call_tool("pay")
+    assert (error.value.code, error.value.message, error.value.data) == (1234, "come back later", {"seconds": 5})
+
+
+async def test_an_mcp_error_of_a_guard_is_a_json_rpc_error_and_nobody_is_asked(connect: Connect) -> None:
+    mcp, person = MCPServer("Shop"), yes()
+
+    async def allowed() -> None:
+        raise MCPError(1403, "not you")
+
+    @mcp.tool()
+    async def pay(
+        ok: Annotated[Consent, Resolve(confirm)], allowed: Annotated[None, Resolve(allowed, guard=True)]
+    ) -> str:
+        return "paid"
+
+    async with connect(mcp, elicitation_callback=person) as client:
+        with pytest.raises(MCPError, match="not you"):
+            await client.call_tool("pay")
+    assert person.asked == []
+
+
+@pytest.mark.parametrize("asks", [False, True])
+async def test_an_mcp_error_of_a_body_is_a_json_rpc_error(connect: Connect, asks: bool) -> None:
+    mcp = MCPServer("Shop")
+
+    async def asking(ok: Annotated[Consent, Resolve(confirm)]) -> str:
+        raise MCPError(1234, "come back later")
+
+    async def plain() -> str:
+        raise MCPError(1234, "come back later")
+
+    mcp.add_tool(asking if asks else plain, name="pay")
+    async with connect(mcp, elicitation_callback=yes()) as client:
+        with pytest.raises(MCPError, match="come back later") as error:
+            await client.call_tool("pay")
+    assert error.value.code == 1234
+
+
+async def test_an_mcp_error_of_a_cleanup_is_a_json_rpc_error(connect: Connect) -> None:
+    async def price() -> AsyncIterator[int]:
+        yield 1
+        raise MCPError(1234, "not saved")
+
+    async with connect(shop(price)) as client:
+        with pytest.raises(MCPError, match="not saved"):
+            await client.call_tool("pay")
+
+
+async def ends_in_a_cancellation_of_its_own() -> int:
+    gone = asyncio.get_running_loop().create_future()
+    gone.cancel()
+    return await gone
+
+
+async def test_a_resolvers_cancellation_of_its_own_never_lets_the_body_run(connect: Connect) -> None:
+    mcp, bodies = MCPServer("Shop"), list[Any]()
+
+    async def stock() -> int:
+        await asyncio.sleep(0.01)
+        return 7
+
+    @mcp.tool()
+    async def pay(
+        price: Annotated[int, Resolve(ends_in_a_cancellation_of_its_own)], stock: Annotated[int, Resolve(stock)]
+    ) -> str:
+        bodies.append(price)
+        return "paid"
+
+    async with connect(mcp) as client:
+        call = asyncio.ensure_future(client.call_tool("pay"))
+        await asyncio.wait({call})
+    assert bodies == []
+    assert not call.cancelled()
+    assert call.result().is_error
+    assert "'ends_in_a_cancellation_of_its_own'" in text(call.result())
+
+
+async def test_a_bodys_cancellation_of_its_own_is_a_failure_of_the_tool(connect: Connect) -> None:
+    mcp = MCPServer("Shop")
+
+    @mcp.tool()
+    async def pay() -> str:
+        return str(await ends_in_a_cancellation_of_its_own())
+
+    async with connect(mcp) as client:
+        call = asyncio.ensure_future(client.call_tool("pay"))
+        await asyncio.wait({call})
+    assert not call.cancelled()
+    assert text(call.result()) == "Error executing tool pay"
+
+
+@pytest.mark.parametrize(("answer", "word"), [(DECLINE, "decline"), (CANCEL, "cancel")])
+async def test_a_decline_or_cancel_nobody_takes_is_a_tool_error(connect: Connect, answer: Any, word: str) -> None:
+    runs: list[str] = []
+
+    async def price() -> int:
+        runs.append("price")
+        return 1
+
+    async with connect(shop(price, asks=True), elicitation_callback=Person({"confirm": answer})) as client:
+        result = await client.call_tool("pay")
+    assert result.is_error
+    assert text(result) == (
+        f"Error executing tool pay: Resolver for parameter 'ok' could not resolve: elicitation was {word}"
+    )
+    assert runs == []
+
+
+async def test_a_cancel_that_is_taken_goes_on(connect: Connect) -> None:
+    mcp = MCPServer("Shop")
+
+    @mcp.tool()
+    async def pay(ok: Annotated[ElicitationResult[Consent], Resolve(confirm)]) -> str:
+        return str(isinstance(ok, CancelledElicitation))
+
+    async with connect(mcp, elicitation_callback=Person({"confirm": CANCEL})) as client:
+        assert text(await client.call_tool("pay")) == "True"
+
+
+async def test_a_timeout_names_the_resolver_to_the_client(connect: Connect) -> None:
+    mcp = MCPServer("Shop")
+
+    async def warehouse() -> int:
+        await asyncio.sleep(1)
+        return 1
+
+    @mcp.tool()
+    async def stock(copies: Annotated[int, Resolve(warehouse, timeout=0.02)]) -> str:
+        return str(copies)
+
+    async with connect(mcp) as client:
+        result = await client.call_tool("stock")
+    assert text(result) == (
+        "Error executing tool stock: resolver 'warehouse' took longer than 0.02 s (stock -> copies -> warehouse)"
+    )
+
+
+async def test_the_time_a_person_takes_is_no_matter_of_the_timeout(connect: Connect) -> None:
+    mcp = MCPServer("Shop")
+
+    async def slow_person(context: Any, params: Any) -> Any:
+        await asyncio.sleep(0.04)
+        return accept(ok=True)
+
+    @mcp.tool()
+    async def pay(ok: Annotated[Consent, Resolve(confirm, timeout=0.02)]) -> str:
+        return "paid"
+
+    async with connect(mcp, elicitation_callback=slow_person) as client:
+        assert text(await client.call_tool("pay")) == "paid"
+
+
+@pytest.mark.parametrize("sort", ["async", "sync"])
+async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(connect: Connect, sort: str) -> None:
+    mcp = MCPServer("Shop")
+
+    async def waits() -> int:
+        await asyncio.sleep(0.2)
+        return 1
+
+    async def waits_too() -> int:
+        await asyncio.sleep(0.2)
+        return 2
+
+    def blocks() -> int:
+        time.sleep(0.2)
+        return 1
+
+    def blocks_too() -> int:
+        time.sleep(0.2)
+        return 2
+
+    one, two = (waits, waits_too) if sort == "async" else (blocks, blocks_too)
+
+    @mcp.tool()
+    async def add(one: Annotated[int, Resolve(one)], two: Annotated[int, Resolve(two)]) -> int:
+        return one + two
+
+    async with connect(mcp) as client:
+        began = time.perf_counter()
+        result = await client.call_tool("add")
+        took = time.perf_counter() - began
+    assert text(result) == "3"
+    assert took < 0.26

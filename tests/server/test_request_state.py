@@ -1,0 +1,392 @@
+"""Hostile, stale and misplaced states over the wire (design sections 5.1 and 7): all refused alike, before any author code."""
+
+import json
+import logging
+import re
+import string
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+from pydantic import AfterValidator, BaseModel
+
+from bespeak import Client, Context, Elicit, MCPError, MCPServer, RequestStateSecurity, Resolve
+from bespeak.state.stores.memory import MemoryStore
+from tests.answering import Person
+from tests.conftest import Connect
+
+REFUSAL = "invalid or expired requestState; start the call again"
+OLD, NEW = "old key " * 8, "new key " * 8
+YES = {"approve": {"action": "accept", "content": {"reason": "broken"}}}
+START = 1_000_000.0
+
+
+class Approval(BaseModel):
+    reason: str
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Desk:
+    """A server whose tools ask, and a note of everything of its author's that ran."""
+
+    def __init__(self, name: str = "desk", **security: Any) -> None:
+        self.ran: list[str] = []
+        self.clock = Clock()
+        self.store = Keeping()
+        self.security = RequestStateSecurity(clock=self.clock, **security)
+        self.mcp = MCPServer[Any](name, request_state_security=self.security, store=self.store)
+        ran = self.ran
+
+        def noted(order: str) -> str:
+            ran.append("validator")
+            return order
+
+        async def may_refund(order: Annotated[str, AfterValidator(noted)]) -> None:
+            ran.append("guard")
+
+        async def approve(order: str) -> Elicit[Approval]:
+            ran.append("resolver")
+            return Elicit(f"Refund {order}?", Approval)
+
+        async def second(order: str, first: Annotated[Approval, Resolve(approve, key="approve")]) -> Elicit[Approval]:
+            return Elicit(f"Really refund {order}, {first.reason}?", Approval)
+
+        @self.mcp.tool()
+        async def refund(
+            order: Annotated[str, AfterValidator(noted)],
+            ok: Annotated[None, Resolve(may_refund, guard=True)],
+            approval: Annotated[Approval, Resolve(approve, key="approve")],
+        ) -> str:
+            ran.append("body")
+            return f"refunded {order}: {approval.reason}"
+
+        @self.mcp.tool()
+        async def cancel(order: str, approval: Annotated[Approval, Resolve(approve, key="approve")]) -> str:
+            ran.append("body")
+            return f"cancelled {order}"
+
+        @self.mcp.tool()
+        async def twice(
+            order: str,
+            approval: Annotated[Approval, Resolve(approve, key="approve")],
+            again: Annotated[Approval, Resolve(second, key="again")],
+        ) -> str:
+            return f"{approval.reason}, {again.reason}"
+
+
+class Keeping(MemoryStore):
+    """Shows what it was given to keep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[bytes] = []
+
+    async def finish(self, call: str, owner: str, result: bytes) -> None:
+        self.kept.append(result)
+        await super().finish(call, owner, result)
+
+
+async def ask(client: Client, tool: str = "refund", **arguments: Any) -> str:
+    """The state that comes with the tool's first question."""
+    asked = await client.session.request("tools/call", {"name": tool, "arguments": arguments or {"order": "o-1"}})
+    assert asked["resultType"] == "input_required"
+    return asked["requestState"]
+
+
+async def retry(client: Client, state: Any, tool: str = "refund", **arguments: Any) -> dict[str, Any]:
+    answered = {"inputResponses": YES, "requestState": state}
+    return await client.session.request(
+        "tools/call", {"name": tool, "arguments": arguments or {"order": "o-1"}, **answered}
+    )
+
+
+async def refused(client: Client, state: Any, tool: str = "refund", **arguments: Any) -> None:
+    with pytest.raises(MCPError) as raised:
+        await retry(client, state, tool, **arguments)
+    assert (raised.value.code, raised.value.message, raised.value.data) == (-32602, REFUSAL, None)
+
+
+def assert_logged(caplog: pytest.LogCaptureFixture, reason: str, token: Any, tool: str = "refund") -> None:
+    """One warning, with the reason, the tool and the request's id, and without the token."""
+    (record,) = [one for one in caplog.records if one.name == "bespeak.server"]
+    assert record.levelno == logging.WARNING
+    assert re.search(rf"requestState of '{tool}', request \d+: .*{reason}", record.getMessage())
+    assert not isinstance(token, str) or len(token) < 20 or token not in caplog.text
+
+
+def parts(token: str) -> tuple[str, str, str]:
+    prefix, key_id, body = token.split(".")
+    return prefix, key_id, body
+
+
+def with_nonce(token: str) -> str:
+    return _flip(token, 0)
+
+
+def with_ciphertext(token: str) -> str:
+    return _flip(token, 20)
+
+
+def with_tag(token: str) -> str:
+    return _flip(token, -10)
+
+
+def _flip(token: str, at: int) -> str:
+    prefix, key_id, body = parts(token)
+    at %= len(body)
+    return f"{prefix}.{key_id}.{body[:at]}{'A' if body[at] != 'A' else 'B'}{body[at + 1 :]}"
+
+
+HOSTILE: dict[str, tuple[Callable[[str], Any], str]] = {
+    "prefix": (lambda token: "b2" + token[2:], "not a token of this format"),
+    "key id": (lambda token: f"b1.{'0' * 12}.{parts(token)[2]}", "not in the ring"),
+    "nonce": (with_nonce, "authentication failed"),
+    "body": (with_ciphertext, "authentication failed"),
+    "tag": (with_tag, "authentication failed"),
+    "empty": (lambda token: "", "not a token"),
+    "a dot": (lambda token: ".", "not a token"),
+    "no body": (lambda token: token.rpartition(".")[0] + ".", "authentication failed"),
+    "padded": (lambda token: token + "=", "base64url"),
+    "a blank after it": (lambda token: token + " ", "base64url"),
+    "twice": (lambda token: token + token, ""),
+    "one megabyte": (lambda token: "b1." + "A" * 1_000_000, "longer than any state"),
+    "not ASCII": (lambda token: "ключ" + token, "not ASCII"),
+    "null byte": (lambda token: token + "\0", "base64url"),
+    "upper case": (str.upper, ""),
+    "plain JSON": (lambda token: '[{"approve":["pin","accept",{"reason":"x"}]},{},{}]', "not a token"),
+    "null": (lambda token: None, ""),
+    "a number": (lambda token: 7, ""),
+    "a list": (lambda token: [token], ""),
+    "an object": (lambda token: {"requestState": token}, ""),
+    "true": (lambda token: True, ""),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+async def test_a_hostile_state_is_refused_like_any_other_before_author_code_and_logged(
+    connect: Connect, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    desk = Desk()
+    spoil, reason = HOSTILE[kind]
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        token = spoil(await ask(client))
+        desk.ran.clear()
+        await refused(client, token)
+    assert desk.ran == []
+    assert_logged(caplog, reason, token)
+
+
+async def test_no_single_character_of_a_state_can_be_changed(connect: Connect) -> None:
+    desk = Desk()
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        token = await ask(client)
+        desk.ran.clear()
+        for index, old in enumerate(token):
+            await refused(client, token[:index] + ("A" if old != "A" else "B") + token[index + 1 :])
+        for last in set(string.ascii_letters + string.digits + "-_=.+/ ") - {token[-1]}:
+            await refused(client, token[:-1] + last)
+        assert desk.ran == []
+        assert (await retry(client, token))["isError"] is False
+
+
+async def test_a_state_cut_off_anywhere_is_refused(connect: Connect) -> None:
+    desk = Desk()
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        token = await ask(client)
+        desk.ran.clear()
+        for length in [*range(20), *range(20, len(token), 7), len(token) - 2, len(token) - 1]:
+            await refused(client, token[:length])
+    assert desk.ran == []
+
+
+# Valid, but not for this call
+
+
+async def test_a_state_of_another_tool_is_refused(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        token = await ask(client, "cancel")
+        desk.ran.clear()
+        await refused(client, token, "refund")
+    assert desk.ran == []
+    assert_logged(caplog, "sealed for another target", token)
+
+
+@pytest.mark.parametrize("other", [{"order": "o-2"}, {"order": "o-1", "more": 1}, {"order": "o-1", "approval": {}}])
+async def test_a_state_for_other_arguments_is_refused(
+    connect: Connect, caplog: pytest.LogCaptureFixture, other: dict[str, Any]
+) -> None:
+    desk = Desk()
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        token = await ask(client, order="o-1")
+        desk.ran.clear()
+        await refused(client, token, **other)
+    assert desk.ran == []
+    assert_logged(caplog, "sealed for another arguments", token)
+
+
+async def test_the_order_of_the_arguments_does_not_matter(connect: Connect) -> None:
+    desk = Desk()
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        token = await ask(client, order="o-1", deep={"a": 1, "b": [2]})
+        assert (await retry(client, token, deep={"b": [2], "a": 1}, order="o-1"))["isError"] is False
+
+
+async def test_an_argument_that_a_resolver_changes_in_place_does_not_spoil_the_state(connect: Connect) -> None:
+    mcp = MCPServer[Any]("desk")
+
+    async def approve(basket: Any) -> Elicit[Approval]:
+        basket["items"].pop()
+        return Elicit("Refund?", Approval)
+
+    @mcp.tool()
+    async def refund(basket: Any, approval: Annotated[Approval, Resolve(approve, key="approve")]) -> str:
+        return "refunded"
+
+    async with connect(mcp, elicitation_callback=Person()) as client:
+        token = await ask(client, basket={"items": [1, 2]})
+        assert (await retry(client, token, basket={"items": [1, 2]}))["isError"] is False
+
+
+@pytest.mark.parametrize(
+    ("sealed", "opening", "accepted"),
+    [
+        (("one", None), ("two", None), False),
+        (("one", "shop"), ("two", "shop"), True),
+        (("one", "shop"), ("one", None), False),
+    ],
+)
+async def test_a_state_is_for_one_audience_by_default_the_servers_name(
+    connect: Connect,
+    caplog: pytest.LogCaptureFixture,
+    sealed: tuple[str, str | None],
+    opening: tuple[str, str | None],
+    accepted: bool,
+) -> None:
+    first = Desk(sealed[0], keys=[NEW], audience=sealed[1])
+    second = Desk(opening[0], keys=[NEW], audience=opening[1])
+    async with connect(first.mcp, elicitation_callback=Person()) as client:
+        token = await ask(client)
+    async with connect(second.mcp, elicitation_callback=Person()) as client:
+        if accepted:
+            assert (await retry(client, token))["isError"] is False
+        else:
+            await refused(client, token)
+            assert second.ran == []
+            assert_logged(caplog, "sealed for another audience", token)
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "x"), ("x", None), ("x", "y"), (None, ""), ("", None)])
+async def test_a_state_is_for_one_principal(
+    connect: Connect, caplog: pytest.LogCaptureFixture, before: str | None, after: str | None
+) -> None:
+    who = [before]
+
+    def principal(context: Context) -> str | None:
+        return who[0]
+
+    desk = Desk(bind_principal=principal)
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        token = await ask(client)
+        desk.ran.clear()
+        who[0] = after
+        await refused(client, token)
+        assert desk.ran == []
+        assert_logged(caplog, "sealed for another principal", token)
+        who[0] = before
+        assert (await retry(client, token))["isError"] is False
+
+
+@pytest.mark.parametrize("hook", [None, "the default"])
+async def test_in_memory_the_principal_is_none(connect: Connect, hook: str | None) -> None:
+    desk = Desk() if hook else Desk(bind_principal=None)
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        token = await ask(client)
+        assert (await retry(client, token))["isError"] is False
+    assert json.loads(desk.security.codec.unseal(token)[1:])[5] is None
+
+
+# Time
+
+
+async def test_a_state_expires_ten_minutes_after_its_round(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        token = await ask(client)
+        desk.ran.clear()
+        desk.clock.now = START + 600
+        await refused(client, token)
+        assert desk.ran == []
+        assert_logged(caplog, "expired", token)
+        desk.clock.now = START + 599
+        assert (await retry(client, token))["isError"] is False
+
+
+async def test_the_deadline_of_the_call_is_fixed_in_round_one(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(deadline=1000.0)
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        token = await ask(client, "twice")
+        desk.clock.now = START + 599
+        fresh = (await retry(client, token, "twice"))["requestState"]
+        desk.clock.now = START + 1000  # the second round is 401 seconds old, and would live for 600
+        await refused(client, fresh, "twice")
+    assert_logged(caplog, "past the deadline of the call", fresh, "twice")
+
+
+# Made elsewhere, or for something else
+
+
+async def test_an_older_format_is_refused(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk(keys=[NEW])
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        payload = json.loads(desk.security.codec.unseal(await ask(client))[1:])
+        token = desk.security.codec.seal(b"s" + json.dumps([0, *payload[1:]]).encode())
+        desk.ran.clear()
+        await refused(client, token)
+    assert desk.ran == []
+    assert_logged(caplog, "format 0, this is format 1", token)
+
+
+async def test_a_state_whose_progress_cannot_be_read_is_refused_before_author_code(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(keys=[NEW])
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        payload = json.loads(desk.security.codec.unseal(await ask(client))[1:])
+        token = desk.security.codec.seal(b"s" + json.dumps([*payload[:-1], '{"an older":"progress"}']).encode())
+        desk.ran.clear()
+        await refused(client, token)
+    assert desk.ran == []
+    assert_logged(caplog, "not a progress of this version", token)
+
+
+async def test_a_stored_result_is_no_state(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        await retry(client, await ask(client))
+        (stored,) = desk.store.kept
+        desk.ran.clear()
+        await refused(client, stored.decode())
+    assert desk.ran == []
+    assert_logged(caplog, "not a state", stored.decode())
+
+
+async def test_a_state_sealed_with_a_key_that_was_rotated_out_is_refused(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connect(Desk(keys=[OLD]).mcp, elicitation_callback=Person()) as client:
+        token = await ask(client)
+    desk = Desk(keys=[NEW])
+    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+        await refused(client, token)
+    assert desk.ran == []
+    assert_logged(caplog, "a key that is not in the ring", token)

@@ -1,0 +1,422 @@
+"""The ledger of design section 7: who runs a settled call, what everybody else gets, and leases that lapse."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from bespeak.resolve.errors import ToolError
+from bespeak.state import ledger as ledger_module
+from bespeak.state.ledger import (
+    Ledger,
+    LedgerFull,
+    NotFinal,
+    OutcomeUnknown,
+    ResultGone,
+    SettledOtherwise,
+    Shelter,
+    Spending,
+    StillRunning,
+    TooLate,
+)
+from bespeak.state.stores.memory import MemoryStore
+from bespeak.state.stores.store import Claim
+
+DEADLINE = 10_000.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Work:
+    """Something to be done once: counts how often it was, and can be held up."""
+
+    def __init__(self, result: bytes = b"result", *, held: bool = False) -> None:
+        self.runs = 0
+        self.started = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self._result = result
+        if not held:
+            self.go_on.set()
+
+    async def __call__(self) -> bytes:
+        self.runs += 1
+        self.started.set()
+        await self.go_on.wait()
+        return self._result
+
+
+class Patient(MemoryStore):
+    """Waiting takes no time: the clock jumps. A live worker renews its lease meanwhile, a dead one does not."""
+
+    def __init__(self, clock: Clock, *, alive: bool) -> None:
+        super().__init__()
+        self._clock = clock
+        self._alive = alive
+
+    async def changed(self, call: str, timeout: float) -> None:
+        assert timeout > 0
+        self._clock.now += timeout
+        there = await self.read(call)
+        if self._alive and there is not None:
+            await self.renew(call, there.owner, self._clock.now + 15)
+
+
+def spend(
+    ledger: Ledger, work: Callable[[], Awaitable[bytes]], digest: str = "yes", **options: Any
+) -> Awaitable[bytes]:
+    shelter = options.pop("shelter", None) or Shelter()
+    deadline = options.pop("deadline", DEADLINE)
+    return ledger.spend("call", Spending(digest, f"sent {digest}", deadline), work, shelter, **options)
+
+
+async def start(ledger: Ledger, work: Work, digest: str = "yes", **options: Any) -> "asyncio.Task[bytes]":
+    """Somebody who has claimed the call and is at work."""
+
+    async def run() -> bytes:
+        return await spend(ledger, work, digest, **options)
+
+    task = asyncio.create_task(run())
+    await asyncio.wait_for(work.started.wait(), 5)
+    return task
+
+
+async def test_the_work_runs_once_and_its_result_is_handed_out_after() -> None:
+    ledger, work = Ledger(MemoryStore(), Clock()), Work()
+    assert [await spend(ledger, work) for _ in range(3)] == [b"result"] * 3
+    assert work.runs == 1
+
+
+async def test_the_same_claim_waits_for_the_one_that_runs() -> None:
+    ledger, work = Ledger(MemoryStore(), Clock()), Work(held=True)
+    first = await start(ledger, work)
+    others = [asyncio.ensure_future(spend(ledger, work)) for _ in range(50)]
+    await asyncio.sleep(0.01)
+    assert not any(one.done() for one in others)
+    work.go_on.set()
+    assert await asyncio.gather(first, *others) == [b"result"] * 51
+    assert work.runs == 1
+
+
+async def test_other_answers_are_refused_after_the_end() -> None:
+    ledger, work = Ledger(MemoryStore(), Clock()), Work()
+    await spend(ledger, work)
+    with pytest.raises(SettledOtherwise, match="already settled with other answers; start a new call"):
+        await spend(ledger, work, "no")
+    assert work.runs == 1
+
+
+async def test_other_answers_are_refused_at_once_while_the_work_runs() -> None:
+    ledger, work = Ledger(MemoryStore(), Clock()), Work(held=True)
+    first = await start(ledger, work)
+    with pytest.raises(SettledOtherwise):
+        await asyncio.wait_for(asyncio.ensure_future(spend(ledger, work, "no")), 5)
+    work.go_on.set()
+    assert await first == b"result"
+
+
+async def test_a_result_that_was_evicted_is_said_to_be_gone_and_the_work_is_not_repeated() -> None:
+    ledger, work = Ledger(MemoryStore(max_result_bytes=1), Clock()), Work()
+    assert await spend(ledger, work) == b"result"
+    with pytest.raises(
+        ResultGone, match="already completed, and its result is no longer kept; do not repeat it blindly"
+    ):
+        await spend(ledger, work)
+    with pytest.raises(SettledOtherwise):
+        await spend(ledger, work, "no")
+    assert work.runs == 1
+
+
+async def test_every_refusal_is_a_text_the_model_may_read() -> None:
+    for error in (SettledOtherwise, ResultGone, OutcomeUnknown, StillRunning, TooLate, LedgerFull):
+        assert issubclass(error, ToolError)
+
+
+# Leases
+
+
+async def test_a_lapsed_lease_means_the_outcome_is_unknown_and_never_a_second_run() -> None:
+    clock, store, work = Clock(), MemoryStore(), Work(held=True)
+    dead = await start(Ledger(store, clock), work)
+    clock.now = 15.0
+    with pytest.raises(
+        OutcomeUnknown, match=r"the server running it died: whether it took effect is unknown\. It is not run"
+    ):
+        await spend(Ledger(store, clock), work)
+    assert work.runs == 1
+    work.go_on.set()
+    await dead
+
+
+async def test_a_lease_holds_for_fifteen_seconds() -> None:
+    clock, store = Clock(), MemoryStore()
+    work = Work(held=True)
+    first = await start(Ledger(store, clock), work)
+    clock.now = 14.9
+    second = asyncio.ensure_future(spend(Ledger(store, clock), work))
+    await asyncio.sleep(0.01)
+    work.go_on.set()
+    assert await second == await first == b"result"
+
+
+async def test_a_wait_ends_with_the_lease_of_a_worker_that_died_meanwhile() -> None:
+    clock = Clock()
+    store, work = Patient(clock, alive=False), Work(held=True)
+    dead = await start(Ledger(store, clock), work)
+    with pytest.raises(OutcomeUnknown):
+        await spend(Ledger(store, clock), work)
+    assert clock.now == 15.0
+    work.go_on.set()
+    await dead
+
+
+async def test_an_idempotent_work_is_run_again_when_the_lease_lapsed() -> None:
+    clock, store, stuck = Clock(), MemoryStore(), Work(b"late", held=True)
+    dead = await start(Ledger(store, clock), stuck)
+    clock.now = 15.0
+    ledger, again = Ledger(store, clock), Work(b"again")
+    assert await spend(ledger, again, idempotent=True) == b"again"
+    stuck.go_on.set()
+    await dead
+    assert await spend(ledger, again, idempotent=True) == b"again", "a late finish must not replace the stored result"
+    assert again.runs == 1
+
+
+async def test_a_lapsed_idempotent_work_is_taken_over_by_one_only() -> None:
+    clock, store, stuck = Clock(), MemoryStore(), Work(held=True)
+    dead = await start(Ledger(store, clock), stuck)
+    clock.now = 15.0
+    again = Work(b"again", held=True)
+    takers = [asyncio.ensure_future(spend(Ledger(store, clock), again, idempotent=True)) for _ in range(20)]
+    await asyncio.sleep(0.01)
+    assert again.runs == 1
+    again.go_on.set()
+    assert await asyncio.gather(*takers) == [b"again"] * 20
+    assert again.runs == 1
+    stuck.go_on.set()
+    await dead
+
+
+async def test_one_who_loses_the_race_to_take_over_waits_for_the_winner() -> None:
+    clock = Clock()
+
+    class Raced(MemoryStore):
+        async def take_over(self, call: str, lapsed_owner: str, claim: Claim) -> bool:
+            await super().take_over(call, lapsed_owner, Claim("yes", "sent yes", "winner", clock.now + 15, DEADLINE))
+            await self.finish(call, "winner", b"theirs")
+            return False
+
+    store, stuck, again = Raced(), Work(held=True), Work()
+    dead = await start(Ledger(store, clock), stuck)
+    clock.now = 15.0
+    shelter = Shelter()
+    assert await spend(Ledger(store, clock), again, idempotent=True, shelter=shelter) == b"theirs"
+    assert again.runs == 0
+    assert not shelter.closed
+    stuck.go_on.set()
+    await dead
+
+
+async def test_other_answers_do_not_take_over_a_lapsed_claim() -> None:
+    clock, store, stuck = Clock(), MemoryStore(), Work(held=True)
+    dead = await start(Ledger(store, clock), stuck)
+    clock.now = 15.0
+    with pytest.raises(SettledOtherwise):
+        await spend(Ledger(store, clock), stuck, "no", idempotent=True)
+    stuck.go_on.set()
+    await dead
+
+
+async def test_a_worker_that_was_slow_and_not_dead_still_stores_its_result() -> None:
+    clock, store, work = Clock(), MemoryStore(), Work(held=True)
+    slow = await start(Ledger(store, clock), work)
+    clock.now = 20.0
+    with pytest.raises(OutcomeUnknown):
+        await spend(Ledger(store, clock), work)
+    work.go_on.set()
+    await slow
+    assert await spend(Ledger(store, clock), work) == b"result"
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+async def test_waiting_for_a_live_worker_ends_after_sixty_seconds(idempotent: bool) -> None:
+    clock = Clock()
+    store, work = Patient(clock, alive=True), Work(held=True)
+    first = await start(Ledger(store, clock), work)
+    with pytest.raises(StillRunning, match="still running; send the same request again later to get its result"):
+        await spend(Ledger(store, clock), work, idempotent=idempotent)
+    assert clock.now == 60.0
+    assert work.runs == 1
+    work.go_on.set()
+    assert await first == b"result"
+    assert await spend(Ledger(store, clock), work) == b"result"
+
+
+class Renewing(MemoryStore):
+    """Counts renewals, and can fail them."""
+
+    def __init__(self, *failures: Exception) -> None:
+        super().__init__()
+        self.leases: list[float] = []
+        self.renewed_thrice = asyncio.Event()
+        self._failures = list(failures)
+
+    async def renew(self, call: str, owner: str, lease_until: float) -> None:
+        self.leases.append(lease_until)
+        if len(self.leases) == 3:
+            self.renewed_thrice.set()
+        if self._failures:
+            raise self._failures.pop()
+        await super().renew(call, owner, lease_until)
+
+
+async def test_a_lease_is_renewed_while_the_work_runs_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_module, "LEASE_SECONDS", 0.03)
+    clock, store, work = Clock(), Renewing(), Work(held=True)
+    first = await start(Ledger(store, clock), work)
+    clock.now = 7.0
+    await asyncio.wait_for(store.renewed_thrice.wait(), 5)
+    there = await store.read("call")
+    assert there is not None
+    assert there.lease_until == 7.03
+    work.go_on.set()
+    await first
+    count = len(store.leases)
+    await asyncio.sleep(0.04)
+    assert len(store.leases) == count
+
+
+async def test_a_renewal_that_fails_is_logged_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(ledger_module, "LEASE_SECONDS", 0.03)
+    store, work = Renewing(ConnectionError("no route")), Work(held=True)
+    first = await start(Ledger(store, Clock()), work)
+    await asyncio.wait_for(store.renewed_thrice.wait(), 5)
+    work.go_on.set()
+    assert await first == b"result"
+    assert "could not renew the lease of a running call; it is tried again" in caplog.text
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+# Withdrawn claims, and room
+
+
+async def test_a_work_that_is_not_final_gives_its_claim_back_and_its_cause_goes_on() -> None:
+    ledger, work = Ledger(MemoryStore(), Clock()), Work()
+
+    async def not_final() -> bytes:
+        raise NotFinal from LookupError("why")
+
+    async def without_cause() -> bytes:
+        raise NotFinal
+
+    with pytest.raises(LookupError, match="why"):
+        await spend(ledger, not_final)
+    with pytest.raises(NotFinal):
+        await spend(ledger, without_cause)
+    assert await spend(ledger, work, "other answers") == b"result"
+
+
+async def test_who_waits_for_a_claim_that_is_withdrawn_runs_it_and_only_one_does() -> None:
+    ledger, work = Ledger(MemoryStore(), Clock()), Work()
+    go_on, entered = asyncio.Event(), asyncio.Event()
+
+    async def not_final() -> bytes:
+        entered.set()
+        await go_on.wait()
+        raise NotFinal from LookupError("why")
+
+    first = asyncio.ensure_future(spend(ledger, not_final))
+    await entered.wait()
+    shelters = [Shelter() for _ in range(10)]
+    others = [asyncio.ensure_future(spend(ledger, work, shelter=shelter)) for shelter in shelters]
+    await asyncio.sleep(0.01)
+    go_on.set()
+    with pytest.raises(LookupError):
+        await first
+    assert await asyncio.gather(*others) == [b"result"] * 10
+    assert work.runs == 1
+    assert [shelter.closed for shelter in shelters].count(True) == 1
+
+
+async def test_who_finds_a_claim_withdrawn_and_made_again_by_another_waits_for_that_one() -> None:
+    class Blinking(MemoryStore):
+        blinks = 1
+
+        async def read(self, call: str) -> Claim | None:
+            if self.blinks:
+                self.blinks -= 1
+                return None
+            return await super().read(call)
+
+        async def changed(self, call: str, timeout: float) -> None:
+            if not self.blinks:
+                work.go_on.set()
+            await asyncio.sleep(0)
+
+    store, work, shelter = Blinking(), Work(held=True), Shelter()
+    ledger = Ledger(store, Clock())
+    first = await start(ledger, work)
+    assert await spend(ledger, work, shelter=shelter) == await first == b"result"
+    assert (work.runs, shelter.closed) == (1, False)
+
+
+async def test_a_full_ledger_refuses_new_questions_and_new_claims() -> None:
+    clock = Clock()
+    ledger = Ledger(MemoryStore(max_claims=1), clock)
+    await ledger.check_room()
+    await spend(ledger, Work())
+    with pytest.raises(LedgerFull, match="cannot take more calls that ask questions now; try again later"):
+        await ledger.check_room()
+    with pytest.raises(LedgerFull):
+        await ledger.spend("another", Spending("yes", "sent", DEADLINE), Work(), Shelter())
+    assert await spend(ledger, Work(b"other")) == b"result", "what is settled is still known"
+    clock.now = DEADLINE
+    await ledger.check_room()
+
+
+async def test_who_waits_is_not_sheltered_and_who_runs_is() -> None:
+    ledger, work = Ledger(MemoryStore(), Clock()), Work(held=True)
+    running, waiting = Shelter(), Shelter()
+    first = await start(ledger, work, shelter=running)
+    second = asyncio.ensure_future(spend(ledger, work, shelter=waiting))
+    await asyncio.sleep(0.01)
+    assert (running.closed, waiting.closed) == (True, False)
+    work.go_on.set()
+    await asyncio.gather(first, second)
+
+
+# A deadline that passes in the middle
+
+
+async def test_a_claim_that_runs_past_its_deadline_is_not_run_again_by_one_who_waits() -> None:
+    clock, store = Clock(), MemoryStore()
+    ledger, work = Ledger(store, clock), Work(held=True)
+    first = await start(ledger, work, deadline=10.0)
+    clock.now = 9.0
+    second = asyncio.ensure_future(spend(ledger, work, deadline=10.0))
+    await asyncio.sleep(0.01)
+    clock.now = 10.0
+    await store.has_room(clock.now)  # some other call comes to a question, and old claims are purged
+    await asyncio.sleep(0.01)
+    work.go_on.set()
+    await asyncio.gather(first, second, return_exceptions=True)
+    assert work.runs == 1
+
+
+async def test_nothing_is_claimed_after_the_deadline() -> None:
+    clock, store = Clock(), MemoryStore()
+    clock.now = 10.1  # the state was opened in time; its resolvers took a moment
+    ledger, work = Ledger(store, clock), Work()
+    for _ in range(2):
+        with pytest.raises(TooLate, match="the time for this call has run out; start a new call"):
+            await spend(ledger, work, deadline=10.0)
+    assert work.runs == 0
