@@ -107,7 +107,7 @@ class Driver:
             return {"action": getattr(answer, "action", "cancel")}
         if is_url:
             return {"action": "accept"}
-        schema: Any = getattr(typed, "requested_schema", {})
+        schema: dict[str, Any] = params["requestedSchema"]
         if answer.content is None and schema.get("properties"):
             raise CallbackFailed(context.key, context.method, "the callback accepted without content")
         content = answer.content or {}
@@ -144,7 +144,7 @@ async def _call(
 
 def _typed(model: type[BaseModel], key: str, params: dict[str, Any]) -> BaseModel:
     try:
-        return model.model_validate(params)
+        return model.model_validate(params, by_name=False)
     except ValidationError:
         raise InvalidServerResponse(f"the params of the question {key!r} are no valid {model.__name__}") from None
 

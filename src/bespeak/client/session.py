@@ -84,7 +84,7 @@ class ClientSession:
         except (PydanticSerializationError, TypeError, ValueError) as error:
             raise TypeError(f"the arguments of {method} are not JSON: {error}") from None
         timeout = self._read_timeout if read_timeout_seconds is None else read_timeout_seconds
-        inbox = Inbox(functools.partial(self._handle, progress_callback))
+        inbox = Inbox(functools.partial(self._handle, id_, progress_callback))
         limit = asyncio.timeout(timeout)
         try:
             async with limit:
@@ -138,10 +138,10 @@ class ClientSession:
         """What the server says it supports."""
         return typed(DiscoverResult, await self.request("server/discover", {}))
 
-    async def _handle(self, progress_callback: ProgressCallback | None, message: dict[str, Any]) -> None:
+    async def _handle(self, id_: int, progress_callback: ProgressCallback | None, message: dict[str, Any]) -> None:
         params: dict[str, Any] = message.get("params", {})
         if message["method"] == "notifications/progress":
-            if progress_callback is not None:
+            if progress_callback is not None and params.get("progressToken") == id_:
                 await progress_callback(params["progress"], params.get("total"), params.get("message"))
         elif message["method"] == "notifications/message" and self._logging_callback is not None:
             await self._logging_callback(LoggingMessageNotificationParams.model_validate(params))

@@ -113,7 +113,7 @@ def read_meta(params: dict[str, Any]) -> Meta:
     if not isinstance(capabilities, dict):
         raise MCPError(INVALID_PARAMS, f"params._meta must hold {CLIENT_CAPABILITIES_META_KEY}, an object")
     declared = cast("dict[str, Any]", capabilities)
-    odd = [name for name in CAPABILITIES if not isinstance(declared.get(name) or {}, dict)]
+    odd = [name for name in CAPABILITIES if not isinstance(declared.get(name), (dict, type(None)))]
     if odd:
         raise MCPError(INVALID_PARAMS, f"{CLIENT_CAPABILITIES_META_KEY}: {', '.join(odd)} must be an object")
     if not is_modern(version):
