@@ -286,6 +286,8 @@ class Call:
         return result
 
     async def _ask(self, questions: dict[str, dict[str, Any]], progress: Progress) -> dict[str, Any]:
+        if self._state is not None:
+            await self.calls.ledger.check_unspent(self._state.call_id)
         return await self._input_required(questions, progress.encode().decode(), progress.heaviest, by_hand=False)
 
     # Without resolvers

@@ -21,7 +21,7 @@ from bespeak.server.dispatch import Dispatch, find_tool
 from bespeak.server.lifespan import Lifespan
 from bespeak.server.listing import CacheableMethod, CacheHint
 from bespeak.server.overrides import UNSET, Overrides
-from bespeak.server.tools import Tool, ToolRegistry, wire_tool
+from bespeak.server.tools import Tool, ToolOptions, ToolRegistry, wire_tool
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.memory import MemoryStore
@@ -129,25 +129,14 @@ class MCPServer(Generic[LifespanT]):
         `input_schema` replaces the derived schema; arguments are read by the function's own parameters all the same.
         """
         if callable(name):
-            self._register(Tool(name, frame=calling_frame()))
+            self._register(Tool(name, ToolOptions(), calling_frame()))
             return name
+        options = ToolOptions(
+            name, title, description, annotations, icons, meta, structured_output, idempotent, input_schema
+        )
 
         def register(fn: FnT) -> FnT:
-            self._register(
-                Tool(
-                    fn,
-                    frame=calling_frame(),
-                    name=name,
-                    title=title,
-                    description=description,
-                    annotations=annotations,
-                    icons=icons,
-                    meta=meta,
-                    structured_output=structured_output,
-                    idempotent=idempotent,
-                    input_schema=input_schema,
-                )
-            )
+            self._register(Tool(fn, options, calling_frame()))
             return fn
 
         return register
@@ -167,21 +156,10 @@ class MCPServer(Generic[LifespanT]):
         input_schema: dict[str, Any] | None = None,
     ) -> None:
         """Register a function as a tool. See `tool`."""
-        self._register(
-            Tool(
-                fn,
-                frame=calling_frame(),
-                name=name,
-                title=title,
-                description=description,
-                annotations=annotations,
-                icons=icons,
-                meta=meta,
-                structured_output=structured_output,
-                idempotent=idempotent,
-                input_schema=input_schema,
-            )
+        options = ToolOptions(
+            name, title, description, annotations, icons, meta, structured_output, idempotent, input_schema
         )
+        self._register(Tool(fn, options, calling_frame()))
 
     def remove_tool(self, name: str) -> None:
         """Take a tool away. Raises `ToolError` if there is none of that name."""

@@ -5,6 +5,7 @@ import logging
 import re
 import types
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_types import Icon, ToolAnnotations
@@ -25,64 +26,61 @@ logger = logging.getLogger("bespeak.server")
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 
 
+@dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """What an author may say of a tool beside its function."""
+
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    annotations: ToolAnnotations | None = None
+    icons: list[Icon] | None = None
+    meta: dict[str, Any] | None = None
+    structured_output: bool | None = None
+    idempotent: bool = False
+    input_schema: dict[str, Any] | None = None
+
+
 class Tool:
     """One tool: a function, its graph of resolvers, and how its arguments and results travel."""
 
     method = "tools/call"
 
-    def __init__(
-        self,
-        fn: Callable[..., Any],
-        *,
-        frame: types.FrameType | None,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-        structured_output: bool | None = None,
-        idempotent: bool = False,
-        input_schema: dict[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, fn: Callable[..., Any], options: ToolOptions, frame: types.FrameType | None) -> None:
         signature = read(fn, frame)
         self.fn = fn
-        self.name = name or _name_of(fn, signature)
-        self.title = title
-        self.description = description if description is not None else inspect.getdoc(peel_partial(fn)) or ""
-        self.annotations = annotations
-        self.icons = icons
-        self.meta = meta
-        self.idempotent = idempotent
+        self.name = options.name or _name_of(fn, signature)
+        self.idempotent = options.idempotent
         self.kind = signature.kind
         self.context_parameters = tuple(
             one.name for one in signature.parameters if not one.marker and is_context(one.hint, Context)
         )
         self._signature = signature
-        self.graph, self.arguments, self._output = _compile(self, signature, frame, input_schema, structured_output)
+        self.graph, self.arguments, self._output = _compile(self, signature, options, frame)
         self._compiled = self.graph
         returns = signature.returns
         self._asks_by_hand = returns is EMPTY or signature.returns_input_required or any(map(is_unknown, arms(returns)))
         if not _NAME.fullmatch(self.name):
             logger.warning("tool name %r: use 1 to 128 of A-Z a-z 0-9 _ . -, or clients may refuse it", self.name)
+        described = options.description
         self.wire: dict[str, Any] = WireTool(
             name=self.name,
-            title=title,
-            description=self.description,
+            title=options.title,
+            description=described if described is not None else inspect.getdoc(peel_partial(fn)) or "",
             input_schema=self.arguments.schema,
             output_schema=self._output.schema,
-            annotations=annotations,
-            icons=icons,
+            annotations=options.annotations,
+            icons=options.icons,
         ).model_dump(mode="json", by_alias=True, exclude_none=True)
         # Author-given JSON must arrive as it is, and not lose members that happen to be null.
         self.wire["inputSchema"] = self.arguments.schema
-        if meta:
-            self.wire["_meta"] = meta
+        if options.meta:
+            self.wire["_meta"] = options.meta
 
     @classmethod
     def from_function(cls, fn: Callable[..., Any], **options: Any) -> "Tool":
         """A tool to hand to `MCPServer(tools=[...])`; takes the options of `MCPServer.tool`."""
-        return cls(fn, frame=calling_frame(), **options)
+        return cls(fn, ToolOptions(**options), calling_frame())
 
     @property
     def may_ask(self) -> bool:
@@ -126,9 +124,8 @@ def _name_of(fn: Callable[..., Any], signature: Signature) -> str:
 def _compile(
     tool: Tool,
     signature: Signature,
+    options: ToolOptions,
     frame: types.FrameType | None,
-    schema: dict[str, Any] | None,
-    structured: bool | None,
 ) -> tuple[Graph, Arguments, Output]:
     """Everything that is decided at registration, all faults of the tool in one error."""
     faults: list[Fault] = []
@@ -153,16 +150,16 @@ def _compile(
         if not (one.marker or one.by_position or one.name in told or one.name in tool.context_parameters)
     ]
     try:
-        arguments = Arguments(signature.name.rpartition(".")[2], plain, schema)
+        arguments = Arguments(signature.name.rpartition(".")[2], plain, options.input_schema)
     except Unschemable as error:
         for name, problem in error.problems.items():
             fault(problem, "use a type that JSON can carry, or fill it with Resolve(fn)", name)
     try:
-        output = Output(signature.name.rpartition(".")[2], signature.returns, structured)
+        output = Output(signature.name.rpartition(".")[2], signature.returns, options.structured_output)
     except NoOutputSchema as error:
         fault(str(error), "annotate what it returns, or drop structured_output=True")
     marked = {one.name for one in signature.parameters if one.marker}
-    for name in sorted(marked & shown_names(schema or {})):
+    for name in sorted(marked & shown_names(options.input_schema or {})):
         fault(f"the input schema shows {name!r}, which is resolved", f"take {name!r} out of the schema", name)
     for name in sorted(marked & (arguments.wire_names if arguments else set())):
         fault(f"an argument can be sent as {name!r}, which is resolved", f"give it an alias other than {name!r}", name)

@@ -87,6 +87,11 @@ class Ledger:
         if not await self._store.has_room(self._clock()):
             raise LedgerFull
 
+    async def check_unspent(self, call: str) -> None:
+        """Raise `SettledOtherwise` if the call is claimed: nobody is asked what could not be spent any more."""
+        if await self._store.read(call) is not None:
+            raise SettledOtherwise
+
     async def settled(self, call: str, sent: str) -> bytes | None:
         """The result for a request that was sent before; `None` if this one is new, or must find out by itself.
 
