@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import itertools
-import json
 from typing import Any, TypeVar, cast
 
 from mcp_types import (
@@ -21,7 +20,7 @@ from mcp_types import (
     LoggingMessageNotificationParams,
 )
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError, from_json
+from pydantic_core import from_json
 
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
 from bespeak.client.errors import InvalidServerResponse
@@ -77,11 +76,9 @@ class ClientSession:
         stamped = {**(meta or {}), **self._meta}
         if progress_callback is not None:
             stamped["progressToken"] = id_
-        sent = {**params, "_meta": stamped}
         try:
-            json.dumps(sent, allow_nan=False)
-            message = write_request(id_, method, sent)
-        except (PydanticSerializationError, TypeError, ValueError) as error:
+            message = write_request(id_, method, {**params, "_meta": stamped})
+        except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(f"the arguments of {method} are not JSON: {error}") from None
         timeout = self._read_timeout if read_timeout_seconds is None else read_timeout_seconds
         inbox = Inbox(functools.partial(self._handle, id_, progress_callback))

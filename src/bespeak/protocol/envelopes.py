@@ -1,5 +1,6 @@
 """JSON-RPC envelopes: from bytes to one request, and from a result, an error or a notification to bytes."""
 
+import json
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -21,6 +22,7 @@ from bespeak.protocol.errors import (
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 
 RequestId = str | int
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 CAPABILITIES = ("elicitation", "sampling", "roots", "extensions", "experimental")
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -154,5 +156,5 @@ def write_notification(method: str, params: dict[str, Any]) -> bytes:
 
 
 def write_request(id_: RequestId, method: str, params: dict[str, Any]) -> bytes:
-    """A request, as a client sends it."""
-    return _write({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+    """A request, as a client sends it. Raises `TypeError` or `ValueError` for what JSON cannot carry, NaN included."""
+    return _encode({"jsonrpc": "2.0", "id": id_, "method": method, "params": params}).encode()
