@@ -25,6 +25,7 @@ async def after_asking(consumer: Callable[..., Any], **answers: dict[str, Any]) 
 
 
 async def confirm() -> Consent | Elicit[Consent]:
+    await asyncio.sleep(0)  # so that those after it have started, where tasks start at once too
     return Elicit("Really?", Consent)
 
 
