@@ -25,7 +25,11 @@ async def after_asking(consumer: Callable[..., Any], **answers: dict[str, Any]) 
 
 
 async def confirm() -> Consent | Elicit[Consent]:
-    await asyncio.sleep(0)  # so that those after it have started, where tasks start at once too
+    return Elicit("Really?", Consent)
+
+
+async def confirm_late() -> Consent | Elicit[Consent]:
+    await asyncio.sleep(0)  # those after it have started by then, where tasks start at once too
     return Elicit("Really?", Consent)
 
 
@@ -76,10 +80,12 @@ async def test_a_decline_cancels_what_comes_later_and_waits_for_what_comes_earli
         return 1
 
     def body(
-        a: Annotated[int, Resolve(earlier)], b: Annotated[Consent, Resolve(confirm)], c: Annotated[int, Resolve(later)]
+        a: Annotated[int, Resolve(earlier)],
+        b: Annotated[Consent, Resolve(confirm_late)],
+        c: Annotated[int, Resolve(later)],
     ) -> None: ...
 
-    round_ = await after_asking(body, confirm=NO)
+    round_ = await after_asking(body, confirm_late=NO)
     second.set()
     with pytest.raises(Aborted, match="parameter 'b'"):
         await round_.ask()
@@ -220,11 +226,11 @@ async def test_a_resolver_cancelled_by_a_decline_is_cancelled_once_and_may_clean
     def body(
         a: Annotated[int, Resolve(quick)],
         b: Annotated[int, Resolve(slow)],
-        c: Annotated[Consent, Resolve(confirm)],
+        c: Annotated[Consent, Resolve(confirm_late)],
         d: Annotated[int, Resolve(later)],
     ) -> None: ...
 
-    round_ = await after_asking(body, confirm=NO)
+    round_ = await after_asking(body, confirm_late=NO)
     second.set()
     with pytest.raises(Aborted, match="parameter 'c'"):
         await round_.ask()
