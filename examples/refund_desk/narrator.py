@@ -4,7 +4,8 @@ import json
 from types import TracebackType
 from typing import Any
 
-from bespeak.transports.memory import MemoryTransport, Notify, Serving
+from bespeak.transports.memory import MemoryTransport
+from bespeak.transports.transport import Notify, Serving
 
 
 class NarratedTransport:

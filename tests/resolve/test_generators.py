@@ -311,5 +311,5 @@ async def test_a_generator_that_yields_a_question_is_an_error_that_names_it() ->
 
     def body(a: Annotated[Consent, Resolve(connection)]) -> None: ...
 
-    with pytest.raises(ResolverFailed, match="'connection' asked a question, though its return annotation says"):
+    with pytest.raises(ResolverFailed, match="'connection' asked a question, and a generator cannot ask"):
         await run(body)

@@ -202,7 +202,7 @@ async def test_a_marker_that_names_nothing_callable_is_refused(position: Positio
 
     (fault,) = error.faults
     assert fault.problem == "parameter 'stock' names something that cannot be called"
-    assert fault.fix == "write Resolve(fn) with a function"
+    assert fault.fix == "write Resolve(fn) with the function itself: not what it returns, and not a question"
     assert fault.place == line_of(names_no_function)
 
 

@@ -143,7 +143,7 @@ def test_roots_are_asked_without_parameters() -> None:
 
 
 def test_attempts_below_one_cannot_be_asked() -> None:
-    with pytest.raises(ValueError, match="attempts must be at least 1"):
+    with pytest.raises(FormError, match="attempts must be at least 1"):
         render("k", Elicit("Sure?", Confirm, attempts=0))
 
 

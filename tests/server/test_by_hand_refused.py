@@ -100,7 +100,8 @@ async def test_what_the_client_did_not_declare_is_not_asked_by_hand_either(
     assert raised.value.message == f"the client must declare {names} for this call"
 
 
-async def test_a_missing_capability_gives_the_state_back_unspent(connect: Connect) -> None:
+async def test_once_the_body_has_run_a_missing_capability_is_that_rounds_reply(connect: Connect) -> None:
+    # A client that could have the body run again by declaring less would spend an approval as often as it likes.
     mcp, runs = MCPServer[Any]("desk"), list[int]()
 
     @mcp.tool()
@@ -122,9 +123,9 @@ async def test_a_missing_capability_gives_the_state_back_unspent(connect: Connec
             with pytest.raises(MCPError, match="the client must declare roots for this call") as raised:
                 await request(poor, requestState=token, inputResponses=named("you"))
             assert raised.value.code == -32021
-        asked = await request(rich, requestState=token, inputResponses=named("you"))
-        assert list(asked["inputRequests"]) == ["where"]
-    assert runs == [1, 2, 2, 2]
+        with pytest.raises(MCPError, match="the client must declare roots for this call"):
+            await request(rich, requestState=token, inputResponses=named("you"))
+    assert runs == [1, 2]
 
 
 # Results that ask what cannot be asked
@@ -167,7 +168,7 @@ async def test_a_state_by_hand_over_the_budget_is_the_authors_fault_and_told_to_
     async with connect(desk.mcp, elicitation_callback=Person()) as client:
         result = await request(client)
     assert said(result) == "Error executing tool greet"
-    assert "'greet' returned a request_state of 65002 bytes; keep large data yourself" in caplog.text
+    assert "'greet' returned a request_state of 65000 characters; keep large data yourself" in caplog.text
 
 
 async def test_a_call_without_a_client_that_asks_by_hand_says_how_to_test_it() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
@@ -142,7 +141,7 @@ async def test_what_a_local_replacement_depends_on_may_use_local_classes_in_post
 async def test_the_original_may_use_local_classes_in_postponed_hints() -> None:
     mcp = MCPServer("Shop")
 
-    def register() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def register() -> tuple[Callable[..., Any], Any]:
         class Local(BaseModel):
             number: int = 1
 
@@ -158,10 +157,10 @@ async def test_the_original_may_use_local_classes_in_postponed_hints() -> None:
             return f"{a.number} {b.number}"
 
         mcp.add_tool(count)
-        return shelf, other
+        return shelf, Local(number=9)
 
-    shelf, _ = register()
-    with mcp.override(shelf, value=SimpleNamespace(number=9)):
+    shelf, nine = register()
+    with mcp.override(shelf, value=nine):
         assert text(await mcp.call_tool("count")) == "9 1"
 
 

@@ -12,7 +12,6 @@ from bespeak.state import ledger as ledger_module
 from bespeak.state.ledger import (
     Ledger,
     LedgerFull,
-    NotFinal,
     OutcomeUnknown,
     ResultGone,
     SettledOtherwise,
@@ -307,66 +306,6 @@ async def test_a_renewal_that_fails_is_logged_and_tried_again(
 
 
 # Withdrawn claims, and room
-
-
-async def test_a_work_that_is_not_final_gives_its_claim_back_and_its_cause_goes_on() -> None:
-    ledger, work = Ledger(MemoryStore(), Clock()), Work()
-
-    async def not_final() -> bytes:
-        raise NotFinal from LookupError("why")
-
-    async def without_cause() -> bytes:
-        raise NotFinal
-
-    with pytest.raises(LookupError, match="why"):
-        await spend(ledger, not_final)
-    with pytest.raises(NotFinal):
-        await spend(ledger, without_cause)
-    assert await spend(ledger, work, "other answers") == b"result"
-
-
-async def test_who_waits_for_a_claim_that_is_withdrawn_runs_it_and_only_one_does() -> None:
-    ledger, work = Ledger(MemoryStore(), Clock()), Work()
-    go_on, entered = asyncio.Event(), asyncio.Event()
-
-    async def not_final() -> bytes:
-        entered.set()
-        await go_on.wait()
-        raise NotFinal from LookupError("why")
-
-    first = asyncio.ensure_future(spend(ledger, not_final))
-    await entered.wait()
-    shelters = [Shelter() for _ in range(10)]
-    others = [asyncio.ensure_future(spend(ledger, work, shelter=shelter)) for shelter in shelters]
-    await asyncio.sleep(0.01)
-    go_on.set()
-    with pytest.raises(LookupError):
-        await first
-    assert await asyncio.gather(*others) == [b"result"] * 10
-    assert work.runs == 1
-    assert [shelter.closed for shelter in shelters].count(True) == 1
-
-
-async def test_who_finds_a_claim_withdrawn_and_made_again_by_another_waits_for_that_one() -> None:
-    class Blinking(MemoryStore):
-        blinks = 1
-
-        async def read(self, call: str) -> Claim | None:
-            if self.blinks:
-                self.blinks -= 1
-                return None
-            return await super().read(call)
-
-        async def changed(self, call: str, timeout: float) -> None:
-            if not self.blinks:
-                work.go_on.set()
-            await asyncio.sleep(0)
-
-    store, work, shelter = Blinking(), Work(held=True), Shelter()
-    ledger = Ledger(store, Clock())
-    first = await start(ledger, work)
-    assert await spend(ledger, work, shelter=shelter) == await first == b"result"
-    assert (work.runs, shelter.closed) == (1, False)
 
 
 async def test_a_full_ledger_refuses_new_questions_and_new_claims() -> None:

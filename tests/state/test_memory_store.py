@@ -6,7 +6,7 @@ import time
 import pytest
 
 from bespeak.state.stores.memory import MemoryStore
-from bespeak.state.stores.store import Claim, StoreFull
+from bespeak.state.stores.store import Claim, Forgotten, StoreFull
 
 
 def claim(owner: str = "me", *, deadline: float = 100.0, lease_until: float = 15.0) -> Claim:
@@ -43,20 +43,18 @@ async def test_a_finished_claim_holds_its_result() -> None:
     assert (there.owner, there.done, there.result) == ("me", True, b"result")
 
 
-async def test_only_the_owner_renews_finishes_and_releases() -> None:
+async def test_only_the_owner_renews_and_finishes() -> None:
     store = MemoryStore()
     await store.claim("call", claim("owner"), 0.0)
     await store.renew("call", "other", 99.0)
     await store.finish("call", "other", b"forged")
-    await store.release("call", "other")
     assert await store.read("call") == claim("owner")
 
 
-async def test_a_claim_that_is_gone_can_be_neither_renewed_nor_finished_nor_released() -> None:
+async def test_a_claim_that_is_gone_can_be_neither_renewed_nor_finished() -> None:
     store = MemoryStore()
     await store.renew("call", "me", 99.0)
     await store.finish("call", "me", b"result")
-    await store.release("call", "me")
     assert await store.read("call") is None
 
 
@@ -67,14 +65,6 @@ async def test_a_renewed_lease_lasts_longer() -> None:
     there = await store.read("call")
     assert there is not None
     assert there.lease_until == 30.0
-
-
-async def test_a_released_claim_is_as_if_it_had_never_been_made() -> None:
-    store = MemoryStore(max_claims=1)
-    await store.claim("call", claim("first"), 0.0)
-    await store.release("call", "first")
-    assert await store.has_room(0.0)
-    assert await store.claim("call", claim("second"), 0.0) is None
 
 
 async def test_a_running_claim_can_be_taken_over_from_the_owner_that_was_seen() -> None:
@@ -131,15 +121,6 @@ async def test_purging_drops_only_what_is_past_its_own_deadline() -> None:
     assert [call for call in ("early", "middle", "late") if await store.read(call)] == ["late"]
 
 
-async def test_a_call_claimed_again_after_a_release_is_kept_to_its_new_deadline() -> None:
-    store = MemoryStore()
-    await store.claim("call", claim(deadline=100.0), 0.0)
-    await store.release("call", "me")
-    await store.claim("call", claim(deadline=200.0), 0.0)
-    await store.has_room(150.0)
-    assert await store.read("call") is not None
-
-
 async def test_results_go_the_oldest_first_and_their_claims_stay() -> None:
     store = MemoryStore(max_result_bytes=10)
     for call in ("one", "two", "three"):
@@ -182,7 +163,7 @@ async def test_waiting_ends_after_its_timeout() -> None:
     assert 0.005 < time.monotonic() - before < 5
 
 
-@pytest.mark.parametrize("end", ["finish", "release", "purge"])
+@pytest.mark.parametrize("end", ["finish", "purge"])
 async def test_everybody_who_waits_wakes_when_the_claim_ends(end: str) -> None:
     store = MemoryStore()
     await store.claim("call", claim(), 0.0)
@@ -190,8 +171,19 @@ async def test_everybody_who_waits_wakes_when_the_claim_ends(end: str) -> None:
     await asyncio.sleep(0)
     if end == "finish":
         await store.finish("call", "me", b"result")
-    elif end == "release":
-        await store.release("call", "me")
     else:
         await store.has_room(100.0)
     await asyncio.wait_for(asyncio.gather(*waiting), 5)
+
+
+async def test_what_may_have_been_forgotten_cannot_be_claimed_though_the_clock_goes_back() -> None:
+    store = MemoryStore()
+    await done(store, "call", deadline=100.0)
+    await store.has_room(200.0)
+    with pytest.raises(Forgotten):
+        await store.claim("call", claim(deadline=100.0), 50.0)
+    assert await store.claim("another", claim(deadline=300.0), 50.0) is None
+
+
+async def test_waiting_for_a_call_nobody_has_claimed_ends_at_once() -> None:
+    await asyncio.wait_for(MemoryStore().changed("call", 60), 1)

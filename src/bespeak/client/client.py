@@ -27,8 +27,10 @@ from bespeak.client.callbacks import (
 )
 from bespeak.client.driver import Driver
 from bespeak.client.session import ClientSession, retry_params, typed
+from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
 from bespeak.protocol.versions import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
-from bespeak.transports.memory import MemoryTransport, Serving, Transport
+from bespeak.transports.memory import MemoryTransport
+from bespeak.transports.transport import Serving, Transport
 
 
 class Client:
@@ -147,7 +149,15 @@ class Client:
                 meta=meta,
             )
 
-        return typed(CallToolResult, await self._driver.drive(send, retry_params(input_responses, request_state)))
+        try:
+            result = await self._driver.drive(send, retry_params(input_responses, request_state))
+        except MCPError as error:
+            if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
+                error.add_note(
+                    "a Client declares what it has callbacks for: elicitation_callback=, sampling_callback=, ..."
+                )
+            raise
+        return typed(CallToolResult, result)
 
     async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> ListToolsResult:
         """One page of the server's tools."""
@@ -160,4 +170,7 @@ def _transport(server: Any, raise_exceptions: bool) -> Transport:
         return MemoryTransport(server, raise_exceptions=raise_exceptions)
     if hasattr(server, "exchange"):
         return server
-    raise TypeError(f"a client connects to an MCPServer or a transport, not to {type(server).__name__}")
+    raise TypeError(
+        f"a client connects to an MCPServer or a transport, not to {type(server).__name__}; URLs and commands are not "
+        "supported yet"
+    )

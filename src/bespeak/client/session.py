@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import itertools
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast, overload
 
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
@@ -28,7 +28,7 @@ from bespeak.client.inbox import Inbox
 from bespeak.client.results import read_result
 from bespeak.protocol.envelopes import write_request
 from bespeak.protocol.errors import MCPError
-from bespeak.transports.memory import Transport
+from bespeak.transports.transport import Transport
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -49,7 +49,6 @@ class ClientSession:
         message_handler: MessageHandler | None = None,
     ) -> None:
         self._transport = transport
-        self._version = version
         self._read_timeout = read_timeout_seconds
         self._logging_callback = logging_callback
         self._message_handler = message_handler
@@ -99,6 +98,32 @@ class ClientSession:
 
     # By hand, one request at a time
 
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressCallback | None = None,
+        *,
+        input_responses: InputResponses | dict[str, Any] | None = None,
+        request_state: str | None = None,
+        meta: dict[str, Any] | None = None,
+        allow_input_required: Literal[False] = False,
+    ) -> CallToolResult: ...
+    @overload
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressCallback | None = None,
+        *,
+        input_responses: InputResponses | dict[str, Any] | None = None,
+        request_state: str | None = None,
+        meta: dict[str, Any] | None = None,
+        allow_input_required: bool,
+    ) -> CallToolResult | InputRequiredResult: ...
     async def call_tool(
         self,
         name: str,

@@ -10,7 +10,6 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
-from typing_extensions import TypeIs
 
 from bespeak.resolve.drawing import draw_path
 from bespeak.resolve.errors import Fault, InvalidSignature
@@ -37,7 +36,7 @@ class Replacement:
 def constant(original: Callable[..., Any], value: Any) -> Replacement:
     """A replacement that is just a value."""
     read_from = read(original)
-    signature = Signature(read_from.name, read_from.place, read_from.base_key, Kind.VALUE, (), EMPTY, ())
+    signature = Signature(read_from.name, read_from.place, read_from.base_key, Kind.VALUE, (), value.__class__, ())
     return Replacement(lambda: value, signature)
 
 
@@ -185,7 +184,7 @@ class _Compiler:
                 trail[-1].rpartition("   ")[2],
                 (*trail, f"{parameter.name} <- {getattr(marker, 'fn', None)!r}"),
                 f"parameter {parameter.name!r} names something that cannot be called",
-                "write Resolve(fn) with a function",
+                "write Resolve(fn) with the function itself: not what it returns, and not a question",
             )
             return None
         who = identity(marker.fn)
@@ -311,13 +310,14 @@ class _Compiler:
 
     def _check_marker(self, draft: _Draft) -> None:
         signature, marker = draft.signature, draft.marker
+        timeout: Any = marker.timeout
         problems = {
             "is marked guard=True and once=True; a guard runs in every round": (
                 marker.guard and marker.once,
                 "drop one of the two",
             ),
             "has a timeout that is not a positive number of seconds": (
-                marker.timeout is not None and not marker.timeout > 0,
+                not (marker.timeout is None or (isinstance(timeout, (int, float)) and timeout > 0)),
                 "write timeout=2.0, or leave it out",
             ),
         }
@@ -391,8 +391,9 @@ class _Compiler:
             given = self.given_keys.get(identity(draft.original), draft.marker.key)
             if given is not None:
                 key = given
-                if not key:
-                    self._fault(draft.signature.place, draft.trail, "the key of a question is empty", "give it a name")
+                if not _is_text(key):
+                    problem = "the key of a question is no text" if key else "the key of a question is empty"
+                    self._fault(draft.signature.place, draft.trail, problem, "give it a name")
             else:
                 base = base_key(draft.original)
                 key = f"{base}#{seen[base]}" if base in seen else base
@@ -422,12 +423,16 @@ class _Compiler:
         self.faults.append(Fault(problem, fix, place, draw_path(trail)))
 
 
-def is_context(hint: Any, context_type: type) -> TypeIs[type]:
+def is_context(hint: Any, context_type: type) -> bool:
     """Whether a parameter is the call's context: `Context`, `Context[...]`, or a union with one."""
     return any(
         isinstance(owner, type) and issubclass(owner, context_type)
         for owner in (get_origin(arm) or arm for arm in arms(hint))
     )
+
+
+def _is_text(key: Any) -> bool:
+    return isinstance(key, str) and bool(key) and key.isprintable()
 
 
 def _options(marker: Resolve) -> tuple[str | None, bool, bool, float | None]:

@@ -46,6 +46,9 @@ class BadAnswer(ToolError):
     """The client answered a question wrongly. Not final: the same round may be sent again with a right answer."""
 
 
+UNASKED_CANCELLATION = "ended in a cancellation that nobody asked for"
+
+
 class ResolverFailed(Exception):
     """A resolver raised something its author did not mean the client to read; `__cause__` says what."""
 

@@ -1,6 +1,7 @@
 """The flat schema of a form, read strictly: `"5"` is no integer and `"yes"` no boolean."""
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -55,6 +56,8 @@ def _check_number(shown: Mapping[str, Any], value: Any, *, whole: bool) -> str |
         or (isinstance(value, float) and not math.isfinite(value))
     ):
         return "must be a whole number" if whole else "must be a number"
+    if not whole and isinstance(value, int) and abs(value) > sys.float_info.max:
+        return "must be a number of ordinary size"
     if whole and value != int(value):
         return "must be a whole number"
     if value < shown.get("minimum", -math.inf):

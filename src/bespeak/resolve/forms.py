@@ -65,6 +65,8 @@ class Form:
     decode: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """For choices whose values are not strings: property, wire string, value."""
     nullable: frozenset[str] = frozenset()
+    unshown: frozenset[str] = frozenset()
+    """Names by which the model would read a field, though the form does not show them."""
     absent: frozenset[str] = frozenset()
     """Properties that the form does not require, though the model does: left out, they are null."""
 
@@ -79,7 +81,9 @@ class Form:
 
     def value(self, content: Mapping[str, Any]) -> Any:
         """The author's value for content that fits the flat schema; raises `Refused` with the validator's words."""
-        filled = dict.fromkeys(self.absent) | dict(content)
+        shown = self.schema["properties"]
+        read = {name: value for name, value in content.items() if name in shown or name not in self.unshown}
+        filled = dict.fromkeys(self.absent) | read
         try:
             answer = self._read(filled)
         except ValidationError as error:
@@ -203,6 +207,7 @@ def _render(wanted: Any) -> Form:
         decode=decode,
         nullable=frozenset(nullable),
         absent=frozenset(demanded) & nullable,
+        unshown=frozenset(_names_of(adapter.core_schema)) - properties.keys(),
     )
 
 
@@ -214,10 +219,24 @@ def _refuse_unaskable(core: Any, name: str) -> None:
             raise _secret(where)
 
 
-def _named(fields: Any) -> Iterable[tuple[str, Any]]:
+def _named(schema: Any) -> Iterable[tuple[str, Any]]:
+    """The fields of a structure, by name."""
+    while "schema" in schema:
+        schema = schema["schema"]
+    fields: Any = schema.get("fields", ())
     return (
         cast("dict[str, Any]", fields).items() if isinstance(fields, dict) else ((one["name"], one) for one in fields)
     )
+
+
+def _names_of(schema: Any) -> Iterable[str]:
+    """Every name, and every first step of a path, under which a field may be read."""
+    for key, one in _named(schema):
+        yield key
+        alias: Any = one.get("validation_alias")
+        for path in cast("list[Any]", alias) if isinstance(alias, list) else [alias]:
+            steps = cast("list[Any]", path) if isinstance(path, list) else [path]
+            yield from (step for step in steps[:1] if isinstance(step, str))
 
 
 def _has_flat_name(alias: Any) -> bool:
@@ -238,11 +257,11 @@ def _secret(what: str) -> FormError:
 def _reads_aliases(schema: Any, name: str) -> bool:
     """Whether a structure reads its fields by their aliases. Refuses aliases that no property of a form can have."""
     by_alias = True
-    while "schema" in schema:
-        by_alias = by_alias and schema.get("config", {}).get("validate_by_alias") is not False
-        schema = schema["schema"]
-    fields: Any = schema.get("fields", ())
-    for key, one in _named(fields):
+    inner = schema
+    while "schema" in inner:
+        by_alias = by_alias and inner.get("config", {}).get("validate_by_alias") is not False
+        inner = inner["schema"]
+    for key, one in _named(schema):
         if by_alias and not _has_flat_name(one.get("validation_alias")):
             raise FormError(f"field {key!r} of {name} is read from inside a structure, and a form is flat", _ASKABLE)
     return by_alias

@@ -2,11 +2,12 @@
 
 import builtins
 import dataclasses
+import functools
 import inspect
 import sys
 import types
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeGuard, TypeVar, Union, cast, get_args, get_origin
 
@@ -127,8 +128,12 @@ def hides_marker(value: Any) -> bool:
     """Whether a default or a piece of metadata is a marker, or holds one: in a `Field`, or in a list by mistake."""
     if isinstance(value, FieldInfo):
         return is_marker(value.default) or is_marker(value.default_factory)
+    if isinstance(value, Mapping):
+        value = list(cast("Mapping[Any, Any]", value).values())
     if isinstance(value, (list, tuple, set, frozenset)):
         return any(is_marker(item) for item in cast("list[Any]", value))
+    if isinstance(value, functools.partial):
+        return cast("functools.partial[Any]", value).func is Resolve
     return is_marker(value)
 
 
@@ -145,6 +150,9 @@ def strays(hint: Any, seen: tuple[int, ...] = (), *, fields: bool = True, inside
         yield from strays(part, seen, fields=fields, inside=True)
     owner: Any = get_origin(core) or core
     if fields and isinstance(owner, type):
+        for base in vars(owner).get("__orig_bases__", ()):
+            for part in get_args(base):
+                yield from strays(part, seen, inside=True)
         for name, field, extras in fields_of(owner):
             if any(hides_marker(extra) for extra in extras):
                 yield f"on field {name!r} of {owner.__name__}"
@@ -167,6 +175,9 @@ def fields_of(owner: type[Any]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     if issubclass(owner, BaseModel) and owner.__pydantic_complete__:
         for name, info in owner.model_fields.items():
             yield name, info.annotation, (*info.metadata, info.default, info.default_factory)
+        extra = _own_hints(owner).get("__pydantic_extra__")
+        if extra is not None:
+            yield "__pydantic_extra__", extra, ()
         return
     defaults: dict[str, tuple[Any, ...]] = {}
     if dataclasses.is_dataclass(owner):

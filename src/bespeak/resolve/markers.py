@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from mcp_types import IncludeContext, ModelPreferences, SamplingMessage, Tool, ToolChoice
 
@@ -42,6 +42,25 @@ class Elicit(Question, Generic[T]):
     """How often in all the form is shown while the author's own validators refuse the answer."""
     choices: Mapping[str, str] | None = None
     """For `str`: the values on offer with their titles, when they are known only at run time."""
+
+    if TYPE_CHECKING:  # a Literal or an Annotated is no type to a checker, and its answer can be anything
+
+        @overload
+        def __init__(
+            self, message: str, schema: type[T], *, attempts: int = 3, choices: Mapping[str, str] | None = None
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: "Elicit[Any]",
+            message: str,
+            schema: object,
+            *,
+            attempts: int = 3,
+            choices: Mapping[str, str] | None = None,
+        ) -> None: ...
+        def __init__(
+            self, message: str, schema: Any, *, attempts: int = 3, choices: Mapping[str, str] | None = None
+        ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,8 +6,10 @@ others go on, start what they make ready, and interrupt it if one of them ends t
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
+from bespeak.resolve.errors import UNASKED_CANCELLATION, ResolverFailed
 from bespeak.resolve.graph import Graph, Node
 from bespeak.resolve.tasks import cancel_all, spawn
 
@@ -20,7 +22,7 @@ class Phase:
         graph: Graph,
         indices: Sequence[int],
         done: Sequence[bool],
-        step: Callable[[Node], Awaitable[None]],
+        step: Callable[[Node], Coroutine[Any, Any, None]],
         limit: Callable[[], int],
     ) -> None:
         self._graph = graph
@@ -76,20 +78,17 @@ class Phase:
             if node.kind.is_generator:
                 left.append(index)
                 continue
-            task = spawn(self._run_one(node), f"bespeak resolver {node.name}")
+            task = spawn(self._step(node), f"bespeak resolver {node.name}")
             self._running[task] = index
             task.add_done_callback(self._finished)
         self._ready = left
-
-    async def _run_one(self, node: Node) -> None:
-        await self._step(node)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         """A task has ended: start what it makes ready, and stop what it makes useless."""
         index = self._running.pop(task, None)
         if index is None:
             return
-        error = None if task.cancelled() else task.exception()
+        error = self._error(task, self._graph.nodes[index])
         if error is not None and index < self._limit():
             self._failures[index] = error
         self._settle(index)
@@ -102,6 +101,13 @@ class Phase:
         self._interrupt()
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
+
+    def _error(self, task: asyncio.Task[None], node: Node) -> BaseException | None:
+        if not task.cancelled():
+            return task.exception()
+        if task in self._cancelled or self._stopped:
+            return None
+        return ResolverFailed(node.name, node.path, UNASKED_CANCELLATION)
 
     def _collect(self) -> None:
         """Take note of tasks that have ended though nobody has been told yet: what is known counts, not who was first."""

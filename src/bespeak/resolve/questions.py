@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from bespeak.resolve.errors import BadAnswer
-from bespeak.resolve.forms import Form, form_of
+from bespeak.resolve.forms import Form, FormError, form_of
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
 from bespeak.resolve.progress import Settled
@@ -74,10 +74,12 @@ def _writable(question: Rendered) -> Rendered:
 
 
 def _render_form(key: str, marker: Elicit[Any]) -> Rendered:
+    if not isinstance(cast("Any", marker.message), str):
+        raise FormError("the message is no text", "write Elicit(message, schema)")
     if marker.attempts < 1:
-        raise ValueError("attempts must be at least 1")
+        raise FormError("attempts must be at least 1", "leave it out, or say how often the form may be shown")
     form = form_of(marker.schema, marker.choices)
-    params = {"mode": "form", "message": str(marker.message), "requestedSchema": form.schema}
+    params = {"mode": "form", "message": marker.message, "requestedSchema": form.schema}
     return Rendered(key, ELICIT, params, requirements(ELICIT, params), marker.attempts, form)
 
 

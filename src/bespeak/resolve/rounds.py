@@ -21,7 +21,14 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
-from bespeak.resolve.errors import Aborted, BadAnswer, Meant, MissingCapability, ResolverFailed
+from bespeak.resolve.errors import (
+    UNASKED_CANCELLATION,
+    Aborted,
+    BadAnswer,
+    Meant,
+    MissingCapability,
+    ResolverFailed,
+)
 from bespeak.resolve.forms import FormError, Refused
 from bespeak.resolve.generators import OpenGenerators
 from bespeak.resolve.graph import FromArgument, FromNode, Graph, Node
@@ -41,7 +48,7 @@ from bespeak.resolve.questions import (
     render,
     settle,
 )
-from bespeak.resolve.signature import Kind
+from bespeak.resolve.signature import Factory, Kind
 from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import in_thread
 
@@ -138,8 +145,10 @@ class Round:
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
-            raise ResolverFailed(node.name, node.path, "ended in a cancellation that nobody asked for") from error
-        except Exception as error:
+            raise ResolverFailed(node.name, node.path, UNASKED_CANCELLATION) from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise ResolverFailed(node.name, node.path) from error
         self._values[index] = result
         self._done[index] = True
@@ -174,6 +183,9 @@ class Round:
 
     def _taken(self, taken: FromNode) -> Any:
         """A settled resolver as one of its consumers wants it."""
+        if not self._done[taken.node]:
+            node = self.graph.nodes[taken.node]
+            raise ResolverFailed(node.name, node.path, "has no value, and nothing runs without it")
         outcome = self._outcomes[taken.node]
         if outcome is None:
             value = self._values[taken.node]
@@ -186,7 +198,7 @@ class Round:
             return outcome
         if isinstance(outcome, AcceptedElicitation) and not taken.takes:
             return outcome.data
-        return taken.default
+        return taken.default.make() if isinstance(taken.default, Factory) else taken.default
 
     def _seal_once(self, node: Node, adapter: TypeAdapter[Any], value: Any) -> Any:
         """Keep a value for the rounds to come, and give it as they will see it."""
@@ -218,11 +230,15 @@ class Round:
     def _asked(self, node: Node, marker: Question) -> None:
         if not node.may_ask:
             reason = "asked a question, though its return annotation says that it does not"
+            if node.kind.is_generator:
+                reason = "asked a question, and a generator cannot ask"
             raise ResolverFailed(node.name, node.path, reason)
         try:
             question = render(node.key, marker)
-        except (FormError, ValueError) as error:
+        except FormError as error:
             raise ResolverFailed(node.name, node.path, f"asked what cannot be asked: {error}") from error
+        except ValueError as error:
+            raise ResolverFailed(node.name, node.path, "asked what cannot be asked") from error
         rests = digest([self._rest(self.graph.nodes[index]) for index in node.rests_on])
         pin = pin_of(question, rests)
         if self._recorded(node, question, pin):
@@ -295,9 +311,7 @@ class Round:
         return [node.key, entry and [entry.pin, entry.action, entry.content]]
 
     def _show(self, node: Node, question: Rendered, pin: str, rests: str, attempts: int, before: Shown | None) -> Shown:
-        if before is None or before.rests != rests:
-            return Shown(pin, rests, 0, attempts, (question.text,))
-        if before.pin == pin:
+        if before is None or before.rests != rests or before.pin == pin:
             return Shown(pin, rests, 0, attempts, (question.text,))
         renderings = (*before.renderings, question.text)
         if before.drift + 1 >= DRIFT_LIMIT:

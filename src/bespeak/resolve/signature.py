@@ -6,7 +6,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -62,6 +62,13 @@ class Defect:
     parameter: str | None
     problem: str
     fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Factory:
+    """A default that is made anew each time."""
+
+    make: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +143,47 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
     bound = _bound(fn)
     parameters = tuple(_parameter(one, namespace, defects) for one in raw.parameters.values() if one.name not in bound)
     kind = kind_of(fn)
+    defects.extend(_hidden(fn, frame, {one.name: one.marker for one in parameters}, bound))
+    if kind in (Kind.SYNC, Kind.ASYNC) and _is_generator(target):
+        defects.append(
+            Defect(
+                None,
+                "it is a generator behind a decorator, and its value would be what the decorator makes of it",
+                "drop the decorator: a plain generator is opened and closed for you",
+            )
+        )
     made = peel_partial(fn)
     returns = made if inspect.isclass(made) else _value_hint(_returns(raw, namespace, defects), kind)
     signature = Signature(display_name(fn), place, base_key(fn), kind, parameters, returns, ())
     defects.extend(_return_defects(signature))
     return Signature(signature.name, place, signature.base_key, kind, parameters, returns, tuple(defects))
+
+
+def _is_generator(target: Any) -> bool:
+    return inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target)
+
+
+def _hidden(
+    fn: Any, frame: types.FrameType | None, markers: dict[str, Resolve | None], bound: set[str]
+) -> Iterator[Defect]:
+    """Markers in the annotations of a function, or of one it wraps, that its signature does not show."""
+    here = peel_partial(fn)
+    here = getattr(here, "__func__", here)
+    while here is not None:
+        namespace = _namespace(here, frame)
+        annotations: dict[str, Any] = (getattr(here, "__annotations__", None) or {}) if inspect.isroutine(here) else {}
+        for name, raw in annotations.items():
+            try:
+                marked = bool(peel(evaluate(raw, *namespace)).markers)
+            except Exception:  # noqa: BLE001 - told where the signature is read, if it matters
+                marked = False
+            if marked and name not in bound and markers.get(name) is None:
+                yield Defect(
+                    name,
+                    f"parameter {name!r} is marked with `Resolve`, but the function's signature hides that",
+                    "do not set __signature__, or keep the annotation in it",
+                )
+        here = getattr(here, "__wrapped__", None)
 
 
 def kind_of(fn: Callable[..., Any]) -> Kind:
@@ -276,6 +319,12 @@ def _parameter(
             defect(*_unreadable(f"the hint of parameter {name!r}", error))
     markers = peeled.markers
     marker = markers[0] if markers else None
+    for item in peeled.metadata:
+        if inspect.isfunction(item) or inspect.ismethod(item):
+            defect(
+                f"parameter {name!r} has the bare function {item.__name__!r} in its annotation",
+                f"write Resolve({item.__name__}) to have it fill the parameter",
+            )
     if any(item is Resolve for item in peeled.metadata):
         defect(f"parameter {name!r} is marked with `Resolve` without a call", "write Resolve(fn), naming the function")
     if hides_marker(raw.default) or any(hides_marker(item) and not is_marker(item) for item in peeled.metadata):
@@ -301,7 +350,8 @@ def _parameter(
         )
     default = raw.default
     if marker and isinstance(default, FieldInfo):
-        default = EMPTY if default.is_required() else default.get_default(call_default_factory=True)
+        made: Any = default.default_factory
+        default = EMPTY if default.is_required() else default.default if made is None else Factory(made)
     return Parameter(name, hint, default, marker, takes, raw.kind is inspect.Parameter.POSITIONAL_ONLY)
 
 

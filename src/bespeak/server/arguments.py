@@ -1,6 +1,9 @@
 """A tool's arguments: the schema the model sees, and reading what it sends."""
 
+import itertools
+import re
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Annotated, Any, cast
 
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -32,14 +35,16 @@ class Arguments:
     def __init__(self, name: str, parameters: Sequence[Parameter], schema: dict[str, Any] | None = None) -> None:
         fields: dict[str, Any] = {}
         self._renamed: dict[str, str] = {}
-        for number, parameter in enumerate(parameters):
-            field, definition = _field(parameter, number)
+        taken = {parameter.name for parameter in parameters}
+        for parameter in parameters:
+            field, definition = _field(parameter, taken)
+            taken.add(field)
             fields[field] = definition
             if field != parameter.name:
                 self._renamed[field] = parameter.name
         self._model = _model(f"{name}Arguments", fields, parameters)
         self._validate = self._model.__pydantic_validator__.validate_python
-        self.schema = {"type": "object", **_schema(self._model)} if schema is None else schema
+        self.schema = {"type": "object", **_schema(self._model)} if schema is None else deepcopy(schema)
         self.wire_names = {name for key, info in self._model.model_fields.items() for name in _wire_names(key, info)}
         """Every name under which something may be sent."""
 
@@ -59,14 +64,14 @@ class Arguments:
             raise InvalidArguments(f"invalid arguments: {'; '.join(refusals(error, sent))}") from None
 
 
-def _field(parameter: Parameter, number: int) -> tuple[str, Any]:
+def _field(parameter: Parameter, taken: set[str]) -> tuple[str, Any]:
     """A model field for a parameter; renamed where pydantic could not take the parameter's own name."""
     name, hint = parameter.name, parameter.hint
     if name.startswith("_") or hasattr(BaseModel, name):
         title = name.replace("_", " ").strip().title()
         peeled = peel(hint)
         hint = Annotated[(peeled.core, Field(alias=name, title=title), *peeled.metadata)]
-        name = f"parameter_{number}"
+        name = next(free for number in itertools.count() if (free := f"parameter_{number}") not in taken)
     return name, hint if parameter.default is EMPTY else (hint, parameter.default)
 
 
@@ -82,9 +87,9 @@ def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -
         return _made(name, fields)
     except _NOT_JSON:
         problems: dict[str, str] = {}
-        for number, parameter in enumerate(parameters):
+        for parameter in parameters:
             try:
-                _made(name, dict([_field(parameter, number)]))
+                _made(name, dict([_field(parameter, set())]))
             except _NOT_JSON as error:
                 undefined = getattr(error, "code", None) == "class-not-fully-defined"
                 reason = f": {str(error).splitlines()[0]}" if undefined else ""
@@ -112,23 +117,29 @@ _SAME_VALUE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependen
 """Keywords whose schemas speak of the same value, not of a part of it."""
 
 
-def shown_names(schema: Any, root: Any = None, seen: tuple[str, ...] = ()) -> set[str]:
-    """Every name a hand-written schema gives to a property of its root."""
+def shows(schema: Any, name: str, root: Any = None, seen: tuple[str, ...] = ()) -> bool:
+    """Whether a hand-written schema gives a name to a property of its root."""
     if not isinstance(schema, dict):
-        return set()
+        return False
     here = cast("dict[str, Any]", schema)
     root = here if root is None else root
-    names = {*_mapping(here.get("properties")), *_texts(here.get("required")), *_mapping(here.get("dependentRequired"))}
-    for keyword in _SAME_VALUE:
-        inner: Any = here.get(keyword)
-        if keyword == "dependentSchemas":
-            inner = list(_mapping(inner).values())
-        for part in cast("list[Any]", inner) if isinstance(inner, list) else [inner]:
-            names |= shown_names(part, root, seen)
+    if name in _mapping(here.get("properties")) or name in _mapping(here.get("dependentRequired")):
+        return True
+    required: Any = here.get("required")
+    if isinstance(required, list) and name in required:
+        return True
+    if any(re.search(pattern, name) for pattern in _mapping(here.get("patternProperties"))):
+        return True
     reference = here.get("$ref")
     if isinstance(reference, str) and reference.startswith("#") and reference not in seen:
-        names |= shown_names(_referred(root, reference), root, (*seen, reference))
-    return names
+        return shows(_referred(root, reference), name, root, (*seen, reference))
+    return any(shows(part, name, root, seen) for keyword in _SAME_VALUE for part in _parts(keyword, here.get(keyword)))
+
+
+def _parts(keyword: str, inner: Any) -> list[Any]:
+    if keyword == "dependentSchemas":
+        return list(_mapping(inner).values())
+    return cast("list[Any]", inner) if isinstance(inner, list) else [inner]
 
 
 def _referred(root: Any, reference: str) -> Any:
@@ -139,7 +150,3 @@ def _referred(root: Any, reference: str) -> Any:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _texts(value: Any) -> list[str]:
-    return [item for item in cast("list[Any]", value) if isinstance(item, str)] if isinstance(value, list) else []

@@ -15,10 +15,11 @@ from typing import Any, Protocol
 from mcp_types import InputRequiredResult
 from pydantic_core import from_json, to_json
 
-from bespeak.protocol.asking import typed_answer
+from bespeak.protocol.answers import typed_answer
 from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
-from bespeak.resolve.errors import Aborted, BadAnswer, Meant, MissingCapability
+from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted, Meant, MissingCapability
 from bespeak.resolve.graph import Graph
+from bespeak.resolve.markers import Question
 from bespeak.resolve.progress import Progress
 from bespeak.resolve.questions import digest, lacking, merge, requirements
 from bespeak.resolve.rounds import Round
@@ -26,8 +27,8 @@ from bespeak.resolve.signature import Kind
 from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import BODIES, in_thread
 from bespeak.server.arguments import Arguments
-from bespeak.server.context import CallFacts, Context
-from bespeak.state.ledger import Ledger, LedgerFull, NotFinal, ResultGone, Shelter, Spending
+from bespeak.server.context import Context, facts_of
+from bespeak.state.ledger import Ledger, ResultGone, Shelter, Spending
 from bespeak.state.seal import BUDGET, Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
 
 logger = logging.getLogger("bespeak.server")
@@ -113,23 +114,28 @@ class Calls:
     def binding(self, consumer: Consumer, arguments: str, context: Context[Any, Any]) -> Binding:
         """What a state of this call is bound to."""
         bind = self.security.bind_principal
-        principal = bind(context) if bind is not None else None
+        principal: Any = bind(context) if bind is not None else None
+        if not isinstance(principal, (str, type(None))):
+            raise TypeError(f"bind_principal must return text or None, not {type(principal).__name__}")
         return Binding(consumer.method, consumer.name, arguments, self._audience, principal)
 
     async def shelter(self, call: "Call", work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         """Run a call in its own task. The request's cancellation reaches it only while it is not sheltered."""
         task = asyncio.create_task(work, name=f"bespeak call {call.consumer.name}")
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             if not task.done() and not call.shelter.closed:
                 task.cancel()
                 await asyncio.wait({task})
-            elif not task.done():
-                task.add_done_callback(_retrieve)
             raise
+
+    def _ended(self, task: asyncio.Task[dict[str, Any]]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # perhaps nobody waits for it any more; what it raised was stored or logged
 
     async def drain(self) -> None:
         """Wait for calls that outlived their requests, within bounds."""
@@ -142,12 +148,6 @@ class Calls:
                 task.cancel()
 
 
-def _retrieve(task: "asyncio.Task[dict[str, Any]]") -> None:
-    """Nobody waits for this call any more; what it raised was already stored or logged."""
-    if not task.cancelled():
-        task.exception()
-
-
 class Call:
     """One round of one call."""
 
@@ -157,7 +157,6 @@ class Call:
         consumer: Consumer,
         sent: dict[str, Any],
         context: Context[Any, Any],
-        facts: CallFacts,
         *,
         declared: Mapping[str, Any] | None,
         raise_exceptions: bool = False,
@@ -167,12 +166,12 @@ class Call:
         self.shelter = Shelter()
         self._sent = sent
         self._context = context
-        self._facts = facts
+        self._facts = facts_of(context)
         self._declared = declared
         self._state: State | None = None
         self._progress = Progress()
         # Taken before any author code runs, which may change the arguments in place.
-        self._arguments = digest(sent) if consumer.may_ask else None
+        self._arguments = digest(sent) if consumer.may_ask and declared is not None else None
         self._raise_exceptions = raise_exceptions
         self._raised: Exception | None = None
 
@@ -185,7 +184,10 @@ class Call:
             if state.by_hand == bool(self.consumer.graph.nodes):
                 raise InvalidRequestState("made by hand, or not, unlike what it is sent to")
             if state.by_hand:
-                self._facts.request_state = from_json(state.body)
+                self._facts.request_state, asked = from_json(state.body)
+                # Only what was asked in that round: an answer nobody asked for is no answer.
+                if self._facts.answers is not None:
+                    self._facts.answers = {key: one for key, one in self._facts.answers.items() if key in asked}
             else:
                 self._progress = Progress.decode(state.body.encode())
         except (InvalidRequestState, ValueError) as reason:
@@ -214,13 +216,16 @@ class Call:
         for key, answer in (self._facts.answers or {}).items():
             typed_answer(key, answer)  # a malformed one is refused before anything is spent
         key = f"{self._state.call_id}/{self._state.round}"
-        return await self._spend(self._state, key, self._facts.answers, lambda: self._by_hand(arguments))
+        return await self._spend(self._state, key, self._facts.answers, lambda: self._plain(arguments))
 
     def _failed(self, error: Exception) -> dict[str, Any]:
+        if self._raise_exceptions and not isinstance(error, (Meant, MissingCapability)):
+            raise error
+        return self._failure(error)
+
+    def _failure(self, error: Exception) -> dict[str, Any]:
         if isinstance(error, MissingCapability):
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(error), {"requiredCapabilities": error.required})
-        if self._raise_exceptions and not isinstance(error, Meant):
-            raise error
         return self.consumer.failure(error)
 
     # With resolvers
@@ -238,7 +243,8 @@ class Call:
         try:
             await round_.guard()
             if state is not None:
-                stored = await self.calls.ledger.settled(state.call_id, self._sent_digest())
+                idempotent = self.consumer.idempotent
+                stored = await self.calls.ledger.settled(state.call_id, self._sent_digest(), idempotent=idempotent)
                 if stored is not None:
                     return self._stored(state.call_id, stored)
             try:
@@ -276,7 +282,7 @@ class Call:
                 raise TypeError(
                     f"{self.consumer.name!r} has resolvers and returned an InputRequiredResult; ask in a resolver"
                 )
-            result = self.consumer.result(value)
+            result = self._result(value)
         except BaseException as error:
             self.shelter.closed = True
             await round_.close(error, body_ran=ran)
@@ -296,13 +302,7 @@ class Call:
         value = await self._body(dict(arguments))
         if isinstance(value, InputRequiredResult):
             return await self._ask_by_hand(value)
-        return self.consumer.result(value)
-
-    async def _by_hand(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return await self._plain(arguments)
-        except (MissingCapability, BadAnswer, LedgerFull) as error:
-            raise NotFinal from error
+        return self._result(value)
 
     async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
         requests = asked.model_dump(mode="json", by_alias=True, exclude_none=True).get("inputRequests", {})
@@ -314,15 +314,23 @@ class Call:
             merge(missing, lacking(needs, EVERYTHING if self._declared is None else self._declared))
         if missing:
             raise MissingCapability(missing)
-        body = to_json(asked.request_state).decode()
+        body = to_json([asked.request_state, list(requests)]).decode()
         if len(body) > BUDGET // 2:
+            size = len(asked.request_state or "")
             raise ValueError(
-                f"{self.consumer.name!r} returned a request_state of {len(body)} bytes; keep large data yourself"
+                f"{self.consumer.name!r} returned a request_state of {size} characters; keep large data yourself"
             )
         result = await self._input_required(requests, body, lambda: "the request_state", by_hand=True)
         return {**result, "_meta": asked.meta} if asked.meta else result
 
     # Both
+
+    def _result(self, value: Any) -> dict[str, Any]:
+        if isinstance(value, Question):
+            raise TypeError(
+                f"{self.consumer.name!r} returned {type(value).__name__}; only a resolver asks by returning it"
+            )
+        return self.consumer.result(value)
 
     async def _body(self, values: dict[str, Any]) -> Any:
         consumer = self.consumer
@@ -336,7 +344,11 @@ class Call:
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
-            raise RuntimeError(f"{consumer.name!r} ended in a cancellation that nobody asked for") from error
+            raise RuntimeError(f"{consumer.name!r} {UNASKED_CANCELLATION}") from error
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise RuntimeError(f"{consumer.name!r} raised {type(error).__name__}") from error
 
     async def _input_required(
         self, requests: dict[str, Any], body: str, heaviest: Callable[[], str], *, by_hand: bool
@@ -392,15 +404,13 @@ class Call:
     async def _reply(self, work: Callable[[], Awaitable[dict[str, Any]]]) -> Reply:
         try:
             return Reply(await work())
-        except NotFinal:
-            raise
         except Exception as error:  # noqa: BLE001 - however the claimed work ends, that end is stored
             return self._as_reply(error)
 
     def _as_reply(self, error: Exception) -> Reply:
         self._raised = error
         try:
-            return Reply(self.consumer.failure(error))
+            return Reply(self._failure(error))
         except MCPError as protocol_error:
             return Reply(None, protocol_error)
 

@@ -1,25 +1,37 @@
 """What a consumer may know of the call it serves, and say to the client while it runs."""
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NoReturn
+# Authors see `Context`; the functions at the end are the framework's side of it, and not theirs to call.
+# pyright: reportPrivateUsage=false
 
-from mcp_types import ClientCapabilities, Implementation, InputResponses, LoggingLevel
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic
+
+from mcp_types import (
+    ClientCapabilities,
+    CreateMessageResult,
+    ElicitResult,
+    Implementation,
+    InputResponses,
+    ListRootsResult,
+    LoggingLevel,
+)
 from pydantic import ValidationError
 from typing_extensions import TypeVar
 
-from bespeak.protocol.asking import typed_answer
+from bespeak.protocol.answers import typed_answer
 from bespeak.protocol.envelopes import LOG_LEVELS, Request, write_notification
+from bespeak.resolve.outcomes import ElicitationResult
 from bespeak.state.seal import new_call_id
+from bespeak.transports.transport import Notify
 
 if TYPE_CHECKING:
     from bespeak.server.server import MCPServer
 
 LifespanT = TypeVar("LifespanT", default=Any)
 RequestT = TypeVar("RequestT", default=Any)
-
-Notify = Callable[[bytes], None]
+AnswerT = TypeVar("AnswerT")
 
 
 class OutsideRequest(RuntimeError):
@@ -69,8 +81,8 @@ class Context(Generic[LifespanT, RequestT]):
     ) -> None:
         self._server = server
         self._lifespan_context = lifespan_context
-        self.facts = facts
-        self.wire_request = request
+        self._facts = facts
+        self._request = request
         self._notify = notify
         self._headers = headers
         self._reached = float("-inf")
@@ -80,31 +92,31 @@ class Context(Generic[LifespanT, RequestT]):
     @property
     def call_id(self) -> str:
         """An id for this call, the same in all its rounds: an idempotency key for your own back ends."""
-        if self.facts.id is None:
-            self.facts.id = new_call_id()
-        return self.facts.id
+        if self._facts.id is None:
+            self._facts.id = new_call_id()
+        return self._facts.id
 
     @property
     def round(self) -> int:
         """Which wire request of the call this is, from 1."""
-        return self.facts.round
+        return self._facts.round
 
     @property
     def principal(self) -> str | None:
         """Who the request's authentication says is calling; `None` without authentication."""
-        return self.facts.principal
+        return self._facts.principal
 
     @property
     def input_responses(self) -> InputResponses | None:
         """The client's answers to questions made by hand, by key; `None` if it sent none."""
-        if self.facts.answers is None:
+        if self._facts.answers is None:
             return None
-        return {key: typed_answer(key, answer) for key, answer in self.facts.answers.items()}
+        return {key: typed_answer(key, answer) for key, answer in self._facts.answers.items()}
 
     @property
     def request_state(self) -> str | None:
         """The state returned with the last question made by hand; it travelled sealed."""
-        return self.facts.request_state
+        return self._facts.request_state
 
     # The request
 
@@ -114,16 +126,16 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def request_id(self) -> str | int:
-        return self.asked().id
+        return self._asked().id
 
     @property
     def protocol_version(self) -> str | None:
         """The revision the client speaks; `None` when there is no client."""
-        return self.wire_request.meta.protocol_version if self.wire_request else None
+        return self._request.meta.protocol_version if self._request else None
 
     @property
     def client_capabilities(self) -> ClientCapabilities | None:
-        return ClientCapabilities.model_validate(self.wire_request.meta.capabilities) if self.wire_request else None
+        return ClientCapabilities.model_validate(self._request.meta.capabilities) if self._request else None
 
     @property
     def headers(self) -> Mapping[str, str] | None:
@@ -136,7 +148,7 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def request_context(self) -> RequestContext[LifespanT, RequestT]:
-        request = self.wire_request
+        request = self._request
         return RequestContext(
             lifespan_context=self._lifespan_context,
             request_id=request.id if request else None,
@@ -145,19 +157,19 @@ class Context(Generic[LifespanT, RequestT]):
             session=self.session,
         )
 
-    def asked(self) -> Request:
+    def _asked(self) -> Request:
         """The client's request. Raises `OutsideRequest` if there is none."""
-        if self.wire_request is None:
+        if self._request is None:
             raise OutsideRequest(
-                f"{self.facts.consumer!r} was called without a client, so there is no request to look at"
+                f"{self._facts.consumer!r} was called without a client, so there is no request to look at"
             )
-        return self.wire_request
+        return self._request
 
     # Saying something to the client
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the call is, if it wants to know. Progress that does not grow is not sent."""
-        token = self.wire_request.meta.progress_token if self.wire_request else None
+        token = self._request.meta.progress_token if self._request else None
         if token is None or not math.isfinite(progress) or progress <= self._reached:
             return
         self._reached = progress
@@ -166,7 +178,7 @@ class Context(Generic[LifespanT, RequestT]):
 
     async def log(self, level: LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
         """Send a log entry, if the request asked for entries of this level. Deprecated by the protocol."""
-        wanted = self.wire_request.meta.log_level if self.wire_request else None
+        wanted = self._request.meta.log_level if self._request else None
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
         named = {"logger": logger_name} if logger_name else {}
@@ -188,35 +200,46 @@ class Context(Generic[LifespanT, RequestT]):
         if self._notify is not None:
             self._notify(write_notification(method, params))
 
-    def end(self) -> None:
-        """The request is answered: nothing more is said about it."""
-        self._notify = None
+    # Asking in mid-call: a client of this era has no way to take such a question
 
-    # Asking in mid-call, which this era cannot
-
-    async def elicit(self, message: str, schema: type[Any]) -> NoReturn:
+    async def elicit(self, message: str, schema: type[AnswerT]) -> ElicitationResult[AnswerT]:
         """Push a form. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise self.cannot_push("elicit", schema.__name__, f"Elicit({message!r}, {schema.__name__})")
+        raise self._cannot_push("elicit", schema.__name__, f"Elicit({message!r}, {schema.__name__})")
 
-    async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> NoReturn:
+    async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> ElicitResult:
         """Push a URL question. Only clients of 2025-11-25 and earlier take pushed questions."""
         raise CannotPush(f"{self._nobody('elicit_url')}; return an InputRequiredResult with the URL question instead")
 
     def _nobody(self, what: str) -> str:
-        called = f"{self.facts.consumer!r} called ctx.{what}()"
-        if self.wire_request is None:
+        called = f"{self._facts.consumer!r} called ctx.{what}()"
+        if self._request is None:
             return f"{called}, but was itself called without a client. In a test, connect one: `async with Client(mcp, ...)`"
         return f"{called}, but a client of {self.protocol_version} takes no questions in mid-call"
 
-    def cannot_push(self, what: str, wanted: str, question: str) -> CannotPush:
+    def _cannot_push(self, what: str, wanted: str, question: str) -> CannotPush:
         """The error for a question asked in mid-call, with the resolver to write instead."""
         return CannotPush(
             f"{self._nobody(what)}. Ask in a resolver, which works at every revision:\n\n"
             f"    async def ask() -> {question.partition('(')[0]}"
             f"{f'[{wanted}]' if what == 'elicit' else ''}:\n"
             f"        return {question}\n\n"
-            f"    async def {self.facts.consumer}(..., answer: Annotated[{wanted}, Resolve(ask)]): ..."
+            f"    async def {self._facts.consumer}(..., answer: Annotated[{wanted}, Resolve(ask)]): ..."
         )
+
+
+def facts_of(context: Context[Any, Any]) -> CallFacts:
+    """The framework's side of a context: what it knows of the call."""
+    return context._facts
+
+
+def request_of(context: Context[Any, Any]) -> Request | None:
+    """The framework's side of a context: the client's request."""
+    return context._request
+
+
+def end(context: Context[Any, Any]) -> None:
+    """The request is answered: nothing more is said about it."""
+    context._notify = None
 
 
 class Session:
@@ -232,7 +255,7 @@ class Session:
     @property
     def client_info(self) -> Implementation | None:
         """What the client says of itself: for display and logs, never for decisions."""
-        info = self._context.asked().meta.client_info
+        info = self._context._asked().meta.client_info
         try:
             return Implementation.model_validate(info) if info else None
         except ValidationError:
@@ -245,12 +268,12 @@ class Session:
     async def send_log_message(self, level: LoggingLevel, data: Any, logger: str | None = None) -> None:
         await self._context.log(level, data, logger_name=logger)
 
-    async def create_message(self, messages: Any, *, max_tokens: int, **_options: Any) -> NoReturn:
+    async def create_message(self, messages: Any, *, max_tokens: int, **_options: Any) -> CreateMessageResult:
         """Push a sampling request. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise self._context.cannot_push(
+        raise self._context._cannot_push(
             "session.create_message", "CreateMessageResult", f"Sample(messages, max_tokens={max_tokens})"
         )
 
-    async def list_roots(self) -> NoReturn:
+    async def list_roots(self) -> ListRootsResult:
         """Push a roots request. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise self._context.cannot_push("session.list_roots", "ListRootsResult", "ListRoots()")
+        raise self._context._cannot_push("session.list_roots", "ListRootsResult", "ListRoots()")

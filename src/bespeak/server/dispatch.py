@@ -6,15 +6,15 @@ from typing import Any, cast
 
 from mcp_types import SERVER_INFO_META_KEY
 
-from bespeak.protocol.asking import read_answers
+from bespeak.protocol.answers import read_answers
 from bespeak.protocol.envelopes import Malformed, Notification, Request, read_message, write_error, write_result
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS
 from bespeak.server.calls import Call, Calls
-from bespeak.server.context import CallFacts, Context
+from bespeak.server.context import CallFacts, Context, end
 from bespeak.server.listing import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.tools import Tool, ToolRegistry
-from bespeak.transports.memory import Notify
+from bespeak.transports.transport import Notify
 
 logger = logging.getLogger("bespeak.server")
 
@@ -60,10 +60,7 @@ class Dispatch:
             handle = self._methods.get(request.method)
             if handle is None:
                 raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
-            result = await handle(request, notify, raise_exceptions)
-            result.setdefault("resultType", "complete")
-            result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp
-            return write_result(request.id, result)
+            return self._write(request, await handle(request, notify, raise_exceptions))
         except MCPError as error:
             return self._error(request, error)
         except Exception:
@@ -71,6 +68,18 @@ class Dispatch:
             if raise_exceptions:
                 raise
             return write_error(request.id, MCPError(INTERNAL_ERROR, "internal error"))
+
+    def _write(self, request: Request, result: dict[str, Any]) -> bytes:
+        result.setdefault("resultType", "complete")
+        result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp
+        try:
+            return write_result(request.id, result)
+        except ValueError as error:
+            if request.method != "tools/call":
+                raise
+            # What JSON cannot carry is a failure of the tool, like any other.
+            failure = find_tool(self._tools, request.params["name"]).failure(error)
+            return write_result(request.id, {**failure, "resultType": "complete", "_meta": self._stamp})
 
     @staticmethod
     def _error(request: Request, error: MCPError) -> bytes:
@@ -114,7 +123,6 @@ class Dispatch:
             tool,
             arguments,
             context,
-            facts,
             declared=request.meta.capabilities,
             raise_exceptions=raise_exceptions,
         )
@@ -125,7 +133,7 @@ class Dispatch:
                 return await call.run()
             return await self._calls.shelter(call, call.run())
         finally:
-            context.end()
+            end(context)
 
 
 def find_tool(tools: ToolRegistry, name: str) -> Tool:

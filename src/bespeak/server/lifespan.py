@@ -49,10 +49,9 @@ class Lifespan:
 
     async def _leave(self) -> None:
         await self._drain()
-        held = self._held
-        if held is not None and not self._users:
+        while (held := self._held) is not None and not self._users:
             await held.stop()
-            if self._held is held:
+            if self._held is held:  # unless somebody came and began anew meanwhile
                 self._held = None
 
 

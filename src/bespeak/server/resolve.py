@@ -20,7 +20,7 @@ from bespeak.resolve.progress import Progress
 from bespeak.resolve.rounds import Round
 from bespeak.resolve.signature import EMPTY, Kind, Parameter, Signature, calling_frame, read
 from bespeak.server.calls import EVERYTHING
-from bespeak.server.context import Context
+from bespeak.server.context import Context, facts_of, request_of
 
 __all__ = [
     "AcceptedElicitation",
@@ -93,7 +93,7 @@ async def resolve_arguments(
         raise TypeError("plans must come from build_resolver_plans()")
     if plans.graph.has_generators:
         raise TypeError("a generator needs a call that closes it: register the tool instead of resolving by hand")
-    facts, request = context.facts, context.wire_request
+    facts, request = facts_of(context), request_of(context)
     try:
         progress = Progress.decode(facts.request_state.encode()) if facts.request_state is not None else Progress()
     except ValueError:

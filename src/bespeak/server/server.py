@@ -26,7 +26,7 @@ from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
-from bespeak.transports.memory import Notify
+from bespeak.transports.transport import Notify
 
 logger = logging.getLogger("bespeak.server")
 
@@ -128,6 +128,8 @@ class MCPServer(Generic[LifespanT]):
         `idempotent` says that running the body twice does no harm, so a call whose worker died may be run again.
         `input_schema` replaces the derived schema; arguments are read by the function's own parameters all the same.
         """
+        if callable(title):
+            raise TypeError("tool() is a decorator; to register a function directly, use add_tool(fn, name)")
         if callable(name):
             self._register(Tool(name, ToolOptions(), calling_frame()))
             return name
@@ -197,7 +199,7 @@ class MCPServer(Generic[LifespanT]):
         async with self.running():
             facts = CallFacts(tool.name)
             context = self._context(facts)
-            call = Call(self._calls, tool, arguments or {}, context, facts, declared=None)
+            call = Call(self._calls, tool, arguments or {}, context, declared=None)
             try:
                 result = await self._calls.shelter(call, call.outcome())
             except (NoClient, MCPError):

@@ -16,9 +16,9 @@ from bespeak.resolve.compiling import Replacement, compile_graph, is_context
 from bespeak.resolve.drawing import draw_path
 from bespeak.resolve.errors import Fault, InvalidSignature, ResolverFailed, ToolError
 from bespeak.resolve.graph import Graph
-from bespeak.resolve.hints import arms, is_unknown
-from bespeak.resolve.signature import EMPTY, Kind, Signature, calling_frame, peel_partial, read
-from bespeak.server.arguments import Arguments, Unschemable, shown_names
+from bespeak.resolve.hints import arms, is_unknown, spell
+from bespeak.resolve.signature import EMPTY, Signature, calling_frame, peel_partial, read
+from bespeak.server.arguments import Arguments, Unschemable, shows
 from bespeak.server.context import Context
 from bespeak.server.output import NoOutputSchema, Output, error_result
 
@@ -137,8 +137,20 @@ def _compile(
         drawing = draw_path((f"{signature.name}   {signature.place}", *below))
         faults.append(Fault(problem, fix, signature.place, drawing))
 
-    if signature.kind in (Kind.GENERATOR, Kind.ASYNC_GENERATOR):
+    if signature.kind.is_generator:
         fault(f"{signature.name} is a generator, and a tool returns its result", "return instead of yielding")
+    if signature.question_arms:
+        fault(
+            f"{signature.name} returns {spell(signature.question_arms[0])}, and only a resolver asks by returning it",
+            "ask in a resolver, and take the answer as a parameter: Annotated[..., Resolve(ask)]",
+        )
+    if signature.parameters and signature.parameters[0].name in ("self", "cls") and signature.parameters[0].hint is Any:
+        name = signature.parameters[0].name
+        fault(
+            f"parameter {name!r} would be an argument for the model to fill",
+            "register the bound method of an object: mcp.add_tool(thing.method)",
+            name,
+        )
     try:
         graph = compile_graph(signature, context_type=Context, frame=frame)
     except InvalidSignature as invalid:
@@ -159,7 +171,7 @@ def _compile(
     except NoOutputSchema as error:
         fault(str(error), "annotate what it returns, or drop structured_output=True")
     marked = {one.name for one in signature.parameters if one.marker}
-    for name in sorted(marked & shown_names(options.input_schema or {})):
+    for name in sorted(name for name in marked if shows(options.input_schema, name)):
         fault(f"the input schema shows {name!r}, which is resolved", f"take {name!r} out of the schema", name)
     for name in sorted(marked & (arguments.wire_names if arguments else set())):
         fault(f"an argument can be sent as {name!r}, which is resolved", f"give it an alias other than {name!r}", name)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bespeak.resolve.errors import ToolError
-from bespeak.state.stores.store import Claim, Store, StoreFull
+from bespeak.state.stores.store import Claim, Forgotten, Store, StoreFull
 
 logger = logging.getLogger("bespeak.state")
 
@@ -52,10 +52,6 @@ class LedgerFull(LedgerError):
         super().__init__("the server cannot take more calls that ask questions now; try again later")
 
 
-class NotFinal(Exception):
-    """Raised by a claimed work that ended without an effect: the claim is withdrawn and `__cause__` goes on."""
-
-
 @dataclass(slots=True)
 class Shelter:
     """Whether a call's task may be cancelled from outside. A claimed call, and one that cleans up, may not."""
@@ -92,8 +88,8 @@ class Ledger:
         if await self._store.read(call) is not None:
             raise SettledOtherwise
 
-    async def settled(self, call: str, sent: str) -> bytes | None:
-        """The result for a request that was sent before; `None` if this one is new, or must find out by itself.
+    async def settled(self, call: str, sent: str, *, idempotent: bool = False) -> bytes | None:
+        """The result for a request that was sent before; `None` if this one is new, or is to be run again.
 
         Asked before anybody is asked anything: what a settled call has changed would change its questions too.
         """
@@ -101,13 +97,20 @@ class Ledger:
         give_up = self._clock() + WAIT_SECONDS
         while there is not None and there.sent == sent:
             if there.done:
-                return there.result
+                return _result(there)
             now = self._clock()
-            if there.lease_until <= now or now >= give_up:
-                return None
-            await self._store.changed(call, min(there.lease_until, give_up) - now)
+            if there.lease_until <= now:
+                if idempotent:
+                    return None
+                raise OutcomeUnknown
+            await self._wait(call, there, give_up, now)
             there = await self._store.read(call)
         return None
+
+    async def _wait(self, call: str, there: Claim, give_up: float, now: float) -> None:
+        if now >= give_up:
+            raise StillRunning
+        await self._store.changed(call, min(there.lease_until, give_up) - now)
 
     async def spend(
         self,
@@ -130,9 +133,7 @@ class Ledger:
             if there.digest != spending.digest:
                 raise SettledOtherwise
             if there.done:
-                if there.result is None:
-                    raise ResultGone
-                return there.result
+                return _result(there)
             now = self._clock()
             if there.lease_until <= now:
                 if not idempotent:
@@ -141,17 +142,11 @@ class Ledger:
                 if await self._store.take_over(call, there.owner, self._claim(spending, owner)):
                     return await self._run(call, owner, work)
                 shelter.closed = False
-            elif now >= give_up:
-                raise StillRunning
             else:
-                await self._store.changed(call, min(there.lease_until, give_up) - now)
+                await self._wait(call, there, give_up, now)
             next_one = await self._store.read(call)
-            if next_one is None:  # withdrawn: this claim is as good as the first
-                shelter.closed = True
-                next_one = await self._enter(call, self._claim(spending, owner))
-                if next_one is None:
-                    return await self._run(call, owner, work)
-                shelter.closed = False
+            if next_one is None:  # forgotten at its deadline
+                raise TooLate
             there = next_one
 
     def _claim(self, spending: "Spending", owner: str) -> Claim:
@@ -166,18 +161,23 @@ class Ledger:
             return await self._store.claim(call, claim, now)
         except StoreFull:
             raise LedgerFull from None
+        except Forgotten:
+            raise TooLate from None
 
     async def _run(self, call: str, owner: str, work: Callable[[], Awaitable[bytes]]) -> bytes:
         renewing = _Renewal(lambda: self._store.renew(call, owner, self._clock() + LEASE_SECONDS))
         try:
             result = await work()
-        except NotFinal as ended:
-            await self._store.release(call, owner)
-            raise ended.__cause__ or ended from None
         finally:
             renewing.stop()
         await self._store.finish(call, owner, result)
         return result
+
+
+def _result(there: Claim) -> bytes:
+    if there.result is None:
+        raise ResultGone
+    return there.result
 
 
 class _Renewal:

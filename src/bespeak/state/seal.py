@@ -135,10 +135,10 @@ class RequestStateSecurity:
             raise ValueError("give keys or a codec, not both")
         if ttl <= 0 or deadline <= 0:
             raise ValueError("ttl and deadline are seconds and must be positive")
+        if keys is None and codec is None:
+            keys = _environment_keys() or None
         if keys is not None:
             _ring(keys)
-        elif codec is None and (from_environment := _environment_keys()):
-            _ring(from_environment)
         self.ttl = ttl
         self.deadline = deadline
         self.bind_principal = bind_principal
@@ -146,27 +146,20 @@ class RequestStateSecurity:
         self.clock = clock
         self._keys = keys
         self._codec = codec
-        self._process_only = False
+        self.shared = keys is not None or codec is not None
+        """Whether another process could hold the same keys."""
 
     @classmethod
     def ephemeral(cls, *, ttl: float = 600.0, audience: str | None = None) -> "RequestStateSecurity":
         """Keys made for this process and forgotten with it, whatever the environment says."""
-        security = cls(ttl=ttl, audience=audience)
-        security._codec = AESGCMRequestStateCodec([secrets.token_bytes(32)])
-        security._process_only = True
+        security = cls(keys=[secrets.token_bytes(32)], ttl=ttl, audience=audience)
+        security.shared = False
         return security
-
-    @property
-    def shared(self) -> bool:
-        """Whether another process could hold the same keys."""
-        if self._process_only:
-            return False
-        return self._keys is not None or self._codec is not None or bool(_environment_keys())
 
     @property
     def codec(self) -> RequestStateCodec:
         if self._codec is None:
-            self._codec = AESGCMRequestStateCodec(self._keys or _environment_keys() or [secrets.token_bytes(32)])
+            self._codec = AESGCMRequestStateCodec(self._keys or [secrets.token_bytes(32)])
         return self._codec
 
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import replace
 
-from bespeak.state.stores.store import Claim, StoreFull
+from bespeak.state.stores.store import Claim, Forgotten, StoreFull
 
 MAX_CLAIMS = 100_000
 MAX_RESULT_BYTES = 64 * 1024 * 1024
@@ -22,6 +22,7 @@ class MemoryStore:
         self._deadlines: list[tuple[float, str]] = []
         self._results: OrderedDict[str, int] = OrderedDict()
         self._result_bytes = 0
+        self._forgotten_until = float("-inf")
         self._waiting: dict[str, asyncio.Event] = {}
 
     async def claim(self, call: str, claim: Claim, now: float) -> Claim | None:
@@ -29,6 +30,8 @@ class MemoryStore:
         there = self._claims.get(call)
         if there is not None:
             return there
+        if claim.deadline <= self._forgotten_until:
+            raise Forgotten
         if len(self._claims) >= self._max_claims:
             raise StoreFull
         self._claims[call] = claim
@@ -57,12 +60,6 @@ class MemoryStore:
         while self._result_bytes > self._max_result_bytes:
             self._evict(next(iter(self._results)))
         self._notify(call)
-
-    async def release(self, call: str, owner: str) -> None:
-        there = self._claims.get(call)
-        if there is not None and there.owner == owner:
-            self._drop(call)
-            self._notify(call)
 
     async def read(self, call: str) -> Claim | None:
         return self._claims.get(call)
@@ -97,6 +94,7 @@ class MemoryStore:
         while self._deadlines and self._deadlines[0][0] <= now:
             _, call = heapq.heappop(self._deadlines)
             there = self._claims.get(call)
+            self._forgotten_until = now
             if there is not None and there.deadline <= now:
                 self._drop(call)
                 self._notify(call)

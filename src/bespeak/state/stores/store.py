@@ -23,7 +23,10 @@ class Store(Protocol):
     """Each method is atomic. Claims are kept until their deadline; results may go earlier."""
 
     async def claim(self, call: str, claim: Claim, now: float) -> Claim | None:
-        """Enter a claim. `None` if it is ours now, else the claim that was there first. Raises `StoreFull`."""
+        """Enter a claim. `None` if it is ours now, else the claim that was there first.
+
+        Raises `StoreFull`, and `Forgotten` for a claim whose like may have been here and is not known any more.
+        """
         ...
 
     async def take_over(self, call: str, lapsed_owner: str, claim: Claim) -> bool:
@@ -38,10 +41,6 @@ class Store(Protocol):
         """Mark our claim done and keep its result."""
         ...
 
-    async def release(self, call: str, owner: str) -> None:
-        """Withdraw our claim, as if it had never been made."""
-        ...
-
     async def read(self, call: str) -> Claim | None:
         """The claim on a call, if there is one."""
         ...
@@ -53,6 +52,10 @@ class Store(Protocol):
     async def has_room(self, now: float) -> bool:
         """Whether one more claim could be entered."""
         ...
+
+
+class Forgotten(Exception):
+    """The claim's deadline lies before what the store has already forgotten: a clock has gone backwards."""
 
 
 class StoreFull(Exception):

@@ -10,7 +10,7 @@ from mcp_types import (
     ListRootsResult,
 )
 
-from bespeak.protocol.asking import read_answers, typed_answer
+from bespeak.protocol.answers import read_answers, typed_answer
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 
 SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "m"}
