@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from bespeak import InvalidSignature, MCPServer, Resolve
-from bespeak.resolve.signature import Kind, kind_of
+from bespeak.resolve.callables import Kind, kind_of
 from bespeak.server.tools import Tool
 from tests.conftest import Connect
 

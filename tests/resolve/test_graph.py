@@ -13,8 +13,8 @@ from mcp_types import CreateMessageResult, InputRequiredResult
 from pydantic import BaseModel
 
 from bespeak import Context, Elicit, MCPServer, Resolve, Sample
+from bespeak.resolve.callables import base_key
 from bespeak.resolve.graph import Graph
-from bespeak.resolve.signature import base_key
 from bespeak.server.tools import Tool
 from tests.conftest import Connect
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 
+from bespeak.resolve.callables import Kind, base_key
 from bespeak.resolve.drawing import draw_path
 from bespeak.resolve.errors import Fault, InvalidSignature
 from bespeak.resolve.forms import FormError, form_of, secret_names
@@ -18,34 +19,10 @@ from bespeak.resolve.graph import CONSUMER, FromArgument, FromContext, FromNode,
 from bespeak.resolve.hints import arms, can_agree, is_unknown, question_class, spell
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
-from bespeak.resolve.signature import EMPTY, ORDINARY, Kind, Parameter, Signature, base_key, read, unfillable
+from bespeak.resolve.replacements import Replacement, identity
+from bespeak.resolve.signature import EMPTY, ORDINARY, Parameter, Signature, read, unfillable
 
 ALL_OUTCOMES: frozenset[type[BaseModel]] = frozenset({AcceptedElicitation, DeclinedElicitation, CancelledElicitation})
-
-
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """What stands in for a resolver while an override is open."""
-
-    fn: Callable[..., Any]
-    signature: Signature
-    below: dict[Hashable, Signature] = field(default_factory=dict[Hashable, Signature])
-    """What was read of the functions it depends on, when it was put in force."""
-
-
-def constant(original: Callable[..., Any], value: Any) -> Replacement:
-    """A replacement that is just a value."""
-    read_from = read(original)
-    signature = Signature(read_from.name, read_from.place, read_from.base_key, Kind.VALUE, (), value.__class__, ())
-    return Replacement(lambda: value, signature)
-
-
-def identity(fn: Callable[..., Any]) -> Hashable:
-    """The same for the same function, and for the same method of the same object."""
-    owner = getattr(fn, "__self__", None)
-    if owner is None:
-        return id(fn)
-    return getattr(fn, "__func__", None) or getattr(fn, "__name__", None), id(owner)
 
 
 def compile_graph(

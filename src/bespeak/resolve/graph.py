@@ -6,8 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
+from bespeak.resolve.callables import Kind
 from bespeak.resolve.drawing import Branch, draw
-from bespeak.resolve.signature import EMPTY, Kind, Signature
+from bespeak.resolve.signature import EMPTY, Signature
 
 CONSUMER = -1
 """Stands for the consumer itself where a node's index could stand."""

@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
+from bespeak.resolve.callables import Kind
 from bespeak.resolve.errors import (
     UNASKED_CANCELLATION,
     Aborted,
@@ -48,7 +49,7 @@ from bespeak.resolve.questions import (
     render,
     settle,
 )
-from bespeak.resolve.signature import Factory, Kind
+from bespeak.resolve.signature import Factory
 from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import in_thread
 

@@ -1,21 +1,28 @@
 """Reading a callable: its parameters with evaluated hints, what kind each one is, and what it returns."""
 
-import builtins
-import functools
+import dataclasses
 import inspect
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path
-from typing import Any, cast, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from mcp_types import InputRequiredResult
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bespeak.resolve.callables import (
+    Kind,
+    annotated_function,
+    bound_names,
+    display_name,
+    kind_of,
+    namespace_of,
+    peel_partial,
+    place_of,
+    wraps_generator,
+)
 from bespeak.resolve.hints import (
     arms,
     evaluate,
@@ -39,20 +46,6 @@ _UNFILLABLE = {
 
 
 ORDINARY = "make it an ordinary parameter"
-
-
-class Kind(Enum):
-    """How a function is run."""
-
-    VALUE = "a constant"
-    ASYNC = "an async function"
-    SYNC = "a function"
-    GENERATOR = "a generator"
-    ASYNC_GENERATOR = "an async generator"
-
-    @property
-    def is_generator(self) -> bool:
-        return self in (Kind.GENERATOR, Kind.ASYNC_GENERATOR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +90,6 @@ class Signature:
 
     name: str
     place: str
-    base_key: str
     kind: Kind
     parameters: tuple[Parameter, ...]
     returns: Any
@@ -122,29 +114,21 @@ class Signature:
         )
 
 
-def calling_frame(depth: int = 1) -> types.FrameType | None:
-    """The frame that called the caller, or one further up: where a function is being registered."""
-    frame = inspect.currentframe()
-    for _ in range(depth + 1):
-        frame = frame.f_back if frame else None
-    return frame
-
-
 def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signature:
     """Read a callable of any sort. Never raises: what is wrong is listed in `defects`."""
-    target = _annotated_function(fn)
-    place, defects = _place(fn, target), list[Defect]()
-    namespace = _namespace(target, frame)
+    target = annotated_function(fn)
+    place, defects = place_of(fn, target), list[Defect]()
+    namespace = namespace_of(target, frame)
     try:
         raw = inspect.signature(fn)
     except (TypeError, ValueError, NameError) as error:
         defects.append(Defect(None, f"its signature cannot be read: {error}", "wrap it in a function with parameters"))
         raw = inspect.Signature()
-    bound = _bound(fn)
+    bound = bound_names(fn)
     parameters = tuple(_parameter(one, namespace, defects) for one in raw.parameters.values() if one.name not in bound)
     kind = kind_of(fn)
     defects.extend(_hidden(fn, frame, {one.name: one.marker for one in parameters}, bound))
-    if kind in (Kind.SYNC, Kind.ASYNC) and _is_generator(target):
+    if kind in (Kind.SYNC, Kind.ASYNC) and wraps_generator(target):
         defects.append(
             Defect(
                 None,
@@ -154,13 +138,8 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
         )
     made = peel_partial(fn)
     returns = made if inspect.isclass(made) else _value_hint(_returns(raw, namespace, defects), kind)
-    signature = Signature(display_name(fn), place, base_key(fn), kind, parameters, returns, ())
-    defects.extend(_return_defects(signature))
-    return Signature(signature.name, place, signature.base_key, kind, parameters, returns, tuple(defects))
-
-
-def _is_generator(target: Any) -> bool:
-    return inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target)
+    signature = Signature(display_name(fn), place, kind, parameters, returns, ())
+    return dataclasses.replace(signature, defects=(*defects, *_return_defects(signature)))
 
 
 def _hidden(
@@ -170,7 +149,7 @@ def _hidden(
     here = peel_partial(fn)
     here = getattr(here, "__func__", here)
     while here is not None:
-        namespace = _namespace(here, frame)
+        namespace = namespace_of(here, frame)
         annotations: dict[str, Any] = (getattr(here, "__annotations__", None) or {}) if inspect.isroutine(here) else {}
         for name, raw in annotations.items():
             try:
@@ -184,110 +163,6 @@ def _hidden(
                     "do not set __signature__, or keep the annotation in it",
                 )
         here = getattr(here, "__wrapped__", None)
-
-
-def kind_of(fn: Callable[..., Any]) -> Kind:
-    """How to run a callable, judged by the outermost function that is called."""
-    called = peel_partial(fn)
-    if not (inspect.isroutine(called) or inspect.isclass(called)):
-        called = type(called).__call__
-    if inspect.isasyncgenfunction(called):
-        return Kind.ASYNC_GENERATOR
-    if inspect.isgeneratorfunction(called):
-        return Kind.GENERATOR
-    return Kind.ASYNC if inspect.iscoroutinefunction(called) else Kind.SYNC
-
-
-def display_name(fn: Callable[..., Any]) -> str:
-    """The name a person would call it by."""
-    return base_key(fn).partition(":")[2].rpartition("<locals>.")[2]
-
-
-def base_key(fn: Callable[..., Any]) -> str:
-    """`module:qualname`, the same in every process: `__main__` is replaced by the module's real name."""
-    named: Any = peel_partial(fn)
-    if not hasattr(named, "__qualname__"):
-        named = cast("Any", type(named))
-    module: str = getattr(named, "__module__", None) or "builtins"
-    return f"{main_module() if module == '__main__' else module}:{named.__qualname__}"
-
-
-def main_module() -> str:
-    """The importable name of the program's main module."""
-    main = sys.modules["__main__"]
-    spec = getattr(main, "__spec__", None)
-    if spec is not None and spec.name != "__main__":
-        return spec.name
-    file = getattr(main, "__file__", None)
-    if not file:
-        return "__main__"
-    return Path(file).parent.name if Path(file).stem == "__main__" else Path(file).stem
-
-
-def _bound(fn: Any) -> set[str]:
-    """What the keywords of a partial have settled: its author's word, not the client's to change."""
-    names: set[str] = set()
-    while isinstance(fn, functools.partial):
-        part = cast("functools.partial[Any]", fn)
-        names |= part.keywords.keys()
-        fn = part.func
-    return names
-
-
-def peel_partial(fn: Any) -> Any:
-    """The function inside a partial, however deep."""
-    while isinstance(fn, functools.partial):
-        fn = cast("functools.partial[Any]", fn).func
-    return fn
-
-
-def _annotated_function(fn: Any) -> Any:
-    """The function whose annotations `inspect.signature` reports."""
-    fn = peel_partial(fn)
-    if inspect.isclass(fn):
-        initialiser = cast("Any", fn).__init__
-        fn = initialiser if hasattr(initialiser, "__code__") else fn
-    elif not inspect.isroutine(fn):
-        fn = type(fn).__call__
-    return peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
-
-
-def _place(fn: Any, target: Any) -> str:
-    made = peel_partial(fn)
-    if inspect.isclass(made):
-        try:
-            return f"{inspect.getsourcefile(made)}:{inspect.getsourcelines(made)[1]}"
-        except (OSError, TypeError):
-            return f"<{made.__name__}>"
-    code = getattr(target, "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else f"<{getattr(target, '__name__', target)}>"
-
-
-def _namespace(target: Any, frame: types.FrameType | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Globals and locals for evaluating the target's hints.
-
-    A function defined in the registering frame sees that frame's names first, as Python's scoping has it. For any
-    other function the frame is the last resort, so that a name in its own module is never shadowed.
-    """
-    globals_: dict[str, Any] = getattr(target, "__globals__", None) or vars(
-        sys.modules.get(getattr(target, "__module__", ""), builtins)
-    )
-    code = getattr(target, "__code__", None)
-    names: dict[str, Any] = {parameter.__name__: parameter for parameter in getattr(target, "__type_params__", ())}
-    if frame is not None:
-        local = (
-            frame.f_globals is globals_
-            and code
-            and code.co_qualname.startswith(f"{frame.f_code.co_qualname}.<locals>.")
-        )
-        known = globals_.keys() | vars(builtins).keys()
-        names |= {key: value for key, value in frame.f_locals.items() if local or key not in known}
-    for name, cell in zip(code.co_freevars if code else (), getattr(target, "__closure__", None) or (), strict=False):
-        try:
-            names[name] = cell.cell_contents
-        except ValueError:  # a name of the enclosing function that is not bound yet
-            continue
-    return globals_, names
 
 
 def _unreadable(where: str, error: Exception) -> tuple[str, str]:

@@ -9,25 +9,23 @@ import functools
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from mcp_types import InputRequiredResult
 from pydantic_core import from_json, to_json
 
 from bespeak.protocol.answers import typed_answer
 from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
+from bespeak.resolve.callables import Kind
 from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted, Meant, MissingCapability
-from bespeak.resolve.graph import Graph
 from bespeak.resolve.markers import Question
 from bespeak.resolve.progress import Progress
 from bespeak.resolve.questions import digest, lacking, merge, requirements
 from bespeak.resolve.rounds import Round
-from bespeak.resolve.signature import Kind
 from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import BODIES, in_thread
-from bespeak.server.arguments import Arguments
 from bespeak.server.context import Context, facts_of
+from bespeak.server.replies import Consumer, Reply
 from bespeak.state.ledger import Ledger, ResultGone, Shelter, Spending
 from bespeak.state.seal import BUDGET, Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
 
@@ -42,63 +40,8 @@ EVERYTHING: Mapping[str, Any] = {
 """The capabilities of nobody in particular: a call without a client is to fail when it asks, not before."""
 
 
-class Consumer(Protocol):
-    """What a call needs to know of the tool, prompt or resource it runs."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def fn(self) -> Callable[..., Any]: ...
-    @property
-    def kind(self) -> Kind: ...
-    @property
-    def graph(self) -> Graph: ...
-    @property
-    def arguments(self) -> Arguments: ...
-    @property
-    def context_parameters(self) -> tuple[str, ...]: ...
-    @property
-    def idempotent(self) -> bool: ...
-    @property
-    def may_ask(self) -> bool:
-        """Whether it is known, or cannot be ruled out, that a call asks something."""
-        ...
-
-    def result(self, value: Any) -> dict[str, Any]:
-        """What the body returned, as a wire result."""
-        ...
-
-    def failure(self, error: Exception) -> dict[str, Any]:
-        """A failed call as a wire result; raises `MCPError` where it is a protocol error."""
-        ...
-
-
 class NoClient(RuntimeError):
     """A call made without a client has come to a question."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """How a call ended, as it is stored for whoever asks again."""
-
-    result: dict[str, Any] | None
-    error: MCPError | None = None
-
-    def encode(self) -> bytes:
-        return to_json({"error": self.error.body()} if self.error else {"result": self.result})
-
-    @staticmethod
-    def decode(raw: bytes) -> "Reply":
-        reply = from_json(raw)
-        error = reply.get("error")
-        return Reply(reply.get("result"), MCPError(**error) if error else None)
-
-    def unwrap(self) -> dict[str, Any]:
-        if self.error is not None:
-            raise self.error
-        return self.result or {}
 
 
 class Calls:

@@ -4,8 +4,8 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from bespeak.resolve.compiling import Replacement, constant, identity
 from bespeak.resolve.graph import Graph
+from bespeak.resolve.replacements import Replacement, constant, identity
 from bespeak.resolve.signature import read
 from bespeak.server.tools import Tool, ToolRegistry
 

@@ -6,6 +6,7 @@ from typing import Any
 from mcp_types import InputRequiredResult
 
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
+from bespeak.resolve.callables import Kind, calling_frame
 from bespeak.resolve.compiling import ALL_OUTCOMES, compile_graph
 from bespeak.resolve.errors import InvalidSignature
 from bespeak.resolve.graph import Graph, Node
@@ -18,7 +19,7 @@ from bespeak.resolve.outcomes import (
 )
 from bespeak.resolve.progress import Progress
 from bespeak.resolve.rounds import Round
-from bespeak.resolve.signature import EMPTY, Kind, Parameter, Signature, calling_frame, read
+from bespeak.resolve.signature import EMPTY, Parameter, Signature, read
 from bespeak.server.calls import EVERYTHING
 from bespeak.server.context import Context, facts_of, request_of
 
@@ -73,7 +74,7 @@ def build_resolver_plans(
         for name, (marker, wants_union) in resolved_params.items()
     ]
     plain = [Parameter(name, Any, EMPTY) for name in sorted(tool_arg_names)]
-    consumer = Signature("tool", "<arguments>", "", Kind.ASYNC, (*marked, *plain), EMPTY, ())
+    consumer = Signature("tool", "<arguments>", Kind.ASYNC, (*marked, *plain), EMPTY, ())
     return ResolverPlans(compile_graph(consumer, context_type=Context, frame=calling_frame()))
 
 

@@ -13,8 +13,8 @@ from mcp_types import Tool as WireTool
 
 from bespeak.protocol.envelopes import Request
 from bespeak.protocol.errors import MCPError
+from bespeak.resolve.callables import calling_frame
 from bespeak.resolve.errors import ToolError
-from bespeak.resolve.signature import calling_frame
 from bespeak.server.calls import Call, Calls, NoClient
 from bespeak.server.context import CallFacts, Context, LifespanT
 from bespeak.server.dispatch import Dispatch, find_tool

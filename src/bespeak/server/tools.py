@@ -12,12 +12,14 @@ from mcp_types import Icon, ToolAnnotations
 from mcp_types import Tool as WireTool
 
 from bespeak.protocol.errors import MCPError
-from bespeak.resolve.compiling import Replacement, compile_graph, is_context
+from bespeak.resolve.callables import calling_frame, peel_partial
+from bespeak.resolve.compiling import compile_graph, is_context
 from bespeak.resolve.drawing import draw_path
 from bespeak.resolve.errors import Fault, InvalidSignature, ResolverFailed, ToolError
 from bespeak.resolve.graph import Graph
 from bespeak.resolve.hints import arms, is_unknown, spell
-from bespeak.resolve.signature import EMPTY, Signature, calling_frame, peel_partial, read
+from bespeak.resolve.replacements import Replacement
+from bespeak.resolve.signature import EMPTY, Signature, read
 from bespeak.server.arguments import Arguments, Unschemable, shows
 from bespeak.server.context import Context
 from bespeak.server.output import NoOutputSchema, Output, error_result

@@ -1,0 +1,142 @@
+"""What a callable is: its name and place, how it is run, and whose annotations it shows."""
+
+import builtins
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Any, cast
+
+
+class Kind(Enum):
+    """How a function is run."""
+
+    VALUE = "a constant"
+    ASYNC = "an async function"
+    SYNC = "a function"
+    GENERATOR = "a generator"
+    ASYNC_GENERATOR = "an async generator"
+
+    @property
+    def is_generator(self) -> bool:
+        return self in (Kind.GENERATOR, Kind.ASYNC_GENERATOR)
+
+
+def calling_frame() -> types.FrameType | None:
+    """The frame that called the caller: where a function is being registered."""
+    frame = inspect.currentframe()
+    caller = frame.f_back if frame else None
+    return caller.f_back if caller else None
+
+
+def wraps_generator(target: Any) -> bool:
+    """Whether the function whose annotations are shown is a generator, whatever it is wrapped in."""
+    return inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target)
+
+
+def kind_of(fn: Callable[..., Any]) -> Kind:
+    """How to run a callable, judged by the outermost function that is called."""
+    called = peel_partial(fn)
+    if not (inspect.isroutine(called) or inspect.isclass(called)):
+        called = type(called).__call__
+    if inspect.isasyncgenfunction(called):
+        return Kind.ASYNC_GENERATOR
+    if inspect.isgeneratorfunction(called):
+        return Kind.GENERATOR
+    return Kind.ASYNC if inspect.iscoroutinefunction(called) else Kind.SYNC
+
+
+def display_name(fn: Callable[..., Any]) -> str:
+    """The name a person would call it by."""
+    return base_key(fn).partition(":")[2].rpartition("<locals>.")[2]
+
+
+def base_key(fn: Callable[..., Any]) -> str:
+    """`module:qualname`, the same in every process: `__main__` is replaced by the module's real name."""
+    named: Any = peel_partial(fn)
+    if not hasattr(named, "__qualname__"):
+        named = cast("Any", type(named))
+    module: str = getattr(named, "__module__", None) or "builtins"
+    return f"{main_module() if module == '__main__' else module}:{named.__qualname__}"
+
+
+def main_module() -> str:
+    """The importable name of the program's main module."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.name != "__main__":
+        return spec.name
+    file = getattr(main, "__file__", None)
+    if not file:
+        return "__main__"
+    return Path(file).parent.name if Path(file).stem == "__main__" else Path(file).stem
+
+
+def bound_names(fn: Any) -> set[str]:
+    """What the keywords of a partial have settled: its author's word, not the client's to change."""
+    names: set[str] = set()
+    while isinstance(fn, functools.partial):
+        part = cast("functools.partial[Any]", fn)
+        names |= part.keywords.keys()
+        fn = part.func
+    return names
+
+
+def peel_partial(fn: Any) -> Any:
+    """The function inside a partial, however deep."""
+    while isinstance(fn, functools.partial):
+        fn = cast("functools.partial[Any]", fn).func
+    return fn
+
+
+def annotated_function(fn: Any) -> Any:
+    """The function whose annotations `inspect.signature` reports."""
+    fn = peel_partial(fn)
+    if inspect.isclass(fn):
+        initialiser = cast("Any", fn).__init__
+        fn = initialiser if hasattr(initialiser, "__code__") else fn
+    elif not inspect.isroutine(fn):
+        fn = type(fn).__call__
+    return peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
+
+
+def place_of(fn: Any, target: Any) -> str:
+    """`file:line` of what an author would look at."""
+    made = peel_partial(fn)
+    if inspect.isclass(made):
+        try:
+            return f"{inspect.getsourcefile(made)}:{inspect.getsourcelines(made)[1]}"
+        except (OSError, TypeError):
+            return f"<{made.__name__}>"
+    code = getattr(target, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else f"<{getattr(target, '__name__', target)}>"
+
+
+def namespace_of(target: Any, frame: types.FrameType | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Globals and locals for evaluating the target's hints.
+
+    A function defined in the registering frame sees that frame's names first, as Python's scoping has it. For any
+    other function the frame is the last resort, so that a name in its own module is never shadowed.
+    """
+    globals_: dict[str, Any] = getattr(target, "__globals__", None) or vars(
+        sys.modules.get(getattr(target, "__module__", ""), builtins)
+    )
+    code = getattr(target, "__code__", None)
+    names: dict[str, Any] = {parameter.__name__: parameter for parameter in getattr(target, "__type_params__", ())}
+    if frame is not None:
+        local = (
+            frame.f_globals is globals_
+            and code
+            and code.co_qualname.startswith(f"{frame.f_code.co_qualname}.<locals>.")
+        )
+        known = globals_.keys() | vars(builtins).keys()
+        names |= {key: value for key, value in frame.f_locals.items() if local or key not in known}
+    for name, cell in zip(code.co_freevars if code else (), getattr(target, "__closure__", None) or (), strict=False):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:  # a name of the enclosing function that is not bound yet
+            continue
+    return globals_, names
