@@ -1,5 +1,6 @@
 # Two commands matter: `make demo` shows the main job, `make test` proves it. Both set everything up first.
-PYTHON ?= python3.11
+# Python 3.11 or later.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PEER := .peer

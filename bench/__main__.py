@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SUBJECT = Path(__file__).parent / "subject.py"
 
@@ -29,7 +30,7 @@ ROWS = [
 ]
 
 
-def run(python: str, library: str, scale: float) -> dict[str, float]:
+def run(python: str, library: str, scale: float) -> dict[str, Any]:
     command = [python, str(SUBJECT), library, str(scale)]
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     if finished.returncode:
@@ -43,12 +44,13 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5, help="how often each library is run, in alternation")
     parser.add_argument("--scale", type=float, default=1.0, help="how many calls to make, 1 being the full bench")
     options = parser.parse_args()
-    ours: list[dict[str, float]] = []
-    theirs: list[dict[str, float]] = []
+    ours: list[dict[str, Any]] = []
+    theirs: list[dict[str, Any]] = []
     for _ in range(options.turns):
         ours.append(run(sys.executable, "bespeak", options.scale))
         theirs.append(run(options.peer, "mcp", options.scale))
-    print(f"{'work':<44} {'bespeak':>12} {'mcp 2.3.0':>12} {'ratio':>8}")
+    peer = f"mcp {theirs[0]['version']}"
+    print(f"{'work':<44} {'bespeak':>12} {peer:>12} {'ratio':>8}")
     for row in ROWS:
         us = min(turn[row.key] for turn in ours) * row.factor
         them = min(turn[row.key] for turn in theirs) * row.factor

@@ -13,6 +13,7 @@ import resource
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from importlib.metadata import version
 from typing import Annotated, Any
 
 LIBRARY, SCALE = sys.argv[1], float(sys.argv[2])
@@ -130,4 +131,4 @@ async def main() -> dict[str, float]:
     return seconds
 
 
-print(json.dumps(asyncio.run(main())))
+print(json.dumps({"version": version(LIBRARY), **asyncio.run(main())}))

@@ -74,3 +74,14 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
     with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
         _ = bespeak.Nonsense  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_star_import_brings_every_public_name() -> None:
+    assert run("from bespeak import *; print(MCPServer.__name__, Resolve.__name__)").split() == ["MCPServer", "Resolve"]
+
+
+def test_the_version_is_the_installed_one() -> None:
+    assert (
+        run("import bespeak, importlib.metadata as m; print(bespeak.__version__ == m.version('bespeak'))").strip()
+        == "True"
+    )

@@ -49,6 +49,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":  # for `from bespeak import *`
+        return sorted(_HOMES)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("bespeak")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'bespeak' has no attribute {name!r}")

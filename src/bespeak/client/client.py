@@ -1,5 +1,6 @@
 """`Client`: calls tools of a server, and answers what they ask with callbacks."""
 
+from importlib.metadata import version
 from types import TracebackType
 from typing import Any
 
@@ -64,7 +65,7 @@ class Client:
             self._transport,
             version=LATEST_MODERN_VERSION if mode == "auto" else mode,
             capabilities=callbacks.capabilities(),
-            client_info=client_info or Implementation(name="bespeak", version="0.1.0"),
+            client_info=client_info or Implementation(name="bespeak", version=version("bespeak")),
             log_level=log_level or ("debug" if logging_callback else None),
             read_timeout_seconds=read_timeout_seconds,
             logging_callback=logging_callback,

@@ -21,7 +21,7 @@ from bespeak.client.callbacks import CallbackContext, Callbacks
 from bespeak.client.errors import CallbackFailed, InputRequiredRoundsExceededError, InvalidServerResponse
 from bespeak.client.results import Asking, read_result
 from bespeak.client.session import ClientSession
-from bespeak.resolve.forms import check_content
+from bespeak.resolve.flat import check_content
 from bespeak.resolve.questions import ELICIT, SAMPLE, lacking, requirements
 
 DIALOGS = 8

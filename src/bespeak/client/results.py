@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from bespeak.client.errors import InvalidServerResponse
+from bespeak.resolve.questions import ELICIT, ROOTS, SAMPLE
 
-ASKABLE = ("elicitation/create", "sampling/createMessage", "roots/list")
+ASKABLE = (ELICIT, SAMPLE, ROOTS)
 
 
 @dataclass(frozen=True, slots=True)

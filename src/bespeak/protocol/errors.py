@@ -3,7 +3,6 @@
 from typing import Any
 
 from mcp_types.jsonrpc import (
-    HEADER_MISMATCH,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -16,7 +15,6 @@ from mcp_types.jsonrpc import (
 from bespeak.resolve.errors import Meant
 
 __all__ = [
-    "HEADER_MISMATCH",
     "INTERNAL_ERROR",
     "INVALID_PARAMS",
     "INVALID_REQUEST",

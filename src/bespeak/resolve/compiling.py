@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args, get_origin
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 
@@ -18,11 +18,8 @@ from bespeak.resolve.forms import FormError, form_of, secret_names
 from bespeak.resolve.graph import CONSUMER, FromArgument, FromContext, FromNode, Graph, Input, Node, Use
 from bespeak.resolve.hints import arms, can_agree, is_unknown, question_class, spell
 from bespeak.resolve.markers import Elicit, Resolve
-from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
 from bespeak.resolve.replacements import Replacement, identity
 from bespeak.resolve.signature import EMPTY, ORDINARY, Parameter, Signature, read, unfillable
-
-ALL_OUTCOMES: frozenset[type[BaseModel]] = frozenset({AcceptedElicitation, DeclinedElicitation, CancelledElicitation})
 
 
 def compile_graph(
@@ -91,7 +88,7 @@ class _Compiler:
             if parameter.by_position and not parameter.marker and not parameter.required:
                 self._fault(consumer.place, (*trail, parameter.name), unfillable(parameter.name), ORDINARY)
         self._check_by_hand(consumer, trail)
-        wants = [want for parameter in marked if (want := self._visit(parameter, trail, consumer.name))]
+        wants = [want for parameter in marked if (want := self._visit(parameter, trail, consumer.name, consumer.place))]
         once = {index: self._once(draft) for index, draft in enumerate(self.drafts) if draft.marker.once}
         self._check_guards()
         keys = self._keys()
@@ -153,12 +150,12 @@ class _Compiler:
 
     # Walking the functions
 
-    def _visit(self, parameter: Parameter, trail: tuple[str, ...], path: str) -> FromNode | None:
+    def _visit(self, parameter: Parameter, trail: tuple[str, ...], path: str, place: str) -> FromNode | None:
         """Visit the resolver of a marked parameter, and check the parameter against it."""
         marker = parameter.marker
         if marker is None or not callable(marker.fn):
             self._fault(
-                trail[-1].rpartition("   ")[2],
+                place,
                 (*trail, f"{parameter.name} <- {getattr(marker, 'fn', None)!r}"),
                 f"parameter {parameter.name!r} names something that cannot be called",
                 "write Resolve(fn) with the function itself: not what it returns, and not a question",
@@ -234,7 +231,7 @@ class _Compiler:
 
     def _input(self, parameter: Parameter, draft: _Draft) -> Input | None:
         if parameter.marker:
-            return self._visit(parameter, draft.trail, draft.path)
+            return self._visit(parameter, draft.trail, draft.path, draft.signature.place)
         if is_context(parameter.hint, self.context_type):
             return FromContext(parameter.name)
         if parameter.by_position:
@@ -353,12 +350,14 @@ class _Compiler:
             except FormError as error:
                 self._fault(draft.signature.place, draft.trail, f"the form cannot be shown: {error}", error.fix)
                 continue
-            for name in secret_names(form):
-                warnings.warn(
+            for name in () if self.given_keys else secret_names(form):  # said when it was registered
+                file, _, line = draft.signature.place.rpartition(":")
+                warnings.warn_explicit(
                     f"form field {name!r} of resolver {draft.signature.name!r} is named like a secret; secrets must not "
                     "be asked for in a form (the protocol forbids it): use a URL question",
                     UserWarning,
-                    stacklevel=2,
+                    file,
+                    int(line) if line.isdigit() else 0,
                 )
 
     def _keys(self) -> list[str]:

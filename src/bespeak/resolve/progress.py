@@ -71,16 +71,9 @@ class Progress:
         return f"{name} ({sizes[name]} bytes)" if name in sizes else name
 
 
-_parts = TypeAdapter[
-    tuple[
-        dict[str, tuple[str, Action, Any]],
-        dict[str, tuple[str, str, int, int, tuple[str, ...]]],
-        dict[str, Any],
-    ]
-](
-    tuple[
-        dict[str, tuple[str, Action, Any]],
-        dict[str, tuple[str, str, int, int, tuple[str, ...]]],
-        dict[str, Any],
-    ]
-)
+_Parts = tuple[
+    dict[str, tuple[str, Action, Any]],
+    dict[str, tuple[str, str, int, int, tuple[str, ...]]],
+    dict[str, Any],
+]
+_parts = TypeAdapter[_Parts](_Parts)

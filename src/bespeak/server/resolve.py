@@ -7,9 +7,10 @@ from mcp_types import InputRequiredResult
 
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.resolve.callables import Kind, calling_frame
-from bespeak.resolve.compiling import ALL_OUTCOMES, compile_graph
+from bespeak.resolve.compiling import compile_graph
 from bespeak.resolve.errors import InvalidSignature
 from bespeak.resolve.graph import Graph, Node
+from bespeak.resolve.hints import OUTCOMES
 from bespeak.resolve.markers import Elicit, ListRoots, Resolve, Sample
 from bespeak.resolve.outcomes import (
     AcceptedElicitation,
@@ -70,7 +71,7 @@ def build_resolver_plans(
 ) -> ResolverPlans:
     """Compile the graph below some marked parameters. Raises `InvalidSignature`, all faults at once."""
     marked = [
-        Parameter(name, Any, EMPTY, marker, ALL_OUTCOMES if wants_union else frozenset())
+        Parameter(name, Any, EMPTY, marker, frozenset(OUTCOMES) if wants_union else frozenset())
         for name, (marker, wants_union) in resolved_params.items()
     ]
     plain = [Parameter(name, Any, EMPTY) for name in sorted(tool_arg_names)]

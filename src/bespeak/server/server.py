@@ -4,8 +4,8 @@ import copy
 import logging
 import types
 import warnings
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from typing import Any, Generic, Literal, TypeVar, overload
 
 from mcp_types import CallToolResult, Icon, Implementation, ToolAnnotations
@@ -59,7 +59,7 @@ class MCPServer(Generic[LifespanT]):
             raise ValueError("page_size must be at least 1")
         self.name = name or "bespeak"
         self.instructions = instructions
-        self._info = Implementation(
+        info = Implementation(
             name=self.name,
             title=title,
             description=description,
@@ -83,7 +83,7 @@ class MCPServer(Generic[LifespanT]):
         for tool in tools or ():
             self._register(copy.copy(tool))  # an override here must not reach another server
         self._dispatch = Dispatch(
-            info=self._info,
+            info=info,
             instructions=instructions,
             tools=self._tools,
             calls=self._calls,
@@ -210,11 +210,9 @@ class MCPServer(Generic[LifespanT]):
 
     # Serving
 
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[LifespanT]:
+    def running(self) -> AbstractAsyncContextManager[LifespanT]:
         """The server's lifespan. When the last user leaves, claimed calls are waited for first."""
-        async with self._lifespan.running() as value:
-            yield value
+        return self._lifespan.running()
 
     async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool = False) -> bytes | None:
         """Answer one message; `None` if it wants no answer."""
