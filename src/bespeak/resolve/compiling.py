@@ -131,7 +131,6 @@ class _Compiler:
             index=index,
             key=key,
             fn=draft.fn,
-            signature=draft.signature,
             path=draft.path,
             once=once,
             guard=draft.marker.guard,

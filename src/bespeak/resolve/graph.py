@@ -57,7 +57,6 @@ class Node:
     """Its place in graph order: depth first, dependencies before dependents."""
     key: str
     fn: Callable[..., Any]
-    signature: Signature
     path: str
     once: TypeAdapter[Any] | None
     """How to seal the value, when it is computed once per call."""
