@@ -81,20 +81,25 @@ class ClientSession:
             raise TypeError(f"the arguments of {method} are not JSON: {error}") from None
         timeout = self._read_timeout if read_timeout_seconds is None else read_timeout_seconds
         inbox = Inbox(functools.partial(self._handle, id_, progress_callback))
-        limit = asyncio.timeout(timeout)
         try:
-            async with limit:
-                response = await self._transport.exchange(message, inbox.put)
-        except TimeoutError:
-            inbox.discard()
-            if not limit.expired():
-                raise
-            raise TimeoutError(f"no answer to {method} within {timeout:g} s") from None
+            response = await self._exchange(message, inbox, timeout, method)
         except BaseException:
             inbox.discard()
             raise
         await inbox.settled()
         return _result(response, id_)
+
+    async def _exchange(self, message: bytes, inbox: Inbox, timeout: float | None, method: str) -> bytes:
+        if timeout is None:
+            return await self._transport.exchange(message, inbox.put)
+        limit = asyncio.timeout(timeout)
+        try:
+            async with limit:
+                return await self._transport.exchange(message, inbox.put)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise TimeoutError(f"no answer to {method} within {timeout:g} s") from None
 
     # By hand, one request at a time
 

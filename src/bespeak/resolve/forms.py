@@ -19,6 +19,7 @@ from pydantic import (
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import to_json
 
+from bespeak.resolve.digests import canonical
 from bespeak.resolve.flat import check_content
 from bespeak.resolve.hints import arms, fields_of, is_class, peel, spell, strays
 from bespeak.resolve.refusals import refusals
@@ -38,6 +39,8 @@ class Form:
     schema: dict[str, Any]
     adapter: TypeAdapter[Any]
     single: bool
+    text: str
+    """The schema as canonical text, for pins and logs."""
     closed: bool = False
     decode: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """For choices whose values are not strings: property, wire string, value."""
@@ -124,7 +127,9 @@ def _chosen(wanted: Any, choices: Mapping[str, str]) -> Form:
         raise FormError(f"`choices` needs str, not {spell(wanted)}", "ask for str and convert it yourself")
     shown: dict[str, Any] = {"title": "Value", "type": "string", "oneOf": options}
     schema = {"type": "object", "properties": {SINGLE: shown}, "required": [SINGLE]}
-    return Form(schema, TypeAdapter[Any](_one_value(wanted)), single=True)
+    for text in texts:
+        text.encode()  # raises for what JSON cannot carry
+    return Form(schema, TypeAdapter[Any](_one_value(wanted)), True, canonical(schema))
 
 
 def _one_value(wanted: Any) -> type[BaseModel]:
@@ -173,10 +178,12 @@ def _render(wanted: Any) -> Form:
         properties[key] = flatten(flat, defs, key, name, generator.choices, decode)
     demanded: list[str] = root.get("required", [])
     required = [key for key in demanded if key not in nullable]
+    flat_schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
     return Form(
-        {"type": "object", "properties": properties, **({"required": required} if required else {})},
+        flat_schema,
         adapter,
         single,
+        canonical(flat_schema),
         closed=root.get("additionalProperties") is False,
         decode=decode,
         nullable=frozenset(nullable),

@@ -1,7 +1,5 @@
 """A marker becomes a wire request and a pin; an answer becomes an outcome."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -10,6 +8,7 @@ from mcp_types import CreateMessageRequestParams, CreateMessageResult, CreateMes
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
+from bespeak.resolve.digests import canonical, digest
 from bespeak.resolve.errors import BadAnswer
 from bespeak.resolve.forms import Form, FormError, form_of
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
@@ -19,7 +18,6 @@ from bespeak.resolve.progress import Settled
 Outcome = AcceptedElicitation[Any] | DeclinedElicitation | CancelledElicitation
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
-_canonical = json.JSONEncoder(sort_keys=True).encode
 DECLINED = DeclinedElicitation()
 CANCELLED = CancelledElicitation()
 
@@ -51,26 +49,20 @@ class Rendered:
         """What a person reading a log wants to see of it."""
         if self.params is None:
             return self.method
-        message = self.params.get("message")
-        shown = {key: value for key, value in self.params.items() if key not in ("mode", "message")}
-        return " ".join([*([message] if message else []), _canonical(shown)])[:500]
+        if self.form is not None:
+            return f"{self.params['message']} {self.form.text}"[:500]
+        return canonical(self.params)[:500]
 
 
 def render(key: str, marker: Question) -> Rendered:
     """The question as a wire request. Raises `FormError` or `ValueError` if it cannot be asked."""
     if isinstance(marker, Elicit):
-        return _writable(_render_form(key, cast("Elicit[Any]", marker)))
+        return _render_form(key, cast("Elicit[Any]", marker))
     if isinstance(marker, Sample):
-        return _writable(_render_sample(key, marker))
+        return _render_sample(key, marker)
     if isinstance(marker, ListRoots):
         return Rendered(key, ROOTS, None, requirements(ROOTS, {}), 1, result=ListRootsResult)
     raise ValueError(f"{type(marker).__name__} is no question this server can ask")
-
-
-def _writable(question: Rendered) -> Rendered:
-    """The question, if JSON can carry it: text from a file name, say, may not be text."""
-    to_json(question.params)
-    return question
 
 
 def _render_form(key: str, marker: Elicit[Any]) -> Rendered:
@@ -78,6 +70,7 @@ def _render_form(key: str, marker: Elicit[Any]) -> Rendered:
         raise FormError("the message is no text", "write Elicit(message, schema)")
     if marker.attempts < 1:
         raise FormError("attempts must be at least 1", "leave it out, or say how often the form may be shown")
+    marker.message.encode()  # raises for what JSON cannot carry: text from a file name, say, may not be text
     form = form_of(marker.schema, marker.choices)
     params = {"mode": "form", "message": marker.message, "requestedSchema": form.schema}
     return Rendered(key, ELICIT, params, requirements(ELICIT, params), marker.attempts, form)
@@ -97,6 +90,7 @@ def _render_sample(key: str, marker: Sample) -> Rendered:
         tools=marker.tools,
         tool_choice=marker.tool_choice,
     ).model_dump(mode="json", by_alias=True, exclude_none=True)
+    to_json(params)  # raises for what JSON cannot carry
     result = CreateMessageResultWithTools if with_tools else CreateMessageResult
     return Rendered(key, SAMPLE, params, requirements(SAMPLE, params), 1, result=result)
 
@@ -115,12 +109,9 @@ def requirements(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def pin_of(question: Rendered, rests: str) -> str:
     """A digest of the exact question and of the answers it rests on."""
+    if question.form is not None and question.params is not None:
+        return digest([question.method, question.params["message"], question.form.text, rests])
     return digest([question.method, question.params, rests])
-
-
-def digest(value: Any) -> str:
-    """A short digest of a JSON value, the same for the same value."""
-    return hashlib.sha256(_canonical(value).encode()).hexdigest()[:32]
 
 
 def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Settled, Outcome]:

@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from bespeak.resolve.callables import Kind
+from bespeak.resolve.digests import NOTHING, digest
 from bespeak.resolve.errors import (
     UNASKED_CANCELLATION,
     Aborted,
@@ -41,7 +42,6 @@ from bespeak.resolve.questions import (
     CANCELLED,
     Outcome,
     Rendered,
-    digest,
     lacking,
     merge,
     outcome_of,
@@ -240,7 +240,7 @@ class Round:
             raise ResolverFailed(node.name, node.path, f"asked what cannot be asked: {error}") from error
         except ValueError as error:
             raise ResolverFailed(node.name, node.path, "asked what cannot be asked") from error
-        rests = digest([self._rest(self.graph.nodes[index]) for index in node.rests_on])
+        rests = digest([self._rest(self.graph.nodes[i]) for i in node.rests_on]) if node.rests_on else NOTHING
         pin = pin_of(question, rests)
         if self._recorded(node, question, pin):
             return

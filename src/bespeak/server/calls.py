@@ -17,10 +17,11 @@ from pydantic_core import from_json, to_json
 from bespeak.protocol.answers import typed_answer
 from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
 from bespeak.resolve.callables import Kind
+from bespeak.resolve.digests import digest
 from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted, Meant, MissingCapability
 from bespeak.resolve.markers import Question
 from bespeak.resolve.progress import Progress
-from bespeak.resolve.questions import digest, lacking, merge, requirements
+from bespeak.resolve.questions import lacking, merge, requirements
 from bespeak.resolve.rounds import Round
 from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import BODIES, in_thread
@@ -117,6 +118,7 @@ class Call:
         self._arguments = digest(sent) if consumer.may_ask and declared is not None else None
         self._raise_exceptions = raise_exceptions
         self._raised: Exception | None = None
+        self._sent_as: str | None = None
 
     def resume(self, token: Any, request_id: str | int) -> None:
         """Go on where an earlier round left off. Every refusal looks alike to the client; the log has the reason."""
@@ -212,7 +214,9 @@ class Call:
 
     def _sent_digest(self) -> str:
         """Of what the client sent this time: the same request again is the same claim, whatever the world is like now."""
-        return digest([self._state and self._state.body, self._facts.answers])
+        if self._sent_as is None:
+            self._sent_as = digest([self._state and self._state.body, self._facts.answers])
+        return self._sent_as
 
     async def _conclude(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
         """Phase two, the body, and the cleanups, which see how the body ended."""
