@@ -260,3 +260,18 @@ async def test_a_user_cancelled_while_it_starts_leaves_no_lifespan_behind(connec
         pass
     await asyncio.sleep(0.02)
     assert len(entered) == len(left)
+
+
+def test_a_server_outlives_an_event_loop_whose_users_never_left() -> None:
+    diary = Diary()
+    mcp = shop(diary)
+
+    async def cut_off() -> None:
+        await Client(mcp).__aenter__()
+
+    async def use() -> str:
+        async with Client(mcp) as client:
+            return text(await client.call_tool("tool"))
+
+    asyncio.run(cut_off())
+    assert asyncio.run(use()) == "opened by shop"

@@ -83,6 +83,8 @@ class Calls:
 
     async def drain(self) -> None:
         """Wait for calls that outlived their requests, within bounds."""
+        loop = asyncio.get_running_loop()
+        self._tasks = {task for task in self._tasks if task.get_loop() is loop}  # others died with their loop
         if self._tasks:
             _, late = await asyncio.wait(set(self._tasks), timeout=DRAIN_SECONDS)
             for task in late:

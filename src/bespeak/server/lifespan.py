@@ -22,6 +22,7 @@ class Lifespan:
         self._users = 0
         self._held: _Held | None = None
         self._leaving: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def value(self) -> Any:
@@ -31,6 +32,7 @@ class Lifespan:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Any]:
         """Keep the lifespan entered; gives what it yields."""
+        self._forget_dead_loop()
         self._users += 1
         try:
             if self._enter is not None:
@@ -46,6 +48,12 @@ class Lifespan:
                 self._leaving = asyncio.create_task(self._leave(), name="bespeak lifespan, leaving")
                 with anyio.CancelScope(shield=True):
                     await asyncio.shield(self._leaving)
+
+    def _forget_dead_loop(self) -> None:
+        """Users who were cut off with their event loop can no longer leave."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._users, self._held, self._leaving = loop, 0, None, None
 
     async def _leave(self) -> None:
         await self._drain()
