@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PEER := .peer
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench bench-short format clean
+.PHONY: demo test soak check bench bench-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -25,6 +25,10 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest --cov --cov-report=term
+
+# The property tests at length: ten times as many random graphs, new ones every time.
+soak: $(VENV)/.installed
+	BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """Whatever the graph, the answers, the failures and the replays: the rules of design sections 4 to 7, on random graphs."""
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from tests.graphs import BODY, Node, Plan, Record, Reply, Take, Watched, build, 
 from tests.sequential import Known, Reference, Verdict
 
 many = settings(
-    max_examples=80,
+    max_examples=80 * int(os.environ.get("BESPEAK_SOAK", "1")),
     deadline=None,
     # Explaining a failure would cost a minute more than finding it.
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
