@@ -318,3 +318,22 @@ async def test_a_validator_that_crashes_is_logged_and_not_shown(
 
     assert await called(connect, tool, {"x": 1}) == "Error executing tool tool"
     assert "secret 1" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({"tags": '["a", "b"]'}, "a,b"),
+        ({"tags": ["a"]}, "a"),
+        ({"tags": "[not json"}, "Error executing tool tool: invalid arguments: tags: Input should be a valid array"),
+        ({"tags": "[1, 2]"}, "Error executing tool tool: invalid arguments: tags: Input should be a valid array"),
+        ({"tags": ["a"], "note": "[kept]"}, "a[kept]"),
+    ],
+)
+async def test_a_list_that_a_model_wrote_as_text_is_read_before_it_is_refused(
+    connect: Connect, sent: dict[str, Any], told: str
+) -> None:
+    def tool(tags: list[str], note: str = "") -> str:
+        return ",".join(tags) + note
+
+    assert await called(connect, tool, sent) == told

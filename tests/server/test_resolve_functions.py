@@ -15,7 +15,8 @@ from mcp_types import (
 )
 from pydantic import BaseModel
 
-from bespeak import Context, MCPError, MCPServer
+from bespeak import Context, MCPError, MCPServer, ToolError
+from bespeak.server.context import CallFacts
 from bespeak.server.resolve import (
     AcceptedElicitation,
     CancelledElicitation,
@@ -267,18 +268,6 @@ async def test_sampling_and_roots_are_asked_for_together(connect: Connect) -> No
     assert caught.value.data == {"requiredCapabilities": {"sampling": {}, "roots": {}}}
 
 
-async def test_plans_must_come_from_build_resolver_plans() -> None:
-    mcp = MCPServer("shop")
-
-    @mcp.tool()
-    async def tool(ctx: Context) -> str:
-        with pytest.raises(TypeError, match=r"plans must come from build_resolver_plans\(\)"):
-            await resolve_arguments({}, {}, {}, ctx)
-        return "refused"
-
-    assert text(await mcp.call_tool("tool")) == "refused"
-
-
 async def test_a_generator_needs_a_call_that_closes_it() -> None:
     def connection() -> Generator[int]:
         yield 1
@@ -346,3 +335,49 @@ async def test_by_hand_a_bad_answer_uses_the_round_up() -> None:
     assert (await sent(mcp, able, requestState=state, inputResponses=bad))["result"]["isError"]
     again = (await sent(mcp, able, requestState=state, inputResponses=good))["result"]
     assert again["content"][0]["text"].endswith("this call was already settled with other answers; start a new call")
+
+
+async def declined(fn: Callable[..., Any], copied: bool) -> Any:
+    """What a by-hand tool gets when its question is declined."""
+    params = find_resolved_parameters(fn)
+    plans: Any = build_resolver_plans(params, set())
+    facts = CallFacts("tool")
+    context = Context[Any, Any](facts=facts)
+    first = await resolve_arguments(params, dict(plans) if copied else plans, {}, context)
+    assert isinstance(first, InputRequiredResult)
+    facts.request_state = first.request_state
+    facts.answers = {key: {"action": "decline"} for key in first.input_requests or {}}
+    return await resolve_arguments(params, plans, {}, context)
+
+
+async def ask_plainly() -> Elicit[bool]:
+    return Elicit("Sure?", bool)
+
+
+@pytest.mark.parametrize("copied", [False, True])
+async def test_a_default_stands_in_for_a_decline_as_in_a_served_call(copied: bool) -> None:
+    async def tool(sure: Annotated[bool | None, Resolve(ask_plainly)] = None) -> None: ...
+
+    assert await declined(tool, copied) == {"sure": None}
+
+
+async def test_an_outcome_not_named_ends_the_call_as_in_a_served_call() -> None:
+    async def tool(sure: Annotated[AcceptedElicitation[bool], Resolve(ask_plainly)]) -> None: ...
+
+    with pytest.raises(ToolError, match="Resolver for parameter 'sure' could not resolve: elicitation was decline"):
+        await declined(tool, copied=False)
+
+
+async def test_a_context_made_by_hand_will_do_where_nothing_is_asked() -> None:
+    async def stock_of(title: str) -> str:
+        return title
+
+    async def tool(title: str, stock: Annotated[str, Resolve(stock_of)]) -> None: ...
+
+    params = find_resolved_parameters(tool)
+    context = Context[Any, Any]()
+    assert await resolve_arguments(params, build_resolver_plans(params, {"title"}), {"title": "z"}, context) == {
+        "stock": "z"
+    }
+    with pytest.raises(RuntimeError, match="this context was made by hand, and belongs to no server"):
+        _ = context.mcp_server

@@ -10,6 +10,7 @@ from mcp_types.jsonrpc import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     PARSE_ERROR,
     UNSUPPORTED_PROTOCOL_VERSION,
+    ErrorData,
 )
 
 from bespeak.resolve.errors import Meant
@@ -34,6 +35,11 @@ class MCPError(Meant):
         self.message = message
         self.data = data
         super().__init__(message)
+
+    @property
+    def error(self) -> ErrorData:
+        """The error as a wire type."""
+        return ErrorData(code=self.code, message=self.message, data=self.data)
 
     def body(self) -> dict[str, Any]:
         """The error object as it travels."""

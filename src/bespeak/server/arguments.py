@@ -3,13 +3,14 @@
 import itertools
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import deepcopy
 from typing import Annotated, Any, cast
 
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from bespeak.resolve.errors import ToolError
 from bespeak.resolve.hints import peel, spell
@@ -57,11 +58,26 @@ class Arguments:
         return {self._renamed.get(name, name): value for name, value in values.items()} if self._renamed else values
 
     def _read_as_json(self, sent: dict[str, Any]) -> dict[str, Any]:
-        """Read once more by the rules for JSON, under which a strict parameter takes a date as text."""
+        """Read once more by the rules for JSON, under which a strict parameter takes a date as text.
+
+        Some models write a list or an object as text; what would be refused is read so before it is.
+        """
         try:
             return vars(self._model.model_validate_json(to_json(sent)))
         except ValidationError as error:
+            unpacked = {name: _unpacked(value) for name, value in sent.items()}
+            if unpacked != sent:
+                with suppress(ValidationError):
+                    return vars(self._model.model_validate_json(to_json(unpacked)))
             raise InvalidArguments(f"invalid arguments: {'; '.join(refusals(error, sent))}") from None
+
+
+def _unpacked(value: Any) -> Any:
+    """What a text says, if it says a list or an object in JSON; else the value itself."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError):
+            return from_json(value, allow_inf_nan=False)
+    return value
 
 
 def _field(parameter: Parameter, taken: set[str]) -> tuple[str, Any]:

@@ -6,7 +6,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 from mcp_types import (
     ClientCapabilities,
@@ -72,16 +72,16 @@ class Context(Generic[LifespanT, RequestT]):
     def __init__(
         self,
         *,
-        server: "MCPServer[LifespanT]",
-        lifespan_context: LifespanT,
-        facts: CallFacts,
+        server: "MCPServer[LifespanT] | None" = None,
+        lifespan_context: LifespanT | None = None,
+        facts: CallFacts | None = None,
         request: Request | None = None,
         notify: Notify | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self._server = server
         self._lifespan_context = lifespan_context
-        self._facts = facts
+        self._facts = facts or CallFacts("a call without a server")
         self._request = request
         self._notify = notify
         self._headers = headers
@@ -122,6 +122,8 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def mcp_server(self) -> "MCPServer[LifespanT]":
+        if self._server is None:
+            raise OutsideRequest("this context was made by hand, and belongs to no server")
         return self._server
 
     @property
@@ -150,7 +152,7 @@ class Context(Generic[LifespanT, RequestT]):
     def request_context(self) -> RequestContext[LifespanT, RequestT]:
         request = self._request
         return RequestContext(
-            lifespan_context=self._lifespan_context,
+            lifespan_context=cast("LifespanT", self._lifespan_context),
             request_id=request.id if request else None,
             meta=request.meta.raw if request else None,
             request=None,

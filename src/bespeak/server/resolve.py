@@ -1,6 +1,6 @@
 """The engine's four functions under the official SDK's names: the same code as a served call takes."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from mcp_types import InputRequiredResult
@@ -33,6 +33,7 @@ __all__ = [
     "InvalidSignature",
     "ListRoots",
     "Resolve",
+    "ResolvedParameters",
     "ResolverPlans",
     "Sample",
     "build_resolver_plans",
@@ -40,6 +41,14 @@ __all__ = [
     "resolve_arguments",
     "returns_input_required",
 ]
+
+
+class ResolvedParameters(dict[str, tuple[Resolve, bool]]):
+    """Marked parameters in the plain shape, with all that was read of them beside it: which outcomes, which default."""
+
+    def __init__(self, parameters: Iterable[Parameter]) -> None:
+        self.parameters = {one.name: one for one in parameters if one.marker}
+        super().__init__({one.name: (one.marker, bool(one.takes)) for one in self.parameters.values() if one.marker})
 
 
 class ResolverPlans(dict[Hashable, Node]):
@@ -50,7 +59,7 @@ class ResolverPlans(dict[Hashable, Node]):
         self.graph = graph
 
 
-def find_resolved_parameters(fn: Callable[..., Any]) -> dict[str, tuple[Resolve, bool]]:
+def find_resolved_parameters(fn: Callable[..., Any]) -> ResolvedParameters:
     """The marked parameters of a function, each with whether it wants outcomes rather than the bare value.
 
     Raises `InvalidSignature` if a marker would be lost.
@@ -58,7 +67,7 @@ def find_resolved_parameters(fn: Callable[..., Any]) -> dict[str, tuple[Resolve,
     signature = read(fn, calling_frame())
     if signature.defects:
         compile_graph(signature, context_type=Context)
-    return {one.name: (one.marker, bool(one.takes)) for one in signature.parameters if one.marker}
+    return ResolvedParameters(signature.parameters)
 
 
 def returns_input_required(fn: Callable[..., Any]) -> bool:
@@ -70,8 +79,9 @@ def build_resolver_plans(
     resolved_params: Mapping[str, tuple[Resolve, bool]], tool_arg_names: set[str]
 ) -> ResolverPlans:
     """Compile the graph below some marked parameters. Raises `InvalidSignature`, all faults at once."""
+    known = resolved_params.parameters if isinstance(resolved_params, ResolvedParameters) else {}
     marked = [
-        Parameter(name, Any, EMPTY, marker, frozenset(OUTCOMES) if wants_union else frozenset())
+        known.get(name, Parameter(name, Any, EMPTY, marker, frozenset(OUTCOMES) if wants_union else frozenset()))
         for name, (marker, wants_union) in resolved_params.items()
     ]
     plain = [Parameter(name, Any, EMPTY) for name in sorted(tool_arg_names)]
@@ -91,8 +101,8 @@ async def resolve_arguments(
     client retries. Raises `ToolError` if somebody declined what a consumer cannot do without, and `MissingCapability`,
     which the server answers with -32021, if the client cannot be asked.
     """
-    if not isinstance(plans, ResolverPlans):
-        raise TypeError("plans must come from build_resolver_plans()")
+    if not isinstance(plans, ResolverPlans):  # a copy of them, say
+        plans = build_resolver_plans(resolved_params, set(tool_args))
     if plans.graph.has_generators:
         raise TypeError("a generator needs a call that closes it: register the tool instead of resolving by hand")
     facts, request = facts_of(context), request_of(context)

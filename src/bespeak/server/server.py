@@ -58,7 +58,12 @@ class MCPServer(Generic[LifespanT]):
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1")
         self.name = name or "bespeak"
+        self.title = title
+        self.description = description
         self.instructions = instructions
+        self.website_url = website_url
+        self.icons = icons
+        self.version = version
         info = Implementation(
             name=self.name,
             title=title,
@@ -193,13 +198,21 @@ class MCPServer(Generic[LifespanT]):
         """The tools as a client would see them."""
         return [wire_tool(tool) for tool in self._tools.all()]
 
-    async def call_tool(self, name: str, arguments: dict[str, Any] | None = None) -> CallToolResult:
-        """Call a tool without a client. Raises `ToolError` if it fails, and an error that says how to test it if it asks."""
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[LifespanT, Any] | None = None,
+    ) -> CallToolResult:
+        """Call a tool without a client, in a context of its own or in a given one.
+
+        Raises `ToolError` if it fails, and an error that says how to test it if it asks.
+        """
         tool = find_tool(self._tools, name)
         async with self.running():
-            facts = CallFacts(tool.name)
-            context = self._context(facts)
-            call = Call(self._calls, tool, arguments or {}, context, declared=None)
+            call = Call(
+                self._calls, tool, arguments or {}, context or self._context(CallFacts(tool.name)), declared=None
+            )
             try:
                 result = await self._calls.shelter(call, call.outcome())
             except (NoClient, MCPError):

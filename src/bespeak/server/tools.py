@@ -10,6 +10,7 @@ from typing import Any
 
 from mcp_types import Icon, ToolAnnotations
 from mcp_types import Tool as WireTool
+from typing_extensions import TypedDict, Unpack
 
 from bespeak.protocol.errors import MCPError
 from bespeak.resolve.callables import calling_frame, peel_partial
@@ -41,6 +42,19 @@ class ToolOptions:
     structured_output: bool | None = None
     idempotent: bool = False
     input_schema: dict[str, Any] | None = None
+
+
+class MoreOptions(TypedDict, total=False):
+    """The options beside the name, as keywords."""
+
+    title: str | None
+    description: str | None
+    annotations: ToolAnnotations | None
+    icons: list[Icon] | None
+    meta: dict[str, Any] | None
+    structured_output: bool | None
+    idempotent: bool
+    input_schema: dict[str, Any] | None
 
 
 class Tool:
@@ -80,9 +94,9 @@ class Tool:
             self.wire["_meta"] = options.meta
 
     @classmethod
-    def from_function(cls, fn: Callable[..., Any], **options: Any) -> "Tool":
+    def from_function(cls, fn: Callable[..., Any], name: str | None = None, **options: Unpack[MoreOptions]) -> "Tool":
         """A tool to hand to `MCPServer(tools=[...])`; takes the options of `MCPServer.tool`."""
-        return cls(fn, ToolOptions(**options), calling_frame())
+        return cls(fn, ToolOptions(name, **options), calling_frame())
 
     @property
     def may_ask(self) -> bool:
