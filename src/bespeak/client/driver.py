@@ -23,6 +23,7 @@ from bespeak.client.results import Asking, read_result
 from bespeak.client.session import ClientSession
 from bespeak.resolve.flat import check_content
 from bespeak.resolve.questions import ELICIT, SAMPLE, lacking, requirements
+from bespeak.resolve.tasks import is_cancelled
 
 DIALOGS = 8
 """Questions of one round that are put to the callbacks at once."""
@@ -130,7 +131,9 @@ async def _call(
         answer = callback(context, *params)
         if inspect.isawaitable(answer):
             answer = await answer
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise
         raise CallbackFailed(
             context.key, context.method, f"the callback raised {type(error).__name__}: {error}"
         ) from error

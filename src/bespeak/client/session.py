@@ -83,10 +83,10 @@ class ClientSession:
         inbox = Inbox(functools.partial(self._handle, id_, progress_callback))
         try:
             response = await self._exchange(message, inbox, timeout, method)
+            await inbox.settled()
         except BaseException:
             inbox.discard()
             raise
-        await inbox.settled()
         return _result(response, id_)
 
     async def _exchange(self, message: bytes, inbox: Inbox, timeout: float | None, method: str) -> bytes:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast, get_args, get_origin
+from typing import Any, cast
 
 import typing_extensions
 from pydantic import (
@@ -21,7 +21,7 @@ from pydantic_core import to_json
 
 from bespeak.resolve.digests import canonical
 from bespeak.resolve.flat import check_content
-from bespeak.resolve.hints import arms, fields_of, is_class, peel, spell, strays
+from bespeak.resolve.hints import fields_of, is_class, owners, peel, spell, strays
 from bespeak.resolve.refusals import refusals
 from bespeak.resolve.rendering import ASKABLE, NULLABLE, SINGLE, FormError, FormSchema, deref, flatten, plain, secret
 
@@ -242,13 +242,7 @@ def _reads_aliases(schema: Any, name: str) -> bool:
 
 
 def _mentions_secret(hint: Any) -> bool:
-    for arm in arms(hint):
-        owner = get_origin(arm) or arm
-        if is_class(owner) and issubclass(owner, (SecretStr, SecretBytes, Secret)):
-            return True
-        if any(map(_mentions_secret, get_args(arm))):
-            return True
-    return False
+    return any(is_class(owner) and issubclass(owner, (SecretStr, SecretBytes, Secret)) for owner in owners(hint))
 
 
 def _plain_all(value: Any) -> Any:

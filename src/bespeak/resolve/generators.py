@@ -41,11 +41,18 @@ class OpenGenerators:
         standing = error
         while self._open:
             node, generator = self._open.pop()
+            cancelled = is_cancelled()
             try:
                 async with asyncio.timeout(CLEANUP_SECONDS):
                     standing = await _close(node, generator, standing, body_ran=body_ran)
             except TimeoutError:
                 logger.error("the cleanup of resolver %r took over %g s and was stopped", node.name, CLEANUP_SECONDS)
+            except asyncio.CancelledError as cut:
+                logger.error("the cleanup of resolver %r was cut short by a cancellation", node.name)
+                standing = standing or cut
+            if isinstance(standing, asyncio.CancelledError) and not is_cancelled() and (cancelled or body_ran):
+                # Nobody cancelled the call: it was a scope that this generator held, and has now left.
+                standing = ResolverFailed(node.name, node.path, "ended the call: a scope it holds was cancelled")
         if standing is not None and standing is not error:
             raise standing
 
@@ -68,19 +75,17 @@ async def _close(node: Node, generator: Any, standing: BaseException | None, *, 
         if isinstance(error, asyncio.CancelledError) and error is not standing and is_cancelled():
             raise
         return _after(node, error, standing, body_ran=body_ran)
-    if isinstance(standing, asyncio.CancelledError) and not is_cancelled():
-        return ResolverFailed(node.name, node.path, "ended the body: a scope it holds across its yield was cancelled")
     return standing
 
 
 def _after(node: Node, error: BaseException, standing: BaseException | None, *, body_ran: bool) -> BaseException | None:
     """What stands after a cleanup raised: what it was given, or a failure of its own."""
-    leaves = list(_leaves(error))
+    leaves = list(_leaves(error, standing))
+    if all(leaf is standing for leaf in leaves):  # a task group wraps what passes through it
+        return standing
     if not body_ran:
         if not all(isinstance(leaf, GeneratorExit) for leaf in leaves):
             logger.error("the cleanup of resolver %r failed", node.name, exc_info=error)
-        return standing
-    if all(leaf is standing for leaf in leaves):  # a task group wraps what passes through it
         return standing
     if isinstance(error, Meant):
         return error
@@ -89,10 +94,10 @@ def _after(node: Node, error: BaseException, standing: BaseException | None, *, 
     return failed
 
 
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
+def _leaves(error: BaseException, standing: BaseException | None) -> Iterator[BaseException]:
+    if error is not standing and isinstance(error, BaseExceptionGroup):
         for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from _leaves(inner)
+            yield from _leaves(inner, standing)
     else:
         yield error
 

@@ -106,10 +106,11 @@ class Graph:
     def drawing(self) -> str:
         """The graph as a tree of parameters, each with its resolver and what is special about it."""
         root = Branch(f"{self.consumer.name}   {self.consumer.place}")
-        root.below = [self._branch(want) for want in self.wants]
+        drawn: set[int] = set()
+        root.below = [self._branch(want, drawn) for want in self.wants]
         return draw(root)
 
-    def _branch(self, taken: FromNode) -> Branch:
+    def _branch(self, taken: FromNode, drawn: set[int]) -> Branch:
         node = self.nodes[taken.node]
         traits = [
             *(["guard"] if node.guard else []),
@@ -119,8 +120,12 @@ class Graph:
             f"phase {self._phase(node.index)}",
         ]
         branch = Branch(f"{taken.parameter} <- {node.name} [{', '.join(traits)}]")
+        if node.index in drawn:
+            branch.label += " (drawn above)" if node.inputs else ""
+            return branch
+        drawn.add(node.index)
         for one in node.inputs:
-            branch.below.append(self._branch(one) if isinstance(one, FromNode) else Branch(_spell(one)))
+            branch.below.append(self._branch(one, drawn) if isinstance(one, FromNode) else Branch(_spell(one)))
         return branch
 
     def _phase(self, index: int) -> int:

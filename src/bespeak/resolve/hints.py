@@ -22,8 +22,8 @@ from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, 
 # Python 3.12 has a type of its own for `type X = ...`; before that there is only the backport's.
 _ALIAS_TYPES = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType))
 OUTCOMES: tuple[type[BaseModel], ...] = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)
-_DEEPEST = 60
-"""How deep a hint is searched; a recursive alias has no end."""
+_MOST = 20_000
+"""How many hints one search looks into; a recursive generic alias has no end."""
 _PROMOTED: dict[type, tuple[type, ...]] = {float: (int,), complex: (int, float)}
 
 
@@ -57,17 +57,18 @@ def peel(hint: Any) -> Peeled:
 def alias_value(hint: Any) -> Any | None:
     """What a `type X = ...` alias stands for, its parameters filled in; `None` for anything else."""
     if isinstance(hint, _ALIAS_TYPES):
-        return _spelled_out(hint, hint.__value__)
+        return _spelled_out(hint)
     origin = get_origin(hint)
     if isinstance(origin, _ALIAS_TYPES):
-        value = _spelled_out(origin, origin.__value__)
+        value = _spelled_out(origin)
         return _fill(value, list(zip(origin.__type_params__, get_args(hint), strict=False)))
     return None
 
 
-def _spelled_out(alias: Any, value: Any) -> Any:
-    """An alias may stand for text, which means what it means in the module of the alias."""
-    return evaluate(value, vars(sys.modules[alias.__module__]), {})
+@functools.lru_cache(maxsize=1024)
+def _spelled_out(alias: Any) -> Any:
+    """What an alias stands for. It may be text, which means what it means in the module of the alias."""
+    return evaluate(alias.__value__, vars(sys.modules[alias.__module__]), {})
 
 
 def evaluate(hint: Any, globals_: dict[str, Any], locals_: dict[str, Any]) -> Any:
@@ -94,6 +95,18 @@ def arms(hint: Any) -> list[Any]:
     if get_origin(core) in (Union, types.UnionType):
         return [arm for member in get_args(core) for arm in arms(member)]
     return [core]
+
+
+def owners(hint: Any, seen: set[str] | None = None) -> Iterator[Any]:
+    """The classes and generics a hint is made of, unions and containers taken apart; a recursive one only once."""
+    seen = set() if seen is None else seen
+    for arm in arms(hint):
+        if repr(arm) in seen:
+            continue
+        seen.add(repr(arm))
+        yield get_origin(arm) or arm
+        for part in get_args(arm):
+            yield from owners(part, seen)
 
 
 def is_class(hint: Any) -> TypeGuard[type[Any]]:
@@ -137,15 +150,20 @@ def hides_marker(value: Any) -> bool:
     return is_marker(value)
 
 
-def strays(hint: Any, seen: tuple[int, ...] = (), *, fields: bool = True, inside: bool = False) -> Iterator[str]:
+Seen = dict[tuple[int, bool], Any]
+"""What a search has looked into, kept so that no id is used twice."""
+
+
+def strays(hint: Any, seen: Seen | None = None, *, fields: bool = True, inside: bool = False) -> Iterator[str]:
     """Where markers sit that cannot be honoured: in unions, containers, and fields of structured types."""
+    seen = {} if seen is None else seen
     peeled = peel(hint)
     if inside and any(hides_marker(item) for item in peeled.metadata):
         yield "inside a union or container"
     core = peeled.core
-    if id(core) in seen or len(seen) > _DEEPEST:
+    if (id(core), inside) in seen or len(seen) > _MOST:
         return
-    seen = (*seen, id(core))
+    seen[id(core), inside] = core
     for part in _parts(core):
         yield from strays(part, seen, fields=fields, inside=True)
     owner: Any = get_origin(core) or core
@@ -209,6 +227,8 @@ def is_concrete(hint: Any) -> TypeGuard[type[Any]]:
     """A class whose instances say what they are: no protocol, no abstract class, no description of a dict."""
     if not is_class(hint) or getattr(hint, "_is_protocol", False):
         return False
+    if hint.__module__ in ("typing", "pydantic.types", "pydantic.networks"):
+        return False  # names for values of other classes: FutureDate, TextIO
     return not (inspect.isabstract(hint) or typing_extensions.is_typeddict(hint))
 
 

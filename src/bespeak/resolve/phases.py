@@ -7,6 +7,7 @@ others go on, start what they make ready, and interrupt it if one of them ends t
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextvars import copy_context
 from typing import Any
 
 from bespeak.resolve.errors import UNASKED_CANCELLATION, ResolverFailed
@@ -41,6 +42,8 @@ class Phase:
         self._interrupted = False
         self._stopped = False
         self._wake: asyncio.Future[None] | None = None
+        self._context = copy_context()
+        """The variables of the call's own task: when a resolver starts makes no difference to what it sees."""
 
     async def run(self) -> None:
         """Run all there is to run. Raises the first failure in graph order of those known when one is."""
@@ -50,6 +53,7 @@ class Phase:
                 if len(self._ready) == 1 and not self._running:
                     index = self._ready.pop()
                     await self._step(self._graph.nodes[index])
+                    self._context = copy_context()
                     self._settle(index)
                     continue
                 self._start()
@@ -78,7 +82,7 @@ class Phase:
             if node.kind.is_generator:
                 left.append(index)
                 continue
-            task = spawn(self._step(node), f"bespeak resolver {node.name}")
+            task = spawn(self._step(node), f"bespeak resolver {node.name}", self._context.copy())
             self._running[task] = index
             task.add_done_callback(self._finished)
         self._ready = left
@@ -141,12 +145,13 @@ class Phase:
         except Exception as error:  # noqa: BLE001 - reported with the others, in graph order
             self._turn = None
             self._collect()
-            if node.index < self._limit():
+            if node.index < self._limit() and not self._interrupted:
                 self._failures[node.index] = error
         finally:
             if self._interrupted and self._host is not None:
                 self._host.uncancel()
             self._turn = None
+        self._context = copy_context()
         self._settle(node.index)
 
     def _interrupt(self) -> None:

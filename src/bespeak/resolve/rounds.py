@@ -16,7 +16,7 @@ import inspect
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter
 from pydantic_core import to_json
@@ -34,6 +34,7 @@ from bespeak.resolve.errors import (
 from bespeak.resolve.forms import FormError, Refused
 from bespeak.resolve.generators import OpenGenerators
 from bespeak.resolve.graph import FromArgument, FromNode, Graph, Node
+from bespeak.resolve.hints import OUTCOMES
 from bespeak.resolve.markers import Question
 from bespeak.resolve.outcomes import AcceptedElicitation
 from bespeak.resolve.phases import Phase
@@ -138,6 +139,9 @@ class Round:
             result = await self._call(node)
             if isinstance(result, Question):
                 self._asked(node, result)
+                return
+            if node.kind is Kind.VALUE and isinstance(result, OUTCOMES):
+                self._take(node, cast("Outcome", result))
                 return
             if node.once and index not in self.graph.rest:
                 result = self._seal_once(node, node.once, result)
@@ -282,6 +286,10 @@ class Round:
     def _settled(self, node: Node, entry: Settled, outcome: Outcome) -> None:
         self.progress.settled[node.key] = entry
         self.progress.shown.pop(node.key, None)
+        self._take(node, outcome)
+
+    def _take(self, node: Node, outcome: Outcome) -> None:
+        """Settle a resolver with an outcome; end the call if somebody cannot do with it."""
         self._outcomes[node.index] = outcome
         self._done[node.index] = True
         doomed = [

@@ -116,6 +116,7 @@ class Signature:
 
 def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signature:
     """Read a callable of any sort. Never raises: what is wrong is listed in `defects`."""
+    fn = get_origin(fn) or fn  # Repo[int] is made by Repo
     target = annotated_function(fn)
     place, defects = place_of(fn, target), list[Defect]()
     namespace = namespace_of(target, frame)
@@ -128,6 +129,8 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
     parameters = tuple(_parameter(one, namespace, defects) for one in raw.parameters.values() if one.name not in bound)
     kind = kind_of(fn)
     defects.extend(_hidden(fn, frame, {one.name: one.marker for one in parameters}, bound))
+    if hasattr(fn, "registry") and hasattr(fn, "dispatch"):
+        defects.append(Defect(None, "it dispatches on an argument given by position", "wrap it in a plain function"))
     if kind in (Kind.SYNC, Kind.ASYNC) and wraps_generator(target):
         defects.append(
             Defect(

@@ -3,14 +3,15 @@
 import asyncio
 import sys
 from collections.abc import Collection, Coroutine
+from contextvars import Context
 from typing import Any
 
 
-def spawn(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+def spawn(work: Coroutine[Any, Any, None], name: str, context: Context) -> asyncio.Task[None]:
     """A task; where Python can, one that starts at once and costs nothing if it never waits."""
     if sys.version_info >= (3, 12):
-        return asyncio.Task(work, loop=asyncio.get_running_loop(), name=name, eager_start=True)
-    return asyncio.create_task(work, name=name)
+        return asyncio.Task(work, loop=asyncio.get_running_loop(), name=name, context=context, eager_start=True)
+    return asyncio.create_task(work, name=name, context=context)
 
 
 def is_cancelled() -> bool:

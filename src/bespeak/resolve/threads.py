@@ -71,8 +71,9 @@ async def in_thread(fn: Callable[[], Any], name: str, pool: Pool = RESOLVERS) ->
 
     try:
         return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=_unlimited())
-    except asyncio.CancelledError:
-        if place.abandon() and is_cancelled():
+    except BaseException as error:
+        runs_on = place.abandon()
+        if runs_on and isinstance(error, asyncio.CancelledError) and is_cancelled():
             logger.warning("%r was cancelled; its thread runs on, and what it returns is dropped", name)
         raise
 

@@ -178,7 +178,6 @@ class Call:
     # With resolvers
 
     async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        state = self._state
         round_ = Round(
             self.consumer.graph,
             arguments=arguments,
@@ -188,26 +187,35 @@ class Call:
             declared=EVERYTHING if self._declared is None else self._declared,
         )
         try:
-            await round_.guard()
-            if state is not None:
-                idempotent = self.consumer.idempotent
-                stored = await self.calls.ledger.settled(state.call_id, self._sent_digest(), idempotent=idempotent)
-                if stored is not None:
-                    return self._stored(state.call_id, stored)
-            try:
-                questions = await round_.ask()
-            except Aborted as abort:
-                if state is None:
-                    raise
-                return await self._settle(state, round_, functools.partial(_raise, abort))
-            if questions:
-                return await self._ask(questions, round_.progress)
-            if state is None:
-                return await self._conclude(round_, arguments)
-            return await self._settle(state, round_, lambda: self._conclude(round_, arguments))
-        finally:
+            result = await self._played(round_, arguments)
+        except BaseException as error:
             self.shelter.closed = True
-            await round_.close(body_ran=False)
+            await round_.close(error, body_ran=False)
+            raise
+        self.shelter.closed = True
+        await round_.close(body_ran=False)
+        return result
+
+    async def _played(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Guards, then what is stored or open, then the rest and the body."""
+        state = self._state
+        await round_.guard()
+        if state is not None:
+            idempotent = self.consumer.idempotent
+            stored = await self.calls.ledger.settled(state.call_id, self._sent_digest(), idempotent=idempotent)
+            if stored is not None:
+                return self._stored(state.call_id, stored)
+        try:
+            questions = await round_.ask()
+        except Aborted as abort:
+            if state is None:
+                raise
+            return await self._settle(state, round_, functools.partial(_raise, abort))
+        if questions:
+            return await self._ask(questions, round_.progress)
+        if state is None:
+            return await self._conclude(round_, arguments)
+        return await self._settle(state, round_, lambda: self._conclude(round_, arguments))
 
     async def _settle(
         self, state: State, round_: Round, work: Callable[[], Awaitable[dict[str, Any]]]

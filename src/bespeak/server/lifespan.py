@@ -57,10 +57,16 @@ class Lifespan:
 
     async def _leave(self) -> None:
         await self._drain()
+        failure: Exception | None = None
         while (held := self._held) is not None and not self._users:
-            await held.stop()
+            try:
+                await held.stop()
+            except Exception as error:  # noqa: BLE001 - raised when there is nothing more to leave
+                failure = failure or error
             if self._held is held:  # unless somebody came and began anew meanwhile
                 self._held = None
+        if failure is not None:
+            raise failure
 
 
 class _Held:

@@ -8,7 +8,7 @@ from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import BaseModel, RootModel, TypeAdapter, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 
-from bespeak.resolve.hints import arms, is_unknown, peel
+from bespeak.resolve.hints import arms, is_unknown, owners, peel
 from bespeak.resolve.signature import EMPTY
 from bespeak.server.content import CONTENT_BLOCKS, Audio, Image, blocks
 
@@ -85,8 +85,7 @@ def _structured_hint(returns: Any) -> Any | None:
 
 
 def _mentions_content(hint: Any) -> bool:
-    core = peel(hint).core
-    return _is(core, _UNSTRUCTURED) or any(_mentions_content(arm) for part in get_args(core) for arm in arms(part))
+    return any(_is(owner, _UNSTRUCTURED) for owner in owners(hint))
 
 
 def _is(hint: Any, classes: tuple[type[Any], ...]) -> bool:
