@@ -1,8 +1,6 @@
 """Ways around the rules that hostile clients and careless authors have found. Each was open once."""
 
 import asyncio
-import inspect
-import sys
 import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -387,8 +385,3 @@ def test_keys_made_for_the_process_do_not_ask_the_environment(monkeypatch: pytes
     assert RequestStateSecurity.ephemeral().shared is False
     with pytest.raises(ValueError, match="a state key needs at least 32 bytes"):
         RequestStateSecurity()
-
-
-def test_signatures_are_read_in_this_python() -> None:
-    assert inspect.signature(MCPServer.tool).parameters["idempotent"].default is False
-    assert sys.version_info >= (3, 11)
