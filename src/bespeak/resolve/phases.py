@@ -7,7 +7,7 @@ others go on, start what they make ready, and interrupt it if one of them ends t
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any
 
 from bespeak.resolve.errors import UNASKED_CANCELLATION, ResolverFailed
@@ -17,6 +17,9 @@ from bespeak.resolve.tasks import cancel_all, spawn
 
 class Phase:
     """One phase of one round. Knows nothing of questions, only of what is done and where to stop."""
+
+    _context: Context
+    """The variables of the call's own task: when a resolver starts makes no difference to what it sees."""
 
     def __init__(
         self,
@@ -42,8 +45,6 @@ class Phase:
         self._interrupted = False
         self._stopped = False
         self._wake: asyncio.Future[None] | None = None
-        self._context = copy_context()
-        """The variables of the call's own task: when a resolver starts makes no difference to what it sees."""
 
     async def run(self) -> None:
         """Run all there is to run. Raises the first failure in graph order of those known when one is."""
@@ -53,9 +54,9 @@ class Phase:
                 if len(self._ready) == 1 and not self._running:
                     index = self._ready.pop()
                     await self._step(self._graph.nodes[index])
-                    self._context = copy_context()
                     self._settle(index)
                     continue
+                self._context = copy_context()
                 self._start()
                 generator = next((index for index in self._ready), None)
                 if generator is not None:
