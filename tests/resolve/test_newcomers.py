@@ -10,9 +10,11 @@ from typing import Annotated, Any, Generic, TypeVar, cast
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from bespeak import Client, Elicit, InvalidSignature, MCPError, MCPServer, Resolve
+from bespeak import Client, Context, Elicit, InvalidSignature, MCPError, MCPServer, Resolve
+from bespeak.resolve.compiling import compile_graph
 from bespeak.resolve.forms import FormError
 from bespeak.resolve.questions import render
+from bespeak.resolve.signature import read
 
 T = TypeVar("T")
 
@@ -207,3 +209,33 @@ def test_a_bare_value_beside_outcomes_is_refused() -> None:
     async def tool(copies: Annotated[int | DeclinedElicitation, Resolve(ask)]) -> None: ...
 
     assert "parameter 'copies' takes a bare value and outcomes too" in refused(tool)
+
+
+# What a person reads
+
+
+async def shelf(stock: Annotated[int, Resolve(stock)]) -> int:
+    return stock
+
+
+async def crate(shelf: Annotated[int, Resolve(shelf)]) -> int:
+    return shelf
+
+
+def test_a_resolver_with_several_consumers_is_drawn_once() -> None:
+    async def tool(
+        a: Annotated[int, Resolve(crate)], b: Annotated[int, Resolve(crate)], c: Annotated[int, Resolve(stock)]
+    ) -> None: ...
+
+    graph = compile_graph(read(tool), context_type=Context)
+    assert graph.drawing().splitlines()[1:] == [
+        "├─ a <- crate [phase 2]",
+        "│  └─ shelf <- shelf [phase 2]",
+        "│     └─ stock <- stock [phase 2]",
+        "├─ b <- crate [phase 2] (drawn above)",
+        "└─ c <- stock [phase 2]",
+    ]
+
+
+def test_an_error_is_a_wire_type_too() -> None:
+    assert MCPError(7, "no", {"why": 1}).error.model_dump() == {"code": 7, "message": "no", "data": {"why": 1}}

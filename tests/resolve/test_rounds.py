@@ -384,3 +384,21 @@ async def test_a_guard_that_raises_ends_the_round_before_anybody_is_asked() -> N
         await round_.ask()
     assert runs == []
     assert round_.progress.shown == {}
+
+
+async def test_a_once_value_that_no_longer_fits_is_computed_again(caplog: pytest.LogCaptureFixture) -> None:
+    """A server whose return type has changed meets a state of its older self."""
+
+    async def price() -> int:
+        return 7
+
+    async def confirm(price: Annotated[int, Resolve(price, once=True)]) -> bool | Elicit[bool]:
+        return True
+
+    def body(price: Annotated[int, Resolve(price, once=True)], sure: Annotated[bool, Resolve(confirm)]) -> None: ...
+
+    round_ = start(body)
+    round_.progress.once[round_.graph.nodes[0].key] = "not a number"
+    assert await round_.ask() == {}
+    assert await round_.finish() == {"price": 7, "sure": True}
+    assert "the once=True value of 'price' no longer fits its return type; it is computed again" in caplog.text
