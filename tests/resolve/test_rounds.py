@@ -48,13 +48,14 @@ async def test_two_independent_resolvers_of_200_ms_take_200_ms(
 ) -> None:
     def body(a: Annotated[int, Resolve(first)], b: Annotated[int, Resolve(second)]) -> None: ...
 
-    round_ = start(body)
-    began = time.perf_counter()
-    await round_.ask()
-    resolved = await round_.finish()
-    took = time.perf_counter() - began
-    assert resolved == {"a": 1, "b": 2}
-    assert took < 0.26
+    took: list[float] = []
+    while len(took) < 3 and min(took, default=1.0) >= 0.26:  # a busy machine gets three tries
+        round_ = start(body)
+        began = time.perf_counter()
+        await round_.ask()
+        assert await round_.finish() == {"a": 1, "b": 2}
+        took.append(time.perf_counter() - began)
+    assert min(took) < 0.26
 
 
 async def test_a_resolver_starts_as_soon_as_what_it_depends_on_is_there() -> None:
