@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PEER := .peer
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test soak check bench bench-short format clean
+.PHONY: demo test soak check interop bench bench-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -24,7 +24,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m examples.refund_desk.client
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 # The property tests at length: ten times as many random graphs, new ones every time.
 soak: $(VENV)/.installed
@@ -34,6 +34,14 @@ check: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
+
+# The official clients and servers, Python and TypeScript, against ours. Needs node.
+interop/node_modules/.installed: interop/package.json
+	cd interop && npm install --no-package-lock --no-audit --no-fund --silent
+	touch $@
+
+interop: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
+	$(BIN)/python -m interop.run --peer $(PEER)/bin/python
 
 bench: $(VENV)/.installed $(PEER)/.installed
 	$(BIN)/python -m bench --peer $(PEER)/bin/python
@@ -46,4 +54,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(PEER) .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEER) interop/node_modules .coverage .pytest_cache .ruff_cache .hypothesis

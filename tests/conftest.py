@@ -8,6 +8,7 @@ import hypothesis
 import pytest
 
 from bespeak import Client, MCPServer
+from tests.wires import OverHttp, OverPipes
 
 Connect = Callable[..., Client]
 
@@ -22,11 +23,26 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(params=["memory"])
+WIRES = ["memory", "stdio", "h11", "httptools"]
+
+
+@pytest.fixture(params=WIRES)
 def connect(request: pytest.FixtureRequest) -> Connect:
     """`connect(mcp, **options)` is a `Client` of that server, over the transport under test."""
 
     def over_memory(mcp: MCPServer[Any], **options: Any) -> Client:
         return Client(mcp, **options)
 
-    return {"memory": over_memory}[request.param]
+    def over_stdio(mcp: MCPServer[Any], **options: Any) -> Client:
+        return Client(OverPipes(mcp), **options)
+
+    def over_http(mcp: MCPServer[Any], **options: Any) -> Client:
+        return Client(OverHttp(mcp, request.param), **options)
+
+    return {"memory": over_memory, "stdio": over_stdio}.get(request.param, over_http)
+
+
+@pytest.fixture
+def in_process() -> Connect:
+    """Like `connect`, for what only a client in the server's own process can have: the server's exceptions themselves."""
+    return Client

@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "transports": {"resolve", "state", "protocol"},
     "server": {"resolve", "state", "protocol", "transports"},
     "client": {"resolve", "state", "protocol", "transports"},
+    "cli": {"resolve", "state", "protocol", "transports", "server", "client"},
 }
 
 

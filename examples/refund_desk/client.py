@@ -10,6 +10,7 @@ from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextCon
 
 from bespeak import Client
 from bespeak.client import CallbackContext
+from bespeak.transports.memory import MemoryTransport
 from examples.refund_desk.narrator import NarratedTransport
 from examples.refund_desk.server import mcp
 
@@ -35,7 +36,7 @@ class Person:
 
 async def refund(title: str, order_id: str, person: Person) -> CallToolResult:
     print(f"\n{title}")
-    async with Client(NarratedTransport(mcp), elicitation_callback=person) as client:
+    async with Client(NarratedTransport(MemoryTransport(mcp)), elicitation_callback=person) as client:
         return await client.call_tool("refund_order", {"order_id": order_id, "reason": "changed my mind"})
 
 

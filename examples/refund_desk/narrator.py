@@ -1,19 +1,23 @@
 """Tells a person what travels between a client and a server, round by round."""
 
 import json
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.transport import Notify, Serving
+from bespeak.transports.transport import Outgoing, Transport
 
 
 class NarratedTransport:
-    """A transport that prints the `tools/call` rounds passing through it."""
+    """A transport that prints the `tools/call` rounds passing through another one."""
 
-    def __init__(self, server: Serving) -> None:
-        self._inner = MemoryTransport(server)
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
         self._round = 0
+
+    @property
+    def mirrors(self) -> bool:
+        return self._inner.mirrors
 
     async def __aenter__(self) -> "NarratedTransport":
         await self._inner.__aenter__()
@@ -24,11 +28,10 @@ class NarratedTransport:
     ) -> None:
         await self._inner.__aexit__(kind, error, traceback)
 
-    async def exchange(self, message: bytes, notify: Notify) -> bytes:
-        request = json.loads(message)
-        response = await self._inner.exchange(message, notify)
-        if request["method"] == "tools/call":
-            self._tell(request["params"], json.loads(response))
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
+        response = await self._inner.exchange(request, notify)
+        if request.method == "tools/call":
+            self._tell(json.loads(request.message)["params"], json.loads(response))
         return response
 
     def _tell(self, params: dict[str, Any], response: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from bespeak.client import Client as Client
     from bespeak.client import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
     from bespeak.protocol.errors import MCPError as MCPError
+    from bespeak.protocol.origins import TransportSecuritySettings as TransportSecuritySettings
     from bespeak.resolve.errors import InvalidSignature as InvalidSignature
     from bespeak.resolve.errors import ToolError as ToolError
     from bespeak.resolve.markers import Elicit as Elicit
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from bespeak.server.context import Context as Context
     from bespeak.server.server import MCPServer as MCPServer
     from bespeak.state.seal import RequestStateSecurity as RequestStateSecurity
+    from bespeak.transports.http_routes import HttpRequest as HttpRequest
+    from bespeak.transports.http_routes import HttpResponse as HttpResponse
+    from bespeak.transports.stdio_client import StdioServerParameters as StdioServerParameters
 
 _HOMES = {
     "AcceptedElicitation": "bespeak.resolve.outcomes",
@@ -34,6 +38,8 @@ _HOMES = {
     "DeclinedElicitation": "bespeak.resolve.outcomes",
     "Elicit": "bespeak.resolve.markers",
     "ElicitationResult": "bespeak.resolve.outcomes",
+    "HttpRequest": "bespeak.transports.http_routes",
+    "HttpResponse": "bespeak.transports.http_routes",
     "Icon": "mcp_types",
     "Image": "bespeak.server.content",
     "InputRequiredRoundsExceededError": "bespeak.client",
@@ -44,7 +50,9 @@ _HOMES = {
     "RequestStateSecurity": "bespeak.state.seal",
     "Resolve": "bespeak.resolve.markers",
     "Sample": "bespeak.resolve.markers",
+    "StdioServerParameters": "bespeak.transports.stdio_client",
     "ToolError": "bespeak.resolve.errors",
+    "TransportSecuritySettings": "bespeak.protocol.origins",
 }
 
 

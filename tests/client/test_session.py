@@ -20,7 +20,9 @@ from mcp_types import (
 
 from bespeak import Client, MCPError, MCPServer
 from bespeak.client import InvalidServerResponse
+from bespeak.transports.transport import Outgoing
 from tests.conftest import Connect
+from tests.waiting import eventually
 
 COMPLETE: dict[str, Any] = {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
 DISCOVERED: dict[str, Any] = {
@@ -60,6 +62,8 @@ class Fake:
     A reply is a result, raw bytes, or a function of the request (and of the `notify` it may use) that gives one.
     """
 
+    mirrors = False
+
     def __init__(self, *replies: Any, discovered: Any = DISCOVERED) -> None:
         self._replies = list(replies)
         self._discovered = discovered
@@ -74,20 +78,20 @@ class Fake:
     async def __aexit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self.entered -= 1
 
-    async def exchange(self, message: bytes, notify: Callable[[bytes], None]) -> bytes:
-        request = json.loads(message)
-        if request["method"] == "server/discover":
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
+        message = json.loads(request.message)
+        if request.method == "server/discover":
             reply = self._discovered
         else:
-            self.requests.append(request)
+            self.requests.append(message)
             reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
         if callable(reply):
-            reply = reply(request, notify)
+            reply = reply(message, notify)
             if inspect.isawaitable(reply):
                 reply = await reply
         if isinstance(reply, bytes):
             return reply
-        return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": reply}).encode()
+        return json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": reply}).encode()
 
     @property
     def params(self) -> list[dict[str, Any]]:
@@ -289,4 +293,5 @@ async def test_a_call_that_is_given_up_cancels_the_server_s_handler(connect: Con
         if how == "cancel":
             call.cancel()
         await asyncio.wait({call})
+        await eventually(lambda: ended)
         assert ended == ["cancelled"]

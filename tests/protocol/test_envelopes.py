@@ -33,7 +33,7 @@ from bespeak.protocol.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
     MCPError,
 )
-from bespeak.protocol.versions import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS, is_modern
+from bespeak.protocol.versions import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS, check_version, is_modern
 
 META: dict[str, Any] = {PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION, CLIENT_CAPABILITIES_META_KEY: {}}
 
@@ -234,10 +234,18 @@ def test_unknown_capabilities_are_legal() -> None:
 
 @pytest.mark.parametrize("version", ["2031-01-01", "2025-11-25", "", "latest"])
 def test_an_unsupported_version_is_answered_with_the_supported_ones(version: str) -> None:
-    malformed = refused_meta(**{PROTOCOL_VERSION_META_KEY: version})
-    assert (malformed.error.code, malformed.id) == (UNSUPPORTED_PROTOCOL_VERSION, 1)
-    assert malformed.error.data == {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
-    assert "unsupported protocol version" in malformed.error.message
+    with pytest.raises(MCPError) as refused:
+        check_version(version)
+    assert refused.value.code == UNSUPPORTED_PROTOCOL_VERSION
+    assert refused.value.data == {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
+    assert refused.value.message == "unsupported protocol version"
+
+
+def test_an_unsupported_version_can_be_read_whatever_it_says_of_levels_and_tokens() -> None:
+    meta = {**META, PROTOCOL_VERSION_META_KEY: "2031-01-01", LOG_LEVEL_META_KEY: "whisper", "progressToken": 1.5}
+    request = read(envelope(params={"_meta": meta}))
+    assert isinstance(request, Request)
+    assert request.meta.protocol_version == "2031-01-01"
 
 
 @pytest.mark.parametrize("level", ["loud", "WARNING", "", 3, ["debug"], {}])

@@ -280,7 +280,9 @@ async def test_a_failure_after_a_question_by_hand_is_spent_too(connect: Connect,
     assert runs == [1, 2]
 
 
-async def test_a_client_that_wants_exceptions_gets_the_bodys_own_and_a_replay_the_stored_text(connect: Connect) -> None:
+async def test_a_client_that_wants_exceptions_gets_the_bodys_own_and_a_replay_the_stored_text(
+    in_process: Connect,
+) -> None:
     mcp = MCPServer[Any]("desk")
 
     @mcp.tool()
@@ -289,7 +291,7 @@ async def test_a_client_that_wants_exceptions_gets_the_bodys_own_and_a_replay_th
             return asks("x", who=form())
         raise LookupError("nobody of that name")
 
-    async with connect(mcp, elicitation_callback=Person(), raise_exceptions=True) as client:
+    async with in_process(mcp, elicitation_callback=Person(), raise_exceptions=True) as client:
         token = (await request(client))["requestState"]
         with pytest.raises(LookupError, match="nobody of that name"):
             await request(client, requestState=token, inputResponses=named("you"))

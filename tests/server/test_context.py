@@ -80,7 +80,7 @@ async def test_a_context_knows_its_request(connect: Connect) -> None:
     assert ctx.request_context.request_id == ctx.request_id
     assert ctx.request_context.meta is not None
     assert ctx.request_context.meta["com.example/x"] == 1
-    assert (ctx.headers, ctx.principal, ctx.round) == (None, None, 1)
+    assert (ctx.principal, ctx.round) == (None, 1)
     assert (ctx.input_responses, ctx.request_state) == (None, None)
 
 
@@ -320,7 +320,7 @@ async def test_an_entry_carries_its_data_and_the_name_of_its_logger() -> None:
 # Asking in mid-call
 
 
-async def asking_in_mid_call(connect: Connect, how: str) -> str:
+async def asking_in_mid_call(in_process: Connect, how: str) -> str:
     mcp = MCPServer("shop")
 
     @mcp.tool()
@@ -336,7 +336,7 @@ async def asking_in_mid_call(connect: Connect, how: str) -> str:
         if how == "list_roots":
             await ctx.session.list_roots()
 
-    async with connect(mcp, raise_exceptions=True) as client:
+    async with in_process(mcp, raise_exceptions=True) as client:
         with pytest.raises(RuntimeError) as caught:
             await client.call_tool("order")
     return str(caught.value)
@@ -352,17 +352,17 @@ async def asking_in_mid_call(connect: Connect, how: str) -> str:
     ],
 )
 async def test_asking_in_a_body_names_the_tool_and_shows_the_resolver_to_write(
-    connect: Connect, how: str, resolver: str
+    in_process: Connect, how: str, resolver: str
 ) -> None:
-    told = await asking_in_mid_call(connect, how)
+    told = await asking_in_mid_call(in_process, how)
     assert "'order' called ctx." in told
     assert "a client of 2026-07-28 takes no questions in mid-call" in told
     assert resolver in told
     assert "Resolve(ask)" in told
 
 
-async def test_sending_somebody_to_a_page_from_a_body_names_the_tool(connect: Connect) -> None:
-    told = await asking_in_mid_call(connect, "elicit_url")
+async def test_sending_somebody_to_a_page_from_a_body_names_the_tool(in_process: Connect) -> None:
+    told = await asking_in_mid_call(in_process, "elicit_url")
     assert "'order' called ctx.elicit_url()" in told
 
 

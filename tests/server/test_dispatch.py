@@ -342,14 +342,14 @@ async def test_what_cannot_be_written_as_json_is_answered_as_a_failure_all_the_s
 
 @pytest.mark.parametrize("raised", [False, True])
 async def test_a_fault_outside_any_tool_is_an_internal_error_and_its_text_stays_private(
-    connect: Connect, caplog: pytest.LogCaptureFixture, raised: bool
+    in_process: Connect, caplog: pytest.LogCaptureFixture, raised: bool
 ) -> None:
     def crash(context: Any) -> str | None:
         raise OSError("secret")
 
     mcp = MCPServer("shop", request_state_security=RequestStateSecurity(bind_principal=crash))
     mcp.add_tool(unwritable_text, name="tool")
-    async with connect(mcp, raise_exceptions=raised) as client:
+    async with in_process(mcp, raise_exceptions=raised) as client:
         with pytest.raises(OSError if raised else MCPError) as caught:
             await client.call_tool("tool", request_state="forged")
     assert str(caught.value) == ("secret" if raised else "internal error")
@@ -357,26 +357,26 @@ async def test_a_fault_outside_any_tool_is_an_internal_error_and_its_text_stays_
     assert "secret" in caplog.text
 
 
-async def test_raise_exceptions_shows_the_crash_itself(connect: Connect) -> None:
+async def test_raise_exceptions_shows_the_crash_itself(in_process: Connect) -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool()
     def crash() -> str:
         raise KeyError("secret")
 
-    async with connect(mcp, raise_exceptions=True) as client:
+    async with in_process(mcp, raise_exceptions=True) as client:
         with pytest.raises(KeyError, match="secret"):
             await client.call_tool("crash")
 
 
-async def test_raise_exceptions_leaves_protocol_errors_as_they_are(connect: Connect) -> None:
+async def test_raise_exceptions_leaves_protocol_errors_as_they_are(in_process: Connect) -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool()
     def tool() -> str:
         raise MCPError(1234, "no such shelf")
 
-    async with connect(mcp, raise_exceptions=True) as client:
+    async with in_process(mcp, raise_exceptions=True) as client:
         with pytest.raises(MCPError, match="no such shelf"):
             await client.call_tool("tool")
 

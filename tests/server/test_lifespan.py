@@ -68,10 +68,10 @@ async def test_a_server_without_a_lifespan_yields_none(connect: Connect) -> None
         assert text(await client.call_tool("tool")) == "None"
 
 
-async def test_two_clients_share_one_lifespan_that_the_last_one_leaves(connect: Connect) -> None:
+async def test_two_clients_share_one_lifespan_that_the_last_one_leaves(in_process: Connect) -> None:
     diary = Diary()
     mcp = shop(diary)
-    first, second = connect(mcp), connect(mcp)
+    first, second = in_process(mcp), in_process(mcp)
     await first.__aenter__()
     await second.__aenter__()
     await first.__aexit__(None, None, None)
@@ -81,12 +81,12 @@ async def test_two_clients_share_one_lifespan_that_the_last_one_leaves(connect: 
     assert diary.entries == ["entered", "left"]
 
 
-async def test_clients_that_come_at_once_enter_it_once(connect: Connect) -> None:
+async def test_clients_that_come_at_once_enter_it_once(in_process: Connect) -> None:
     diary = Diary()
     mcp = shop(diary)
 
     async def use() -> None:
-        async with connect(mcp) as client:
+        async with in_process(mcp) as client:
             await client.call_tool("tool")
 
     await asyncio.gather(*(use() for _ in range(5)))
@@ -94,10 +94,10 @@ async def test_clients_that_come_at_once_enter_it_once(connect: Connect) -> None
     assert diary.entries.count("entered") == diary.entries.count("left")
 
 
-async def test_it_is_entered_and_left_in_one_task_though_its_users_live_in_others(connect: Connect) -> None:
+async def test_it_is_entered_and_left_in_one_task_though_its_users_live_in_others(in_process: Connect) -> None:
     diary = Diary()
     mcp = shop(diary)
-    first, second = connect(mcp), connect(mcp)
+    first, second = in_process(mcp), in_process(mcp)
     await asyncio.create_task(first.__aenter__())
     await asyncio.create_task(second.__aenter__())
     await asyncio.create_task(first.__aexit__(None, None, None))
@@ -106,16 +106,16 @@ async def test_it_is_entered_and_left_in_one_task_though_its_users_live_in_other
     assert len(diary.tasks) == 1
 
 
-async def test_it_is_entered_anew_after_everybody_left(connect: Connect) -> None:
+async def test_it_is_entered_anew_after_everybody_left(in_process: Connect) -> None:
     diary = Diary()
     mcp = shop(diary)
     for _ in range(2):
-        async with connect(mcp):
+        async with in_process(mcp):
             pass
     assert diary.entries == ["entered", "left"] * 2
 
 
-async def test_a_task_group_may_stay_open_in_it(connect: Connect) -> None:
+async def test_a_task_group_may_stay_open_in_it(in_process: Connect) -> None:
     ticks: list[int] = []
 
     @asynccontextmanager
@@ -131,7 +131,7 @@ async def test_a_task_group_may_stay_open_in_it(connect: Connect) -> None:
             group.cancel_scope.cancel()
 
     mcp = MCPServer("shop", lifespan=lifespan)
-    first, second = connect(mcp), connect(mcp)
+    first, second = in_process(mcp), in_process(mcp)
     await first.__aenter__()
     await second.__aenter__()
     await asyncio.sleep(0.01)
@@ -158,7 +158,7 @@ def test_a_server_serves_one_event_loop_after_another() -> None:
 # Failures
 
 
-async def test_a_lifespan_that_fails_to_start_is_the_error_of_whoever_came(connect: Connect) -> None:
+async def test_a_lifespan_that_fails_to_start_is_the_error_of_whoever_came(in_process: Connect) -> None:
     attempts: list[int] = []
 
     @asynccontextmanager
@@ -170,29 +170,29 @@ async def test_a_lifespan_that_fails_to_start_is_the_error_of_whoever_came(conne
 
     mcp = MCPServer("shop", lifespan=lifespan)
     with pytest.raises(OSError, match="no database"):
-        await connect(mcp).__aenter__()
-    async with connect(mcp):
+        await in_process(mcp).__aenter__()
+    async with in_process(mcp):
         assert len(attempts) == 2
 
 
-async def test_a_lifespan_that_yields_nothing_is_an_error(connect: Connect) -> None:
+async def test_a_lifespan_that_yields_nothing_is_an_error(in_process: Connect) -> None:
     @asynccontextmanager
     async def lifespan(server: MCPServer[None]) -> AsyncGenerator[None]:
         for nothing in list[None]():
             yield nothing
 
     with pytest.raises(RuntimeError, match="yield"):
-        await connect(MCPServer("shop", lifespan=lifespan)).__aenter__()
+        await in_process(MCPServer("shop", lifespan=lifespan)).__aenter__()
 
 
-async def test_a_lifespan_that_fails_to_end_is_the_error_of_the_last_to_leave(connect: Connect) -> None:
+async def test_a_lifespan_that_fails_to_end_is_the_error_of_the_last_to_leave(in_process: Connect) -> None:
     @asynccontextmanager
     async def lifespan(server: MCPServer[None]) -> AsyncGenerator[None]:
         yield
         raise OSError("could not close")
 
     mcp = MCPServer("shop", lifespan=lifespan)
-    first, second = connect(mcp), connect(mcp)
+    first, second = in_process(mcp), in_process(mcp)
     await first.__aenter__()
     await second.__aenter__()
     await first.__aexit__(None, None, None)
@@ -200,20 +200,20 @@ async def test_a_lifespan_that_fails_to_end_is_the_error_of_the_last_to_leave(co
         await second.__aexit__(None, None, None)
 
 
-async def test_a_user_s_exception_does_not_reach_the_lifespan(connect: Connect) -> None:
+async def test_a_user_s_exception_does_not_reach_the_lifespan(in_process: Connect) -> None:
     diary = Diary()
     with pytest.raises(KeyError):
-        async with connect(shop(diary)):
+        async with in_process(shop(diary)):
             raise KeyError("mine")
     assert diary.entries == ["entered", "left"]
 
 
-async def test_a_lifespan_is_left_properly_though_the_last_user_was_cancelled(connect: Connect) -> None:
+async def test_a_lifespan_is_left_properly_though_the_last_user_was_cancelled(in_process: Connect) -> None:
     diary = Diary()
     inside = asyncio.Event()
 
     async def use() -> None:
-        async with connect(shop(diary)):
+        async with in_process(shop(diary)):
             inside.set()
             await asyncio.sleep(10)
 
@@ -224,18 +224,18 @@ async def test_a_lifespan_is_left_properly_though_the_last_user_was_cancelled(co
     assert diary.entries == ["entered", "left"]
 
 
-async def test_a_lifespan_is_left_properly_though_the_last_user_s_scope_was_cancelled(connect: Connect) -> None:
+async def test_a_lifespan_is_left_properly_though_the_last_user_s_scope_was_cancelled(in_process: Connect) -> None:
     # a cancel scope of anyio cancels again at every await, also while the client leaves
     diary = Diary()
     with anyio.CancelScope() as scope:
-        async with connect(shop(diary)):
+        async with in_process(shop(diary)):
             scope.cancel()
             await anyio.sleep(10)
     await asyncio.sleep(0.02)
     assert diary.entries == ["entered", "left"]
 
 
-async def test_a_user_cancelled_while_it_starts_leaves_no_lifespan_behind(connect: Connect) -> None:
+async def test_a_user_cancelled_while_it_starts_leaves_no_lifespan_behind(in_process: Connect) -> None:
     entered: list[str] = []
     left: list[str] = []
     starting, go_on = asyncio.Event(), asyncio.Event()
@@ -251,12 +251,12 @@ async def test_a_user_cancelled_while_it_starts_leaves_no_lifespan_behind(connec
             left.append("left")
 
     mcp = MCPServer("shop", lifespan=lifespan)
-    task = asyncio.create_task(connect(mcp).__aenter__())
+    task = asyncio.create_task(in_process(mcp).__aenter__())
     await starting.wait()
     task.cancel()
     await asyncio.wait({task})
     go_on.set()
-    async with connect(mcp):
+    async with in_process(mcp):
         pass
     await asyncio.sleep(0.02)
     assert len(entered) == len(left)

@@ -13,6 +13,7 @@ from bespeak.state.ledger import LEASE_SECONDS
 from bespeak.state.stores.memory import MemoryStore
 from tests.answering import Person, accept
 from tests.conftest import Connect
+from tests.waiting import eventually
 
 Sent = dict[str, Any]
 KEY = "some key " * 8
@@ -161,7 +162,7 @@ async def test_what_is_not_claimed_is_cancelled_with_its_request_and_can_be_retr
     async with connect(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         await cancel(await held(till, client, state, "phase one"))
-        assert till.log[-1] == "phase one cancelled"
+        await eventually(lambda: till.log[-1] == "phase one cancelled")
         till.pass_["phase one"].set()
         assert await answer(client, state) == "paid 5"
     assert till.count("body") == 1

@@ -282,8 +282,8 @@ async def test_clients_who_hang_up_do_not_pile_up_threads(connect: Connect, capl
     async def tool(value: Annotated[int, Resolve(slow)]) -> str:
         return "never"
 
-    before = threading.active_count()
     async with connect(mcp) as client:
+        before = threading.active_count()
         for _ in range(3):
             calls = [asyncio.create_task(client.call_tool("tool")) for _ in range(THREADS)]
             await asyncio.sleep(0.05)

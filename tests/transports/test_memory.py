@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from bespeak import Client, MCPServer
-from bespeak.transports.memory import MemoryTransport, Notify
+from bespeak.protocol.envelopes import Request
+from bespeak.protocol.headers import Headers
+from bespeak.transports.memory import MemoryTransport
+from bespeak.transports.transport import Answer, Notify, Outgoing
 
 
 class Echo:
@@ -32,6 +35,13 @@ class Echo:
         notify(b"about " + message)
         return message
 
+    async def answer(self, request: Request, notify: Notify, headers: Headers | None = None) -> Answer:
+        raise NotImplementedError  # messages come as bytes here
+
+    @property
+    def ready(self) -> bool:
+        return True
+
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         self.events.append("entered")
@@ -44,11 +54,15 @@ class Echo:
 def ignore(note: bytes) -> None: ...
 
 
+def outgoing(message: bytes) -> Outgoing:
+    return Outgoing(1, "tools/call", message, {})
+
+
 async def test_the_server_s_lifespan_is_held_while_the_transport_is_open() -> None:
     echo = Echo()
     async with MemoryTransport(echo) as transport:
         assert echo.events == ["entered"]
-        await transport.exchange(b"a", ignore)
+        await transport.exchange(outgoing(b"a"), ignore)
     assert echo.events == ["entered", "left"]
 
 
@@ -69,20 +83,20 @@ async def test_leaving_without_having_entered_is_harmless() -> None:
 async def test_a_message_is_exchanged_for_its_answer_and_its_notifications() -> None:
     notes: list[bytes] = []
     async with MemoryTransport(Echo()) as transport:
-        assert await transport.exchange(b"a", notes.append) == b"a"
+        assert await transport.exchange(outgoing(b"a"), notes.append) == b"a"
     assert notes == [b"about a"]
 
 
 async def test_no_answer_to_a_request_is_a_connection_error() -> None:
     async with MemoryTransport(Echo()) as transport:
         with pytest.raises(ConnectionError, match="the server gave no answer to a request"):
-            await transport.exchange(b"silence", ignore)
+            await transport.exchange(outgoing(b"silence"), ignore)
 
 
 async def test_cancelling_the_wait_cancels_the_request() -> None:
     echo = Echo()
     async with MemoryTransport(echo) as transport:
-        waiting = asyncio.ensure_future(transport.exchange(b"wait", ignore))
+        waiting = asyncio.ensure_future(transport.exchange(outgoing(b"wait"), ignore))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.wait({waiting})
@@ -93,15 +107,15 @@ async def test_cancelling_the_wait_cancels_the_request() -> None:
 async def test_whether_crashes_are_raised_is_handed_to_the_server(raised: bool) -> None:
     echo = Echo()
     async with MemoryTransport(echo, raise_exceptions=raised) as transport:
-        await transport.exchange(b"a", ignore)
+        await transport.exchange(outgoing(b"a"), ignore)
     assert echo.raise_exceptions == [raised]
 
 
 async def test_requests_run_side_by_side() -> None:
     echo = Echo()
     async with MemoryTransport(echo) as transport:
-        waiting = asyncio.ensure_future(transport.exchange(b"wait", ignore))
-        assert await transport.exchange(b"a", ignore) == b"a"
+        waiting = asyncio.ensure_future(transport.exchange(outgoing(b"wait"), ignore))
+        assert await transport.exchange(outgoing(b"a"), ignore) == b"a"
         waiting.cancel()
         await asyncio.wait({waiting})
 

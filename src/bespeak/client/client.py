@@ -30,16 +30,22 @@ from bespeak.client.driver import Driver
 from bespeak.client.session import ClientSession, retry_params, typed
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
 from bespeak.protocol.versions import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+from bespeak.transports.http_client import HttpTransport
 from bespeak.transports.memory import MemoryTransport
+from bespeak.transports.stdio_client import StdioServerParameters, StdioTransport
 from bespeak.transports.transport import Serving, Transport
 
 
 class Client:
-    """A connection to one server, used as an async context manager."""
+    """A connection to one server, used as an async context manager.
+
+    `server` is a URL, the `StdioServerParameters` of a command, or a server object in this process; for more say over
+    how it is reached, what `streamable_http_client(...)` or `stdio_client(...)` returns.
+    """
 
     def __init__(
         self,
-        server: Serving | Transport,
+        server: Serving | Transport | StdioServerParameters | str,
         *,
         raise_exceptions: bool = False,
         read_timeout_seconds: float | None = None,
@@ -167,11 +173,14 @@ class Client:
 
 
 def _transport(server: Any, raise_exceptions: bool) -> Transport:
+    if isinstance(server, str):
+        return HttpTransport(server)
+    if isinstance(server, StdioServerParameters):
+        return StdioTransport(server)
     if hasattr(server, "serve") and hasattr(server, "running"):
         return MemoryTransport(server, raise_exceptions=raise_exceptions)
     if hasattr(server, "exchange"):
         return server
     raise TypeError(
-        f"a client connects to an MCPServer or a transport, not to {type(server).__name__}; URLs and commands are not "
-        "supported yet"
+        f"a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to {type(server).__name__}"
     )

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import itertools
+import logging
 from typing import Any, Literal, TypeVar, cast, overload
 
 from mcp_types import (
@@ -27,8 +28,17 @@ from bespeak.client.errors import InvalidServerResponse
 from bespeak.client.inbox import Inbox
 from bespeak.client.results import read_result
 from bespeak.protocol.envelopes import write_request
-from bespeak.protocol.errors import MCPError
-from bespeak.transports.transport import Transport
+from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
+from bespeak.protocol.headers import routing_headers
+from bespeak.protocol.mirrors import InvalidMirror, Mirror, mirror_headers, mirrors
+from bespeak.transports.transport import Lost, Outgoing, Transport
+
+logger = logging.getLogger("bespeak.client")
+
+READING = frozenset({"server/discover", "tools/list"})
+"""Methods that change nothing, and may be sent again when their response is lost."""
+PAGES = 100
+"""How many pages of tools are read to learn their headers."""
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -53,6 +63,8 @@ class ClientSession:
         self._logging_callback = logging_callback
         self._message_handler = message_handler
         self._ids = itertools.count(1)
+        self._version = version
+        self._mirrors: dict[str, tuple[Mirror, ...]] = {}
         self._meta: dict[str, Any] = {
             PROTOCOL_VERSION_META_KEY: version,
             CLIENT_CAPABILITIES_META_KEY: capabilities,
@@ -70,7 +82,41 @@ class ClientSession:
         progress_callback: ProgressCallback | None = None,
         meta: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Send one request; its raw result. Raises `MCPError` for the server's error, `TimeoutError` for none in time."""
+        """Send one request; its raw result. Raises `MCPError` for the server's error, `TimeoutError` for none in time.
+
+        A request that only reads is sent again, once, if its response is lost on the way. One that acts is not: nobody
+        knows whether it was carried out.
+        """
+        timeout = self._read_timeout if read_timeout_seconds is None else read_timeout_seconds
+        headers = self._headers(method, params)
+        send = functools.partial(
+            self._send, method, params, timeout=timeout, progress_callback=progress_callback, meta=meta
+        )
+        try:
+            return await send(headers)
+        except Lost:
+            if method not in READING:
+                raise
+            return await send(headers)
+        except MCPError as error:
+            if error.code != HEADER_MISMATCH or method != "tools/call" or not self._transport.mirrors:
+                raise
+            await self._learn_mirrors()
+            learnt = self._headers(method, params)
+            if learnt == headers:
+                raise
+            return await send(learnt)
+
+    async def _send(
+        self,
+        method: str,
+        params: dict[str, Any],
+        headers: dict[str, str],
+        *,
+        timeout: float | None,
+        progress_callback: ProgressCallback | None,
+        meta: dict[str, Any] | None,
+    ) -> dict[str, Any]:
         id_ = next(self._ids)
         stamped = {**(meta or {}), **self._meta}
         if progress_callback is not None:
@@ -79,27 +125,58 @@ class ClientSession:
             message = write_request(id_, method, {**params, "_meta": stamped})
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(f"the arguments of {method} are not JSON: {error}") from None
-        timeout = self._read_timeout if read_timeout_seconds is None else read_timeout_seconds
         inbox = Inbox(functools.partial(self._handle, id_, progress_callback))
         try:
-            response = await self._exchange(message, inbox, timeout, method)
+            response = await self._exchange(Outgoing(id_, method, message, headers), inbox, timeout)
             await inbox.settled()
         except BaseException:
             inbox.discard()
             raise
         return _result(response, id_)
 
-    async def _exchange(self, message: bytes, inbox: Inbox, timeout: float | None, method: str) -> bytes:
+    async def _exchange(self, request: Outgoing, inbox: Inbox, timeout: float | None) -> bytes:
         if timeout is None:
-            return await self._transport.exchange(message, inbox.put)
+            return await self._transport.exchange(request, inbox.put)
         limit = asyncio.timeout(timeout)
         try:
             async with limit:
-                return await self._transport.exchange(message, inbox.put)
+                return await self._transport.exchange(request, inbox.put)
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise TimeoutError(f"no answer to {method} within {timeout:g} s") from None
+            raise TimeoutError(f"no answer to {request.method} within {timeout:g} s") from None
+
+    # What HTTP repeats in headers
+
+    def _headers(self, method: str, params: dict[str, Any]) -> dict[str, str]:
+        if not self._transport.mirrors:
+            return {}
+        headers = routing_headers(self._version, method, params)
+        if method == "tools/call":
+            headers |= mirror_headers(self._mirrors.get(params["name"], ()), params["arguments"])
+        return headers
+
+    async def _learn_mirrors(self) -> None:
+        """Read the tools anew: a header was wrong, so what is known of them is out of date."""
+        cursor: str | None = None
+        for _ in range(PAGES):
+            cursor = (await self.list_tools(cursor=cursor)).next_cursor
+            if cursor is None:
+                return
+
+    def _usable(self, tool: Any) -> bool:
+        """Whether a listed tool can be called over this transport; what its headers repeat is remembered."""
+        if not isinstance(tool, dict):
+            return True  # which is said where the whole list is checked
+        listed = cast("dict[str, Any]", tool)
+        schema: Any = listed.get("inputSchema")
+        known = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+        try:
+            self._mirrors[str(listed.get("name"))] = mirrors(known)
+        except InvalidMirror as error:
+            logger.warning("the tool %r is left out: %s", listed.get("name"), error)
+            return False
+        return True
 
     # By hand, one request at a time
 
@@ -159,7 +236,11 @@ class ClientSession:
     async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> ListToolsResult:
         """One page of tools."""
         params = {"cursor": cursor} if cursor is not None else {}
-        return typed(ListToolsResult, await self.request("tools/list", params, meta=meta))
+        result = await self.request("tools/list", params, meta=meta)
+        tools = result.get("tools")
+        if self._transport.mirrors and isinstance(tools, list):
+            result["tools"] = [tool for tool in cast("list[Any]", tools) if self._usable(tool)]
+        return typed(ListToolsResult, result)
 
     async def discover(self) -> DiscoverResult:
         """What the server says it supports."""

@@ -16,10 +16,9 @@ from bespeak.protocol.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,
-    UNSUPPORTED_PROTOCOL_VERSION,
     MCPError,
 )
-from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
+from bespeak.protocol.versions import is_modern
 
 RequestId = str | int
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -103,7 +102,11 @@ def _is_id(value: Any) -> bool:
 
 
 def read_meta(params: dict[str, Any]) -> Meta:
-    """The metadata every modern request must carry. Raises `MCPError`."""
+    """The metadata every modern request must carry. Raises `MCPError`.
+
+    Whether the version is spoken here is another question, asked later: what a future revision may say otherwise is not
+    held against it.
+    """
     raw = params.get("_meta")
     if not isinstance(raw, dict):
         raise MCPError(INVALID_PARAMS, "params._meta is missing; every request carries its protocol version there")
@@ -118,14 +121,11 @@ def read_meta(params: dict[str, Any]) -> Meta:
     odd = [name for name in CAPABILITIES if not isinstance(declared.get(name), (dict, type(None)))]
     if odd:
         raise MCPError(INVALID_PARAMS, f"{CLIENT_CAPABILITIES_META_KEY}: {', '.join(odd)} must be an object")
-    if not is_modern(version):
-        data = {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
-        raise MCPError(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version", data)
     level = meta.get(LOG_LEVEL_META_KEY)
-    if level is not None and level not in LOG_LEVELS:
+    if level is not None and level not in LOG_LEVELS and is_modern(version):
         raise MCPError(INVALID_PARAMS, f"{LOG_LEVEL_META_KEY} must be one of {', '.join(LOG_LEVELS)}")
     token = meta.get("progressToken")
-    if token is not None and not _is_id(token):
+    if token is not None and not _is_id(token) and is_modern(version):
         raise MCPError(INVALID_PARAMS, "progressToken must be a string or an integer")
     info = meta.get(CLIENT_INFO_META_KEY)
     client_info = cast("dict[str, Any]", info) if isinstance(info, dict) else None

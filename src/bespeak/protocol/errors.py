@@ -3,6 +3,7 @@
 from typing import Any
 
 from mcp_types.jsonrpc import (
+    HEADER_MISMATCH,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -16,6 +17,7 @@ from mcp_types.jsonrpc import (
 from bespeak.resolve.errors import Meant
 
 __all__ = [
+    "HEADER_MISMATCH",
     "INTERNAL_ERROR",
     "INVALID_PARAMS",
     "INVALID_REQUEST",
@@ -25,6 +27,21 @@ __all__ = [
     "UNSUPPORTED_PROTOCOL_VERSION",
     "MCPError",
 ]
+
+_HTTP_STATUSES = {
+    PARSE_ERROR: 400,
+    INVALID_REQUEST: 400,
+    INVALID_PARAMS: 400,
+    HEADER_MISMATCH: 400,
+    MISSING_REQUIRED_CLIENT_CAPABILITY: 400,
+    UNSUPPORTED_PROTOCOL_VERSION: 400,
+    METHOD_NOT_FOUND: 404,
+}
+
+
+def http_status(code: int) -> int:
+    """The status of an HTTP response that carries an error of this code; an author's own codes are no failure of HTTP."""
+    return _HTTP_STATUSES.get(code, 200)
 
 
 class MCPError(Meant):

@@ -176,7 +176,7 @@ class Context(Generic[LifespanT, RequestT]):
             return
         self._reached = progress
         params: dict[str, Any] = {"progressToken": token, "progress": progress, "total": total, "message": message}
-        self._send("notifications/progress", {name: value for name, value in params.items() if value is not None})
+        await self._send("notifications/progress", {name: value for name, value in params.items() if value is not None})
 
     async def log(self, level: LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
         """Send a log entry, if the request asked for entries of this level. Deprecated by the protocol."""
@@ -184,7 +184,7 @@ class Context(Generic[LifespanT, RequestT]):
         if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
         named = {"logger": logger_name} if logger_name else {}
-        self._send("notifications/message", {"level": level, **named, "data": data})
+        await self._send("notifications/message", {"level": level, **named, "data": data})
 
     async def debug(self, data: Any, *, logger_name: str | None = None) -> None:
         await self.log("debug", data, logger_name=logger_name)
@@ -198,9 +198,11 @@ class Context(Generic[LifespanT, RequestT]):
     async def error(self, data: Any, *, logger_name: str | None = None) -> None:
         await self.log("error", data, logger_name=logger_name)
 
-    def _send(self, method: str, params: dict[str, Any]) -> None:
+    async def _send(self, method: str, params: dict[str, Any]) -> None:
         if self._notify is not None:
-            self._notify(write_notification(method, params))
+            behind = self._notify(write_notification(method, params))
+            if behind is not None:
+                await behind
 
     # Asking in mid-call: a client of this era has no way to take such a question
 

@@ -2,23 +2,35 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from mcp_types import SERVER_INFO_META_KEY
 
 from bespeak.protocol.answers import read_answers
 from bespeak.protocol.envelopes import Malformed, Notification, Request, read_message, write_error, write_result
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
-from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS
+from bespeak.protocol.headers import Headers
+from bespeak.protocol.mirrors import check_mirrors
+from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, check_version
 from bespeak.server.calls import Call, Calls
 from bespeak.server.context import CallFacts, Context, end
 from bespeak.server.listing import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.tools import Tool, ToolRegistry
-from bespeak.transports.transport import Notify
+from bespeak.transports.transport import Answer, Notify
 
 logger = logging.getLogger("bespeak.server")
 
-Handler = Callable[[Request, Notify, bool], Awaitable[dict[str, Any]]]
+
+class Incoming(NamedTuple):
+    """One request, and how it came."""
+
+    request: Request
+    notify: Notify
+    headers: Headers | None
+    raise_exceptions: bool
+
+
+Handler = Callable[[Incoming], Awaitable[dict[str, Any]]]
 
 
 class Dispatch:
@@ -33,7 +45,7 @@ class Dispatch:
         calls: Calls,
         cache_hints: Mapping[CacheableMethod, CacheHint],
         page_size: int | None,
-        context: Callable[[CallFacts, Request, Notify], Context[Any, Any]],
+        context: Callable[[CallFacts, Request, Notify, Headers | None], Context[Any, Any]],
     ) -> None:
         self._stamp = {SERVER_INFO_META_KEY: info}
         self._instructions = instructions
@@ -56,18 +68,25 @@ class Dispatch:
             return write_error(malformed.id, malformed.error)
         if isinstance(request, Notification):
             return None
+        return (await self.answer(request, notify, None, raise_exceptions=raise_exceptions)).message
+
+    async def answer(
+        self, request: Request, notify: Notify, headers: Headers | None, *, raise_exceptions: bool = False
+    ) -> Answer:
+        """The response to a request, whatever happens."""
         try:
+            check_version(request.meta.protocol_version)
             handle = self._methods.get(request.method)
             if handle is None:
                 raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
-            return self._write(request, await handle(request, notify, raise_exceptions))
+            return Answer(self._write(request, await handle(Incoming(request, notify, headers, raise_exceptions))))
         except MCPError as error:
-            return self._error(request, error)
+            return Answer(self._error(request, error), error.code)
         except Exception:
             logger.exception("request %r (%s) failed", request.id, request.method)
             if raise_exceptions:
                 raise
-            return write_error(request.id, MCPError(INTERNAL_ERROR, "internal error"))
+            return Answer(write_error(request.id, MCPError(INTERNAL_ERROR, "internal error")), INTERNAL_ERROR)
 
     def _write(self, request: Request, result: dict[str, Any]) -> bytes:
         result.setdefault("resultType", "complete")
@@ -89,7 +108,7 @@ class Dispatch:
             logger.exception("the error of request %r (%s) cannot be written", request.id, request.method)
             return write_error(request.id, MCPError(error.code, "the error's details cannot be sent"))
 
-    async def _discover(self, request: Request, notify: Notify, raise_exceptions: bool) -> dict[str, Any]:
+    async def _discover(self, incoming: Incoming) -> dict[str, Any]:
         instructions = {"instructions": self._instructions} if self._instructions else {}
         return {
             "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
@@ -98,16 +117,17 @@ class Dispatch:
             **hint_fields(self._cache_hints, "server/discover"),
         }
 
-    async def _list_tools(self, request: Request, notify: Notify, raise_exceptions: bool) -> dict[str, Any]:
+    async def _list_tools(self, incoming: Incoming) -> dict[str, Any]:
         tools = self._tools.all()
-        chosen, more = page([tool.name for tool in tools], request.params, self._page_size)
+        chosen, more = page([tool.name for tool in tools], incoming.request.params, self._page_size)
         return {
             "tools": [tool.wire for tool in tools[chosen]],
             **more,
             **hint_fields(self._cache_hints, "tools/list"),
         }
 
-    async def _call_tool(self, request: Request, notify: Notify, raise_exceptions: bool) -> dict[str, Any]:
+    async def _call_tool(self, incoming: Incoming) -> dict[str, Any]:
+        request, notify, headers, raise_exceptions = incoming
         params = request.params
         name, sent = params.get("name"), params.get("arguments")
         if not isinstance(name, str):
@@ -116,8 +136,10 @@ class Dispatch:
             raise MCPError(INVALID_PARAMS, "params.arguments must be an object")
         tool = find_tool(self._tools, name)
         arguments = cast("dict[str, Any]", sent or {})
+        if headers is not None and tool.mirrors:
+            check_mirrors(tool.mirrors, headers, arguments)
         facts = CallFacts(tool.name, answers=read_answers(params))
-        context = self._context(facts, request, notify)
+        context = self._context(facts, request, notify, headers)
         call = Call(
             self._calls,
             tool,

@@ -29,6 +29,11 @@ class Lifespan:
         """What the lifespan yielded; `None` while it is not entered."""
         return self._held.entered.result() if self._held and self._held.entered.done() else None
 
+    @property
+    def ready(self) -> bool:
+        """Whether there is nothing to enter, or it is entered."""
+        return self._enter is None or (self._held is not None and self._held.entered.done())
+
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Any]:
         """Keep the lifespan entered; gives what it yields."""

@@ -6,13 +6,15 @@ import types
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from mcp_types import CallToolResult, Icon, Implementation, ToolAnnotations
 from mcp_types import Tool as WireTool
 
 from bespeak.protocol.envelopes import Request
 from bespeak.protocol.errors import MCPError
+from bespeak.protocol.headers import Headers
+from bespeak.protocol.origins import TransportSecuritySettings
 from bespeak.resolve.callables import calling_frame
 from bespeak.resolve.errors import ToolError
 from bespeak.server.calls import Call, Calls, NoClient
@@ -21,14 +23,18 @@ from bespeak.server.dispatch import Dispatch, find_tool
 from bespeak.server.lifespan import Lifespan
 from bespeak.server.listing import CacheableMethod, CacheHint
 from bespeak.server.overrides import UNSET, Overrides
+from bespeak.server.running import http_server, run_stdio, serve_stdio
 from bespeak.server.tools import Tool, ToolOptions, ToolRegistry, wire_tool
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
-from bespeak.transports.transport import Notify
+from bespeak.transports.http_routes import Route
+from bespeak.transports.http_server import HttpApp, HttpOptions
+from bespeak.transports.transport import MESSAGE_LIMIT, Answer, Notify
 
-logger = logging.getLogger("bespeak.server")
+if TYPE_CHECKING:
+    import uvicorn
 
 FnT = TypeVar("FnT", bound=Callable[..., Any])
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -85,6 +91,7 @@ class MCPServer(Generic[LifespanT]):
         self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.drain)
         self._tools = ToolRegistry()
         self._overrides = Overrides(self._tools)
+        self._routes: list[Route] = []
         for tool in tools or ():
             self._register(copy.copy(tool))  # an override here must not reach another server
         self._dispatch = Dispatch(
@@ -221,6 +228,81 @@ class MCPServer(Generic[LifespanT]):
                 raise ToolError(tool.failure_text(error)) from error
         return CallToolResult.model_validate(result)
 
+    # Over a transport
+
+    def custom_route(self, path: str, methods: list[str]) -> Callable[[FnT], FnT]:
+        """Serve a path of your own beside the MCP endpoint, over HTTP. It is open to everybody.
+
+        The handler takes one request and returns an `HttpResponse`, or any ASGI app, such as one of Starlette's responses.
+        """
+
+        def register(handler: FnT) -> FnT:
+            self._routes.append(Route.of(path, methods, handler))
+            return handler
+
+        return register
+
+    def streamable_http_app(
+        self,
+        *,
+        streamable_http_path: str = "/mcp",
+        json_response: bool = False,
+        max_request_body_size: int = MESSAGE_LIMIT,
+        transport_security: TransportSecuritySettings | None = None,
+        host: str = "127.0.0.1",
+        health_path: str | None = "/health",
+    ) -> HttpApp:
+        """The server as an ASGI app, to run or to mount.
+
+        An app that mounts it must run the lifespan: `FastAPI(lifespan=lambda app: mcp.running())`. `host` is where it
+        will listen: on loopback, only requests to a loopback name are taken.
+        """
+        options = HttpOptions(
+            path=streamable_http_path,
+            health_path=health_path,
+            json_response=json_response,
+            body_limit=max_request_body_size,
+            host=host,
+            security=transport_security,
+        )
+        return HttpApp(self, options, self._routes)
+
+    def run(self, transport: Literal["stdio", "streamable-http"] = "stdio", **options: Any) -> None:
+        """Serve until told to stop. `options` are those of `run_streamable_http_async`; stdio has none."""
+        if transport == "stdio":
+            if options:
+                raise TypeError(f"run('stdio') takes no options, unlike {', '.join(options)}")
+            run_stdio(lambda: self)
+        elif transport == "streamable-http":
+            self._http_server(**options).run()
+        else:
+            raise ValueError(f"transport must be 'stdio' or 'streamable-http', not {transport!r}")
+
+    async def run_stdio_async(self) -> None:
+        """Serve the client that started this process, until it closes its side."""
+        await serve_stdio(self)
+
+    async def run_streamable_http_async(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        uvicorn_config: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """Listen until told to stop. `options` are those of `streamable_http_app`."""
+        await self._http_server(host=host, port=port, uvicorn_config=uvicorn_config, **options).serve()
+
+    def _http_server(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        uvicorn_config: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> "uvicorn.Server":
+        return http_server(self.streamable_http_app(host=host, **options), host, port, uvicorn_config or {})
+
     # Serving
 
     def running(self) -> AbstractAsyncContextManager[LifespanT]:
@@ -231,7 +313,27 @@ class MCPServer(Generic[LifespanT]):
         """Answer one message; `None` if it wants no answer."""
         return await self._dispatch.serve(message, notify, raise_exceptions=raise_exceptions)
 
+    async def answer(self, request: Request, notify: Notify, headers: Headers | None = None) -> Answer:
+        """Answer one request that a transport has read already."""
+        return await self._dispatch.answer(request, notify, headers)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can serve: it has no lifespan, or is inside it."""
+        return self._lifespan.ready
+
     def _context(
-        self, facts: CallFacts, request: Request | None = None, notify: Notify | None = None
+        self,
+        facts: CallFacts,
+        request: Request | None = None,
+        notify: Notify | None = None,
+        headers: Headers | None = None,
     ) -> Context[LifespanT, Any]:
-        return Context(server=self, lifespan_context=self._lifespan.value, facts=facts, request=request, notify=notify)
+        return Context(
+            server=self,
+            lifespan_context=self._lifespan.value,
+            facts=facts,
+            request=request,
+            notify=notify,
+            headers=headers,
+        )

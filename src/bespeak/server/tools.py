@@ -13,6 +13,7 @@ from mcp_types import Tool as WireTool
 from typing_extensions import TypedDict, Unpack
 
 from bespeak.protocol.errors import MCPError
+from bespeak.protocol.mirrors import InvalidMirror, mirrors
 from bespeak.resolve.callables import calling_frame, peel_partial
 from bespeak.resolve.compiling import compile_graph, is_context
 from bespeak.resolve.drawing import draw_path
@@ -74,6 +75,8 @@ class Tool:
         self._signature = signature
         self.graph, self.arguments, self._output = _compile(self, signature, options, frame)
         self._compiled = self.graph
+        self.mirrors = mirrors(self.arguments.schema)
+        """The arguments that HTTP requests repeat in headers."""
         returns = signature.returns
         self._asks_by_hand = returns is EMPTY or signature.returns_input_required or any(map(is_unknown, arms(returns)))
         if not _NAME.fullmatch(self.name):
@@ -186,6 +189,10 @@ def _compile(
         output = Output(signature.name.rpartition(".")[2], signature.returns, options.structured_output)
     except NoOutputSchema as error:
         fault(str(error), "annotate what it returns, or drop structured_output=True")
+    try:
+        mirrors(arguments.schema if arguments else {})
+    except InvalidMirror as error:
+        fault(str(error), "see the protocol's x-mcp-header; clients drop a tool whose annotation is wrong")
     marked = {one.name for one in signature.parameters if one.marker}
     for name in sorted(name for name in marked if shows(options.input_schema, name)):
         fault(f"the input schema shows {name!r}, which is resolved", f"take {name!r} out of the schema", name)

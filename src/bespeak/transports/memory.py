@@ -1,14 +1,17 @@
 """A client and a server in one process. Bytes travel all the same, so nothing mutable is shared between the two."""
 
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any
 
-from bespeak.transports.transport import Notify, Serving
+from bespeak.transports.transport import Outgoing, Serving
 
 
 class MemoryTransport:
     """Calls a server object directly. The caller's cancellation is the request's cancellation."""
+
+    mirrors = False
 
     def __init__(self, server: Serving, *, raise_exceptions: bool = False) -> None:
         self._server = server
@@ -26,8 +29,8 @@ class MemoryTransport:
         if self._lifespan is not None:
             await self._lifespan.__aexit__(None, None, None)
 
-    async def exchange(self, message: bytes, notify: Notify) -> bytes:
-        response = await self._server.serve(message, notify, raise_exceptions=self._raise_exceptions)
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
+        response = await self._server.serve(request.message, notify, raise_exceptions=self._raise_exceptions)
         if response is None:
             raise ConnectionError("the server gave no answer to a request")
         return response

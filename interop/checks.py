@@ -1,0 +1,159 @@
+"""The refund desk as a client must find it: what is called, what is answered, and what has to come back.
+
+Knows no SDK: a client is whatever has the methods below, and both Python clients do.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, runtime_checkable
+
+from mcp_types import (
+    CallToolResult,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
+    ListToolsResult,
+    TextContent,
+)
+
+REVISION = "2026-07-28"
+MISSING_CAPABILITY = -32021
+SCOPE = (
+    "full",
+    "ORD-7002 has 2 lines: LAMP-9 (Desk lamp, $45.50), BULB-2 (Light bulb, $6.50). Refund all of it?",
+)
+RESTOCK = ("restock", "Put Desk lamp and Light bulb back on the shelf?")
+DECLINED = (
+    "Error executing tool refund_order: Resolver for parameter 'scope' could not resolve: elicitation was decline"
+)
+
+ACCEPT = {
+    "full": ElicitResult(action="accept", content={"full": True}),
+    "restock": ElicitResult(action="accept", content={"restock": True}),
+}
+DECLINE = ElicitResult(action="decline")
+
+
+class Person:
+    """Answers a form by its first field, and remembers what was asked."""
+
+    def __init__(self, **answers: ElicitResult) -> None:
+        self._answers = {**ACCEPT, **answers}
+        self.asked: list[tuple[str, str]] = []
+
+    async def __call__(self, context: Any, params: ElicitRequestParams) -> ElicitResult:
+        assert isinstance(params, ElicitRequestFormParams), f"not a form: {params!r}"
+        field = next(iter(params.requested_schema["properties"]))
+        self.asked.append((field, params.message))
+        return self._answers[field]
+
+
+class Desk(Protocol):
+    """A connected client."""
+
+    @property
+    def protocol_version(self) -> str: ...
+
+    async def list_tools(self) -> ListToolsResult: ...
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], /) -> CallToolResult: ...
+
+
+@runtime_checkable
+class Refusal(Protocol):
+    """An exception that carries a JSON-RPC error."""
+
+    @property
+    def error(self) -> ErrorData: ...
+
+
+Connect = Callable[[Person | None], AbstractAsyncContextManager[Desk]]
+"""Connects a client whose questions a person answers, or one that cannot be asked."""
+
+
+async def check(connect: Connect, refusal: type[Exception]) -> None:
+    """Go through all of it, saying what held. Raises `AssertionError` at the first thing that does not."""
+    for what, checking in CHECKS.items():
+        await checking(connect, refusal)
+        print(what, flush=True)
+
+
+async def sees_only_the_arguments(connect: Connect, refusal: type[Exception]) -> None:
+    async with connect(None) as desk:
+        equal(desk.protocol_version, REVISION)
+        (tool,) = (await desk.list_tools()).tools
+        equal(tool.name, "refund_order")
+        equal(set(tool.input_schema["properties"]), {"order_id", "reason"})
+
+
+async def asks_nothing(connect: Connect, refusal: type[Exception]) -> None:
+    person = Person()
+    async with connect(person) as desk:
+        refunded(await refund(desk, "ORD-7001"), order_id="ORD-7001", cents=1299, restocked=False)
+    equal(person.asked, [])
+
+
+async def asks_twice(connect: Connect, refusal: type[Exception]) -> None:
+    person = Person()
+    async with connect(person) as desk:
+        refunded(await refund(desk, "ORD-7002"), order_id="ORD-7002", cents=5200, restocked=True)
+    equal(person.asked, [SCOPE, RESTOCK])
+
+
+async def scope_declined(connect: Connect, refusal: type[Exception]) -> None:
+    person = Person(full=DECLINE)
+    async with connect(person) as desk:
+        result = await refund(desk, "ORD-7002")
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    equal((result.is_error, block.text), (True, DECLINED))
+    equal(person.asked, [SCOPE])
+
+
+async def restock_declined(connect: Connect, refusal: type[Exception]) -> None:
+    person = Person(restock=DECLINE)
+    async with connect(person) as desk:
+        refunded(await refund(desk, "ORD-7002"), order_id="ORD-7002", cents=5200, restocked=False)
+    equal(person.asked, [SCOPE, RESTOCK])
+
+
+async def capability_missing(connect: Connect, refusal: type[Exception]) -> None:
+    async with connect(None) as desk:
+        refunded(await refund(desk, "ORD-7001"), order_id="ORD-7001", cents=1299, restocked=False)
+        error = await refused(refund(desk, "ORD-7002"), refusal)
+    equal(error.code, MISSING_CAPABILITY)
+    equal(error.data, {"requiredCapabilities": {"elicitation": {"form": {}}}})
+
+
+CHECKS: dict[str, Callable[[Connect, type[Exception]], Awaitable[None]]] = {
+    "tools/list": sees_only_the_arguments,
+    "no question": asks_nothing,
+    "two rounds": asks_twice,
+    "scope declined": scope_declined,
+    "restock declined": restock_declined,
+    "capability missing": capability_missing,
+}
+
+
+async def refund(desk: Desk, order_id: str) -> CallToolResult:
+    return await desk.call_tool("refund_order", {"order_id": order_id, "reason": "changed my mind"})
+
+
+async def refused(call: Awaitable[CallToolResult], refusal: type[Exception]) -> ErrorData:
+    try:
+        result = await call
+    except refusal as raised:
+        if isinstance(raised, Refusal):
+            return raised.error
+        raise
+    raise AssertionError(f"expected an error, found {result!r}")
+
+
+def refunded(result: CallToolResult, **expected: Any) -> None:
+    equal(result.structured_content, {"reason": "changed my mind", **expected})
+    assert not result.is_error
+
+
+def equal(found: object, expected: object) -> None:
+    assert found == expected, f"expected {expected!r}, found {found!r}"

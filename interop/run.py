@@ -1,0 +1,212 @@
+"""Runs every pairing of a client and a server over both transports, and says what held.
+
+`python -m interop.run` from the root of the project; `make interop` installs the peers before.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+READY_SECONDS = 30.0
+CLIENT_SECONDS = 120.0
+LEAVE_SECONDS = 15.0
+POLL_SECONDS = 0.05
+
+
+class Failed(Exception):
+    """A pairing did not hold. Says what was printed on the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A refund desk that can be started."""
+
+    name: str
+    stdio: list[str]
+    http: Callable[[int], list[str]]
+    """How it is started on a port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """A client at a server."""
+
+    client: str
+    command: list[str]
+    server: Server
+    over_http: bool
+
+    def __str__(self) -> str:
+        return f"{self.client} -> {self.server.name}, {'HTTP' if self.over_http else 'stdio'}"
+
+    async def run(self) -> list[str]:
+        """What held. Raises `Failed`."""
+        if not self.over_http:
+            return await _visit([*self.command, *self.server.stdio])
+        port = _free_port()
+        async with _started(self.server.http(port)) as output:
+            await _ready(port, output)
+            try:
+                return await _visit([*self.command, f"http://127.0.0.1:{port}/mcp"])
+            except Failed as failure:
+                raise Failed(f"{failure}\nthe server printed:\n{output.text()}") from None
+
+
+class Output:
+    """A child, and what it has printed so far."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self._printed = bytearray()
+        self.reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self.process.stdout is not None, "it was started with a pipe"
+        while piece := await self.process.stdout.read(65536):
+            self._printed += piece
+
+    def text(self) -> str:
+        return self._printed.decode(errors="replace").strip()
+
+
+@contextlib.asynccontextmanager
+async def _started(command: list[str]) -> AsyncGenerator[Output]:
+    """A server in a process group of its own, which is gone at the end whatever happens."""
+    output = Output(await _spawn(command, stderr=STDOUT))
+    process = output.process
+    try:
+        yield output
+        _signal(process, signal.SIGTERM)
+        async with asyncio.timeout(LEAVE_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        raise Failed(f"the server did not leave in {LEAVE_SECONDS:.0f} seconds\n{output.text()}") from None
+    finally:
+        _signal(process, signal.SIGKILL)  # also what it left behind in its group
+        await process.wait()
+        output.reading.cancel()
+
+
+async def _spawn(command: list[str], stderr: int) -> Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command, cwd=ROOT, stdin=DEVNULL, stdout=PIPE, stderr=stderr, start_new_session=True
+        )
+    except OSError as error:
+        raise Failed(f"cannot start {command[0]}: {error}; `make interop` installs what is needed") from None
+
+
+def _signal(process: Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+async def _ready(port: int, output: Output) -> None:
+    """Wait until something listens."""
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            while output.process.returncode is None:
+                with contextlib.suppress(ConnectionError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                    writer.close()
+                    await writer.wait_closed()
+                    return
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise Failed(f"the server did not listen in {READY_SECONDS:.0f} seconds\n{output.text()}") from None
+    await output.reading
+    raise Failed(f"the server exited with code {output.process.returncode}\n{output.text()}")
+
+
+async def _visit(command: list[str]) -> list[str]:
+    """Run a client to its end. What it says held, one a line."""
+    process = await _spawn(command, stderr=PIPE)
+    try:
+        async with asyncio.timeout(CLIENT_SECONDS):
+            stdout, stderr = await process.communicate()
+    except TimeoutError:
+        raise Failed(f"the client did not end in {CLIENT_SECONDS:.0f} seconds") from None
+    finally:
+        _signal(process, signal.SIGKILL)
+        await process.wait()
+    held = stdout.decode(errors="replace").splitlines()
+    if process.returncode != 0 or not held:
+        printed = stderr.decode(errors="replace").strip()
+        raise Failed(
+            f"the client exited with code {process.returncode}; held: {', '.join(held) or 'nothing'}\n{printed}"
+        )
+    return held
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def pairings(peer: str, node: str) -> list[Pairing]:
+    """Each of our two sides with each of theirs."""
+    desk = [sys.executable, "-m", "bespeak.cli", "run", "examples/refund_desk/server.py"]
+    ours = Server("our server", desk, lambda port: [*desk, "--http", "--port", str(port)])
+    python = [peer, "-m", "interop.python_server"]
+    typescript = [node, "interop/server.mjs"]
+    clients = {
+        "Python client": [peer, "-m", "interop.python_client"],
+        "TypeScript client": [node, "interop/client.mjs"],
+    }
+    servers = [
+        Server("Python server", python, lambda port: [*python, str(port)]),
+        Server("TypeScript server", typescript, lambda port: [*typescript, str(port)]),
+    ]
+    our_client = [sys.executable, "-m", "interop.our_client"]
+    return [
+        *(Pairing(name, command, ours, over_http) for name, command in clients.items() for over_http in (True, False)),
+        *(Pairing("our client", our_client, server, over_http) for server in servers for over_http in (True, False)),
+    ]
+
+
+async def run(peer: str, node: str) -> int:
+    """Run them all, one after the other. How many failed."""
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _cancel, asyncio.current_task())
+    failures = 0
+    for pairing in pairings(peer, node):
+        began = time.monotonic()
+        try:
+            held = await pairing.run()
+        except Failed as failure:
+            failures += 1
+            print(f"FAILED  {pairing!s:44}{failure}", flush=True)
+        else:
+            print(f"ok      {pairing!s:44}{', '.join(held)}  ({time.monotonic() - began:.1f} s)", flush=True)
+    return failures
+
+
+def _cancel(task: "asyncio.Task[int] | None") -> None:
+    if task is not None:
+        task.cancel()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m interop.run", description="Clients and servers of two SDKs with ours."
+    )
+    parser.add_argument("--peer", default=".peer/bin/python", help="a Python that has the official SDK")
+    parser.add_argument("--node", default="node", help="a Node that runs the TypeScript SDK")
+    given = parser.parse_args()
+    failures = asyncio.run(run(given.peer, given.node))
+    if failures:
+        sys.exit(f"{failures} pairings failed")
+
+
+if __name__ == "__main__":
+    main()

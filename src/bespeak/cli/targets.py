@@ -1,0 +1,71 @@
+"""`FILE[:object]`: the server a command is about."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from bespeak.server.server import MCPServer
+
+NAMES = ("mcp", "server", "app")
+"""Where a server is looked for in a file that names none."""
+
+
+class NoServer(Exception):
+    """A target does not lead to a server. Says what to write instead."""
+
+
+def load(target: str) -> MCPServer[Any]:
+    """The server of a target. Raises `NoServer`, and whatever the file itself raises."""
+    path, name = _split(target)
+    if not path.is_file():
+        raise NoServer(f"there is no file {str(path)!r}; a target is FILE or FILE:OBJECT, such as server.py:mcp")
+    module = _load(path)
+    found: dict[str, MCPServer[Any]] = {
+        key: cast("MCPServer[Any]", value) for key, value in vars(module).items() if isinstance(value, MCPServer)
+    }
+    listed = ", ".join(found) or "none"
+    if name is not None:
+        if name not in found:
+            raise NoServer(f"{path} has no MCPServer called {name!r}; it has {listed}")
+        return found[name]
+    if len({id(server) for server in found.values()}) == 1:
+        return next(iter(found.values()))
+    for usual in NAMES:
+        if usual in found:
+            return found[usual]
+    if not found:
+        raise NoServer(f"{path} has no MCPServer at its top level")
+    raise NoServer(f"{path} has several servers ({listed}); say which: {path}:{next(iter(found))}")
+
+
+def _split(target: str) -> tuple[Path, str | None]:
+    head, colon, tail = target.rpartition(":")
+    if colon and tail.isidentifier() and head:
+        return Path(head), tail
+    return Path(target), None
+
+
+def _load(path: Path) -> ModuleType:
+    """A file as a module, under the name it would have if it were imported: wire keys are made of it.
+
+    A file inside a package is loaded as a part of that package, so that its own imports work.
+    """
+    path = path.resolve()
+    root, parts = path.parent, [path.stem]
+    while (root / "__init__.py").is_file():
+        parts.insert(0, root.name)
+        root = root.parent
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    name = ".".join(parts)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise NoServer(f"{path} is no Python file")
+    if len(parts) > 1:
+        importlib.import_module(".".join(parts[:-1]))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,47 @@
+"""Several processes behind one port: each loads the server for itself, and all share the keys of its states."""
+
+import os
+import secrets
+from dataclasses import dataclass
+
+from bespeak.cli.targets import load
+from bespeak.server.running import uvicorn_options
+from bespeak.state.seal import KEYS_VARIABLE
+from bespeak.transports.http_server import HttpApp
+
+_PREFIX = "BESPEAK_RUN_"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a worker has to know. It travels by the environment, which a worker inherits."""
+
+    target: str
+    host: str
+    port: int
+    path: str
+
+    def hand_down(self) -> None:
+        for name in self.__slots__:
+            os.environ[_PREFIX + name.upper()] = str(getattr(self, name))
+
+    @staticmethod
+    def inherited() -> "Settings":
+        target, host, port, path = (os.environ[_PREFIX + name.upper()] for name in Settings.__slots__)
+        return Settings(target, host, int(port), path)
+
+
+def run(settings: Settings, number: int) -> None:
+    """Run so many workers until told to stop. Keys are made here, once, unless there are some already."""
+    import uvicorn
+
+    os.environ.setdefault(KEYS_VARIABLE, secrets.token_urlsafe(32))
+    settings.hand_down()
+    options = uvicorn_options(settings.host, settings.port, {"workers": number, "factory": True})
+    uvicorn.run("bespeak.cli.workers:make_app", **options)
+
+
+def make_app() -> HttpApp:
+    """A worker's app."""
+    settings = Settings.inherited()
+    return load(settings.target).streamable_http_app(host=settings.host, streamable_http_path=settings.path)

@@ -1,0 +1,45 @@
+"""Media types in headers: what a client accepts, and whether a body is JSON."""
+
+import functools
+
+ANSWERS = ("application/json", "text/event-stream")
+
+
+@functools.lru_cache(256)
+def accepts_answers(accept: bytes | None, *, streams: bool) -> bool:
+    """Whether a client takes JSON and, where `streams` says so, event streams. One that does not say takes anything."""
+    if accept is None:
+        return True
+    ranges = dict(_range(part) for part in accept.decode("latin-1").lower().split(","))
+    wanted = ANSWERS if streams else ANSWERS[:1]
+    return all(_quality(ranges, media) > 0 for media in wanted)
+
+
+def _range(part: str) -> tuple[str, float]:
+    media, *parameters = (piece.strip() for piece in part.split(";"))
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                return media, float(value)
+            except ValueError:
+                return media, 0.0
+    return media, 1.0
+
+
+def _quality(ranges: dict[str, float], media: str) -> float:
+    """The most specific range decides."""
+    for pattern in (media, f"{media.partition('/')[0]}/*", "*/*"):
+        if pattern in ranges:
+            return ranges[pattern]
+    return 0.0
+
+
+@functools.lru_cache(256)
+def is_json(content_type: bytes | None) -> bool:
+    """Whether a body says that it is JSON, in UTF-8 as JSON is."""
+    if content_type is None:
+        return False
+    media, *parameters = (piece.strip() for piece in content_type.decode("latin-1").lower().split(";"))
+    charsets = [parameter.partition("=")[2].strip('"') for parameter in parameters if parameter.startswith("charset=")]
+    return media == "application/json" and all(charset in ("utf-8", "utf8") for charset in charsets)

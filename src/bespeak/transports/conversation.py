@@ -1,0 +1,119 @@
+"""Many requests over one pair of streams: responses find their request by its id, notifications by what they hold."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic_core import from_json, to_json
+
+from bespeak.transports.lines import LineCutter, LineTooLong
+from bespeak.transports.transport import Lost, Outgoing
+
+logger = logging.getLogger("bespeak.client")
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request that is under way."""
+
+    response: asyncio.Future[bytes]
+    notify: Callable[[bytes], None]
+
+
+class Conversation:
+    """A client's end of a line-delimited stream."""
+
+    def __init__(self, write: Callable[[bytes], Awaitable[None]], limit: int) -> None:
+        self._write = write
+        self._limit = limit
+        self._cutter = LineCutter(limit)
+        self._waiting: dict[int, Waiting] = {}
+        self._parting: set[asyncio.Task[None]] = set()
+        self.answered = False
+        """Whether the other end has ever answered anything."""
+        self.over: ConnectionError | None = None
+        """Why nothing can be sent any more."""
+
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
+        """Send a request and wait for its response. If the wait is cancelled, so is the request."""
+        if self.over is not None:
+            raise self.over
+        waiting = Waiting(asyncio.get_running_loop().create_future(), notify)
+        self._waiting[request.id] = waiting
+        try:
+            await self._write(request.message + b"\n")
+            return await waiting.response
+        except asyncio.CancelledError:
+            self._cancel(request.id)
+            raise
+        finally:
+            del self._waiting[request.id]
+            if waiting.response.done() and not waiting.response.cancelled():
+                waiting.response.exception()  # perhaps it came while the request was still being written
+
+    def _cancel(self, id_: int) -> None:
+        if self.over is not None:
+            return
+        params = {"requestId": id_, "reason": "the client no longer waits"}
+        line = to_json({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}) + b"\n"
+        task = asyncio.create_task(self._say(line), name="bespeak cancellation")
+        self._parting.add(task)
+        task.add_done_callback(self._parting.discard)
+
+    async def _say(self, line: bytes) -> None:
+        await self._write(line)
+
+    def end(self, reason: ConnectionError) -> None:
+        """The other end is gone: nobody waits any longer."""
+        if self.over is None:
+            self.over = reason
+        for waiting in self._waiting.values():
+            if not waiting.response.done():
+                waiting.response.set_exception(Lost("the request", str(self.over)))
+        for task in self._parting:
+            task.cancel()
+
+    def feed(self, piece: bytes) -> None:
+        """Take in what the other end has sent."""
+        for line in self._cutter.feed(piece):
+            if isinstance(line, LineTooLong):
+                logger.error("the server sent a line of more than %d bytes; it is skipped", self._limit)
+            elif line.strip():
+                self._line(line)
+
+    def _line(self, line: bytes) -> None:
+        try:
+            read = from_json(line)
+        except ValueError:
+            read = None
+        if not isinstance(read, dict):
+            logger.warning("the server wrote something that is no message: %.80r", line)
+            return
+        message = cast("dict[str, Any]", read)
+        if "method" in message:
+            self._said(message, line)
+            return
+        self.answered = True
+        id_: Any = message.get("id")
+        if id_ is None and len(self._waiting) == 1:
+            (id_,) = self._waiting  # an error about a message it could not read: there is only one it can mean
+        waiting = self._waiting.get(id_) if isinstance(id_, int) else None
+        if waiting is None:
+            logger.debug("the server answered request %r, which nobody waits for", id_)
+        elif not waiting.response.done():
+            waiting.response.set_result(line)
+
+    def _said(self, message: dict[str, Any], line: bytes) -> None:
+        if "id" in message:
+            logger.warning("the server sent a request, which this revision does not allow")
+            return
+        params = message.get("params")
+        token: Any = cast("dict[str, Any]", params).get("progressToken") if isinstance(params, dict) else None
+        waiting = self._waiting.get(token) if isinstance(token, int) else None
+        if waiting is None and token is None:
+            # Nothing in it says which request it is about; any of them hands it to the same callbacks.
+            waiting = next(iter(self._waiting.values()), None)
+        if waiting is not None:
+            waiting.notify(line)

@@ -1,0 +1,136 @@
+"""One request over HTTP once it may be answered: a plain response if it can be, an event stream if it must.
+
+A call that never suspends is driven to its end in the request's own task: no other task, no timer, nobody watching the
+connection. Only when it first suspends is there somebody to watch for: then a disconnect cancels the task, and after a
+while of silence the response becomes an event stream, kept alive. The first notification makes it one at once.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from bespeak.protocol.envelopes import RequestId, write_error
+from bespeak.protocol.errors import INTERNAL_ERROR, MCPError, http_status
+from bespeak.protocol.events import KEEP_ALIVE, write_event
+from bespeak.transports.asgi import JSON, Receive, Send, respond
+from bespeak.transports.outbox import Outbox
+from bespeak.transports.straight import straight
+from bespeak.transports.transport import Answer
+
+SILENCE_SECONDS = 15.0
+"""After so long without a word a response becomes an event stream, and a stream is kept alive."""
+_STREAM_HEADERS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Exchange:
+    """Answers one request."""
+
+    __slots__ = ("_gone", "_id", "_json_only", "_receive", "_send", "_stream", "_task", "_timer", "_watcher")
+
+    def __init__(self, id_: RequestId, receive: Receive, send: Send, *, json_only: bool) -> None:
+        self._id = id_
+        self._receive = receive
+        self._send = send
+        self._json_only = json_only
+        self._gone = False
+        self._stream: EventStream | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def notify(self, notification: bytes) -> Coroutine[Any, Any, None] | None:
+        """Send what belongs to this request before its response."""
+        if self._json_only or self._gone:
+            return None
+        return self._streaming().put(notification)
+
+    async def run(self, work: Coroutine[Any, Any, Answer]) -> None:
+        """Send what the work answers. If the client goes away the work is cancelled, and that is the end of it."""
+        try:
+            answer = await straight(work, self._suspended)
+            if self._stream is None:
+                status = 200 if answer.code is None else http_status(answer.code)
+                if self._timer is not None:
+                    self._timer.cancel()
+                await respond(self._send, status, answer.message, JSON)
+            else:
+                await self._stream.finish(answer.message)
+        except asyncio.CancelledError:
+            if not self._gone:
+                await self._interrupted()
+                raise
+            if self._task is not None:
+                self._task.uncancel()
+        finally:
+            if self._watcher is not None:
+                self._watcher.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._stream is not None:
+                self._stream.close()
+
+    def _suspended(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._task = asyncio.current_task()
+        self._watcher = loop.create_task(self._watch(), name="bespeak disconnect watcher")
+        if not self._json_only and self._stream is None:
+            self._timer = loop.call_later(SILENCE_SECONDS, self._streaming)
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._gone = True
+        if self._task is not None:
+            self._task.cancel("the client went away")
+
+    def _streaming(self) -> "EventStream":
+        if self._stream is None:
+            self._stream = EventStream(self._send)
+        return self._stream
+
+    async def _interrupted(self) -> None:
+        """Somebody stopped the server's own task: the client is told before it ends."""
+        message = write_error(self._id, MCPError(INTERNAL_ERROR, "the server is stopping; send the request again"))
+        if self._stream is None:
+            await respond(self._send, 503, message, JSON)
+        else:
+            await self._stream.finish(message)
+
+
+class EventStream:
+    """A response that is sent event by event, by a task of its own."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._outbox = Outbox()
+        self._ended = False
+        self._writer = asyncio.create_task(self._write(), name="bespeak event stream")
+
+    def put(self, message: bytes) -> Coroutine[Any, Any, None] | None:
+        """Send a notification soon. What is returned waits until the reader has caught up a little."""
+        return self._outbox.offer(write_event(message))
+
+    async def finish(self, message: bytes) -> None:
+        """Send the last message, and return when everything is sent."""
+        self._ended = True
+        self._outbox.add(write_event(message))
+        await asyncio.shield(self._writer)
+
+    def close(self) -> None:
+        """Stop sending, whatever is left."""
+        self._writer.cancel()
+
+    async def _write(self) -> None:
+        await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
+        more = True
+        while more:
+            chunk = self._outbox.take() or KEEP_ALIVE
+            more = not self._ended
+            await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+            self._outbox.sent()
+            if more:
+                await self._outbox.something(SILENCE_SECONDS)

@@ -1,0 +1,186 @@
+"""Streamable HTTP as a plain ASGI app, in the order of checks that the protocol asks for."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from bespeak.protocol.envelopes import Malformed, Notification, read_message, write_error
+from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError, http_status
+from bespeak.protocol.headers import Headers, check_routing
+from bespeak.protocol.media import accepts_answers, is_json
+from bespeak.protocol.origins import Gate, TransportSecuritySettings
+from bespeak.transports.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
+from bespeak.transports.http_exchange import Exchange
+from bespeak.transports.http_routes import Route, serve_route
+from bespeak.transports.straight import within
+from bespeak.transports.transport import MESSAGE_LIMIT, Serving
+
+logger = logging.getLogger("bespeak.http")
+
+BODY_SECONDS = 30.0
+"""How long a body may take to arrive."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """How a server is reached over HTTP."""
+
+    path: str = "/mcp"
+    health_path: str | None = "/health"
+    json_response: bool = False
+    body_limit: int = MESSAGE_LIMIT
+    host: str = "127.0.0.1"
+    security: TransportSecuritySettings | None = None
+
+
+class HttpApp:
+    """An ASGI app that serves one MCP server."""
+
+    def __init__(self, server: Serving, options: HttpOptions, routes: Sequence[Route] = ()) -> None:
+        if not options.path.startswith("/"):
+            raise ValueError(f"streamable_http_path must start with '/', unlike {options.path!r}")
+        self._server = server
+        self._options = options
+        self._routes = routes
+        self._gate = Gate(options.host, options.security)
+        self._path = options.path.rstrip("/")
+        self.stopping = False
+        """Set when the server is about to stop: calls under way may end, new ones are refused."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+            if path == self._path or path.rstrip("/") == self._path:
+                await self._message(scope, receive, send)
+            else:
+                await self._other(path, scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    # Messages
+
+    async def _message(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope["headers"])
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            return await refuse(send, *refusal)
+        try:
+            body = await self._body(receive, headers)
+        except Refused as refused:
+            return await refuse(send, refused.status, refused.reason)
+        if body is None:
+            return None
+        try:
+            request = read_message(body)
+            if isinstance(request, Notification):
+                return await respond(send, 202, b"")
+            try:
+                check_routing(headers, request.meta.protocol_version, request.method, request.params)
+            except MCPError as error:
+                raise Malformed(error, request.id) from None
+        except Malformed as malformed:
+            message = write_error(malformed.id, malformed.error)
+            return await respond(send, http_status(malformed.error.code), message, JSON)
+        exchange = Exchange(request.id, receive, send, json_only=self._options.json_response)
+        return await exchange.run(self._server.answer(request, exchange.notify, headers))
+
+    def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+        """The status and the reason for not even reading a request."""
+        problem = self._gate.refusal(headers)
+        if problem is not None:
+            return 403, problem
+        if scope["method"] != "POST":
+            return 405, "send MCP messages by POST"
+        given = headers.last
+        if not accepts_answers(headers.joined(b"accept"), streams=not self._options.json_response):
+            return 406, "the Accept header must list application/json and text/event-stream"
+        if not is_json(given.get(b"content-type")):
+            return 415, "the Content-Type must be application/json"
+        if self.stopping:
+            return 503, "the server is stopping"
+        if not self._server.ready:
+            logger.error(NOT_RUNNING)
+            return 500, NOT_RUNNING
+        return None
+
+    async def _body(self, receive: Receive, headers: Headers) -> bytes | None:
+        limit = self._options.body_limit
+        declared = headers.last.get(b"content-length", b"")
+        if declared.isdigit() and (len(declared) > 18 or int(declared) > limit):
+            raise Refused(413, too_large(limit))
+        try:
+            return await within(BODY_SECONDS, read_body(receive, limit))
+        except BodyTooLarge:
+            raise Refused(413, too_large(limit)) from None
+        except TimeoutError:
+            raise Refused(408, f"the body did not arrive within {BODY_SECONDS:g} s") from None
+
+    # Everything else
+
+    async def _other(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        for route in self._routes:
+            params = route.match(path)
+            if params is not None:
+                return await serve_route(route, params, scope, receive, send)
+        if path != self._options.health_path:
+            where = f"there is nothing at {path!r}; MCP messages go to {self._options.path!r}"
+            return await refuse(send, 404, where)
+        if self.stopping or not self._server.ready:
+            return await respond(
+                send, 503, b'{"status":"stopping"}' if self.stopping else b'{"status":"starting"}', JSON
+            )
+        return await respond(send, 200, b'{"status":"ok"}', JSON)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        running: AbstractAsyncContextManager[Any] | None = None
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    running = self._server.running()
+                    await running.__aenter__()
+                except Exception as error:  # the ASGI server stops, and says why
+                    logger.exception("the server's lifespan failed to start")
+                    await send({"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                self.stopping = True
+                try:
+                    if running is not None:
+                        await running.__aexit__(None, None, None)
+                except Exception as error:
+                    logger.exception("the server's lifespan failed to end")
+                    await send({"type": "lifespan.shutdown.failed", "message": f"{type(error).__name__}: {error}"})
+                    return
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+NOT_RUNNING = (
+    "the server's lifespan is not running. Inside another app nobody runs it for you: give that app one that does, "
+    "such as FastAPI(lifespan=lambda app: mcp.running()), or enter mcp.running() in its own"
+)
+
+
+class Refused(Exception):
+    """A request is turned away before it is a message."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        self.status = status
+        self.reason = reason
+
+
+def too_large(limit: int) -> str:
+    return f"the body is larger than {limit} bytes, the most this server takes"
+
+
+async def refuse(send: Send, status: int, reason: str) -> None:
+    """Turn a request away, with the reason where a client of this protocol looks for it."""
+    error = MCPError(INTERNAL_ERROR if status >= 500 else INVALID_REQUEST, reason)
+    extra = [(b"allow", b"POST")] if status == 405 else []
+    await respond(send, status, write_error(None, error), JSON, *extra)

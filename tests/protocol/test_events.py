@@ -1,0 +1,199 @@
+"""Protocol 23.4: event streams, one message an event, comments ignored, whatever the line ends and however cut."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bespeak.protocol.events import KEEP_ALIVE, EventReader, EventTooLong, write_event
+
+PLENTY = 1_000_000
+ENDS = [b"\r", b"\n", b"\r\n"]
+
+
+def read(*pieces: bytes, limit: int = PLENTY) -> list[bytes]:
+    reader = EventReader(limit)
+    return [event for piece in pieces for event in reader.feed(piece)]
+
+
+def bytewise(stream: bytes) -> list[bytes]:
+    return [stream[place : place + 1] for place in range(len(stream))]
+
+
+# Writing
+
+
+def test_a_message_is_written_as_one_event() -> None:
+    assert write_event(b'{"a":1}') == b'event: message\r\ndata: {"a":1}\r\n\r\n'
+
+
+def test_no_event_has_an_id_to_resume_from() -> None:
+    assert b"id:" not in write_event(b"{}")
+
+
+def test_a_keep_alive_is_a_comment_and_no_event() -> None:
+    assert KEEP_ALIVE.startswith(b":\r\n")
+    assert read(KEEP_ALIVE) == []
+
+
+@given(st.lists(st.dictionaries(st.text(), st.text()), max_size=4))
+def test_what_is_written_is_what_is_read_with_keep_alives_between(messages: list[dict[str, str]]) -> None:
+    written = [json.dumps(message, ensure_ascii=False).encode() for message in messages]
+    stream = KEEP_ALIVE + b"".join(write_event(message) + KEEP_ALIVE for message in written)
+    assert read(stream) == written
+
+
+# Reading
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    ("lines", "events"),
+    [
+        pytest.param([b"data: x", b""], [b"x"], id="data alone"),
+        pytest.param([b"event: message", b"data: x", b""], [b"x"], id="of the kind message"),
+        pytest.param([b"data: x", b"event: message", b""], [b"x"], id="its kind last"),
+        pytest.param([b"event:", b"data: x", b""], [b"x"], id="of an empty kind"),
+        pytest.param([b"data:x", b""], [b"x"], id="no space"),
+        pytest.param([b"data:  x ", b""], [b" x "], id="only one space belongs to the field"),
+        pytest.param([b"data: a:b: c", b""], [b"a:b: c"], id="colons in the data"),
+        pytest.param([b"data: a", b"data: b", b"data:", b"data: c", b""], [b"a\nb\n\nc"], id="many lines of data"),
+        pytest.param([b"data", b""], [b""], id="a field without a colon"),
+        pytest.param([b": a comment", b"data: x", b": data: y", b":", b""], [b"x"], id="comments"),
+        pytest.param([b"id: 1", b"retry: 5", b"other: z", b"data: x", b""], [b"x"], id="other fields"),
+        pytest.param([b"DATA: y", b" data: z", b"data : w", b"data: x", b""], [b"x"], id="names are exact"),
+        pytest.param([b"event: ping", b"data: x", b""], [], id="another kind"),
+        pytest.param([b"event: ping", b"", b"data: x", b""], [b"x"], id="a kind ends with its event"),
+        pytest.param([b"event: ping", b"data: y", b"", b"data: x", b""], [b"x"], id="and so does its data"),
+        pytest.param([b"", b"", b"data: x", b"", b"", b""], [b"x"], id="empty lines"),
+        pytest.param([b"data: x", b"", b"data: y", b""], [b"x", b"y"], id="two events"),
+        pytest.param([b"data: x", b"", b"data: y"], [b"x"], id="one without its end"),
+        pytest.param([b"id: 1", b""], [], id="no data"),
+        pytest.param(
+            ["data: 日本語\u2028\x85\x0b".encode(), b""], ["日本語\u2028\x85\x0b".encode()], id="no other line ends"
+        ),
+    ],
+)
+def test_events_are_read_by_the_rules_of_event_streams(end: bytes, lines: list[bytes], events: list[bytes]) -> None:
+    stream = b"".join(line + end for line in lines)
+    assert read(stream) == events
+    assert read(*bytewise(stream)) == events
+
+
+def test_an_event_is_handed_on_with_the_piece_that_completes_it() -> None:
+    reader = EventReader(PLENTY)
+    assert list(reader.feed(b"data: x\r\n")) == []
+    assert list(reader.feed(b"\r")) == [b"x"]  # the line feed may never come
+    assert list(reader.feed(b"\n")) == []
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param([b"data: x\r", b"\n\r\n"], id="within the first end"),
+        pytest.param([b"data: x\r", b"\n", b"\r\n"], id="around the line feed"),
+        pytest.param([b"data: x\r", b"", b"\n", b"", b"\r", b"", b"\n"], id="with empty pieces"),
+        pytest.param([b"data: x\r", b"\n", b"\n"], id="the second line ends in a line feed only"),
+        pytest.param([b"data: x\r\n\r", b"\ndata: y\r", b"\n", b"\n"], id="between events"),
+    ],
+)
+def test_a_line_end_may_come_in_two_pieces(pieces: list[bytes]) -> None:
+    assert read(*pieces) == read(b"".join(pieces))
+    assert read(*pieces)[0] == b"x"
+
+
+LINES = st.sampled_from(
+    [b"", b"", b"", b"data: x", b"data:", b"data", b"event: ping", b"event: message", b":", b": c", b"id: 1"]
+)
+ANY_LINE = LINES | st.binary(max_size=6).map(lambda data: b"data: " + data)
+
+
+@st.composite
+def cut_streams(draw: st.DrawFn, ends: Any = ENDS) -> tuple[bytes, list[bytes]]:
+    """A stream, and the same in pieces."""
+    lines = draw(st.lists(st.tuples(ANY_LINE, st.sampled_from(ends)), max_size=12))
+    stream = b"".join(line + end for line, end in lines)
+    cuts = draw(st.lists(st.integers(0, len(stream)), max_size=12))
+    return stream, [stream[start:stop] for start, stop in pairwise([0, *sorted(cuts), len(stream)])]
+
+
+@given(cut_streams())
+@example((b"data: x\r\n\n", [b"data: x\r", b"\n", b"\n"]))
+def test_a_stream_in_any_pieces_gives_the_events_of_the_whole(cut: tuple[bytes, list[bytes]]) -> None:
+    stream, pieces = cut
+    assert read(*pieces) == read(stream)
+
+
+@given(cut_streams())
+@example((b"data: x\r\n\n", []))
+def test_a_stream_byte_by_byte_gives_the_events_of_the_whole(cut: tuple[bytes, list[bytes]]) -> None:
+    stream, _ = cut
+    assert read(*bytewise(stream)) == read(stream)
+
+
+@given(
+    st.lists(st.lists(st.binary(max_size=6).filter(lambda data: not set(data) & set(b"\r\n")), min_size=1)), st.data()
+)
+def test_any_data_is_read_back_whatever_the_line_end_and_the_pieces(
+    events: list[list[bytes]], data: st.DataObject
+) -> None:
+    end = data.draw(st.sampled_from(ENDS))
+    comment = b": comment" + end
+    stream = b"".join(b"".join(b"data: " + line + end + comment for line in event) + end for event in events)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
+    pieces = [stream[start:stop] for start, stop in pairwise([0, *cuts, len(stream)])]
+    assert read(*pieces) == [b"\n".join(event) for event in events]
+
+
+@given(st.lists(st.binary(max_size=20)))
+def test_no_bytes_break_the_reader(pieces: list[bytes]) -> None:
+    assert all(b"\r" not in event for event in read(*pieces))
+
+
+# The limit
+
+
+LONG = b"x" * 500
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param([b"data: " + LONG], id="a line without its end"),
+        pytest.param([b"data: ", LONG[:250], LONG[250:]], id="a line in pieces"),
+        pytest.param([b"data: " + LONG + b"\r\n"], id="an event without its end"),
+        pytest.param([b"data: xxxxxxxxxxxxxxxxxx\n"] * 25, id="many lines of data"),
+        pytest.param([b"data:\n" * 500], id="many empty lines of data"),
+        pytest.param([b": " + LONG], id="a comment without its end"),
+        pytest.param([LONG], id="nothing known"),
+        pytest.param([b"data: " + LONG + b"\r\n", b"\r\n"], id="the end in a piece of its own"),
+    ],
+)
+def test_an_event_longer_than_the_limit_is_refused_before_it_is_whole(pieces: list[bytes]) -> None:
+    with pytest.raises(EventTooLong):
+        read(*pieces, limit=100)
+
+
+@pytest.mark.parametrize("more", [b"", b"data: y\r\n\r\n"])
+def test_an_event_longer_than_the_limit_is_refused_though_it_comes_in_one_piece(more: bytes) -> None:
+    # otherwise the same stream is refused or not by how the network cuts it
+    with pytest.raises(EventTooLong):
+        read(write_event(LONG) + more, limit=100)
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 10_000])
+def test_the_limit_is_for_one_event_and_a_stream_may_be_longer(size: int) -> None:
+    stream = (write_event(b"x" * 50) + KEEP_ALIVE + b": " + b"c" * 50 + b"\n") * 100
+    pieces = [stream[start : start + size] for start in range(0, len(stream), size)]
+    assert read(*pieces, limit=200) == [b"x" * 50] * 100
+
+
+def test_events_before_the_one_that_is_too_long_are_handed_on() -> None:
+    reader = EventReader(100)
+    events = reader.feed(b"data: x\n\ndata: " + LONG)
+    assert next(events) == b"x"
+    with pytest.raises(EventTooLong):
+        next(events)
