@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -12,6 +12,7 @@ from zlib import crc32
 from pydantic import BaseModel
 
 from bespeak import AcceptedElicitation, Context, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, ToolError
+from bespeak.transports.transport import Notify
 
 BODY = -1
 """Stands for the tool where a resolver's number could stand."""
@@ -142,9 +143,7 @@ class Watched:
         self.mcp = mcp
         self.rounds: list[Record] = []
 
-    async def serve(
-        self, message: bytes, notify: Callable[[bytes], None], *, raise_exceptions: bool = False
-    ) -> bytes | None:
+    async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool = False) -> bytes | None:
         record = Record()
         if b'"tools/call"' in message:
             self.rounds.append(record)

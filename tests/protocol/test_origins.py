@@ -13,7 +13,7 @@ PUBLIC = "0.0.0.0"
 
 def refusal(gate: Gate, *, host: str | None = "localhost:8000", origin: str | None = None) -> str | None:
     pairs = [(b"host", host), (b"origin", origin), (b"accept", "*/*")]
-    return gate.refusal(Headers((name, value.encode("latin-1")) for name, value in pairs if value is not None))
+    return gate.refusal(Headers([(name, value.encode("latin-1")) for name, value in pairs if value is not None]))
 
 
 def gate(

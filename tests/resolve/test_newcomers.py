@@ -132,11 +132,6 @@ async def test_a_client_without_callbacks_is_told_which_to_give() -> None:
     assert "elicitation_callback=" in caught.value.__notes__[0]
 
 
-def test_a_client_takes_no_url_yet() -> None:
-    with pytest.raises(TypeError, match="URLs and commands are not supported yet"):
-        Client(cast("Any", "http://localhost/mcp"))
-
-
 # Markers in odd places
 
 

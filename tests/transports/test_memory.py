@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from bespeak import Client, MCPServer
-from bespeak.protocol.envelopes import Request
-from bespeak.protocol.headers import Headers
 from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.transport import Answer, Notify, Outgoing
+from bespeak.transports.transport import Notify, Outgoing
 
 
 class Echo:
@@ -34,13 +32,6 @@ class Echo:
                 raise
         notify(b"about " + message)
         return message
-
-    async def answer(self, request: Request, notify: Notify, headers: Headers | None = None) -> Answer:
-        raise NotImplementedError  # messages come as bytes here
-
-    @property
-    def ready(self) -> bool:
-        return True
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:

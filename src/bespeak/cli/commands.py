@@ -9,6 +9,7 @@ from bespeak.cli import workers
 from bespeak.cli.targets import NoServer, load
 from bespeak.server.running import run_stdio
 from bespeak.server.server import MCPServer
+from bespeak.transports.transport import MissingExtra
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -32,15 +33,18 @@ def run(
     """Run a server: over stdio for the client that starts it, or over HTTP for many."""
     if not path.startswith("/"):
         _refuse(f"--path must start with '/', unlike {path!r}")
-    if http and number > 1:
-        _loaded(target)  # what is wrong with it is said once, and not by every worker
-        workers.run(workers.Settings(target, host, port, path), number)
-    elif http:
-        _loaded(target).run("streamable-http", host=host, port=port, streamable_http_path=path)
-    elif number > 1:
+    if not http and number > 1:
         _refuse("several workers need --http: over stdio there is one client")
-    else:
-        run_stdio(lambda: _loaded(target))
+    if not http:
+        return run_stdio(lambda: _loaded(target))
+    server = _loaded(target)  # for several workers too: what is wrong with it is said once, and not by each of them
+    try:
+        if number > 1:
+            workers.run(workers.Settings(target, host, port, path), number)
+        else:
+            server.run("streamable-http", host=host, port=port, streamable_http_path=path)
+    except MissingExtra as error:
+        _refuse(str(error))
 
 
 def _loaded(target: str) -> MCPServer[Any]:

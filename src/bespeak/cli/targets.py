@@ -65,7 +65,15 @@ def _load(path: Path) -> ModuleType:
         raise NoServer(f"{path} is no Python file")
     if len(parts) > 1:
         importlib.import_module(".".join(parts[:-1]))
+    if name in sys.modules:
+        if getattr(sys.modules[name], "__file__", None) != str(path):
+            raise NoServer(f"{path} has the name of another module that is in use, {name!r}; rename the file")
+        return sys.modules[name]  # its package imports it
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module

@@ -2,14 +2,17 @@
 
 import os
 import secrets
+import sys
 from dataclasses import dataclass
 
 from bespeak.cli.targets import load
-from bespeak.server.running import uvicorn_options
+from bespeak.server.running import import_uvicorn, uvicorn_options
 from bespeak.state.seal import KEYS_VARIABLE
 from bespeak.transports.http_server import HttpApp
 
 _PREFIX = "BESPEAK_RUN_"
+STARTUP_FAILURE = 3
+"""What a worker of uvicorn ends with if it cannot start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +36,16 @@ class Settings:
 
 def run(settings: Settings, number: int) -> None:
     """Run so many workers until told to stop. Keys are made here, once, unless there are some already."""
-    import uvicorn
-
-    os.environ.setdefault(KEYS_VARIABLE, secrets.token_urlsafe(32))
+    uvicorn = import_uvicorn()
+    if not os.environ.get(KEYS_VARIABLE, "").strip(" ,"):
+        os.environ[KEYS_VARIABLE] = secrets.token_urlsafe(32)
     settings.hand_down()
     options = uvicorn_options(settings.host, settings.port, {"workers": number, "factory": True})
-    uvicorn.run("bespeak.cli.workers:make_app", **options)
+    config = uvicorn.Config("bespeak.cli.workers:make_app", **options)
+    supervisor = uvicorn.supervisors.Multiprocess(config, sockets=[config.bind_socket()])
+    supervisor.run()
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+        sys.exit(STARTUP_FAILURE)
 
 
 def make_app() -> HttpApp:

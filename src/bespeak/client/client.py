@@ -177,10 +177,11 @@ def _transport(server: Any, raise_exceptions: bool) -> Transport:
         return HttpTransport(server)
     if isinstance(server, StdioServerParameters):
         return StdioTransport(server)
-    if hasattr(server, "serve") and hasattr(server, "running"):
-        return MemoryTransport(server, raise_exceptions=raise_exceptions)
-    if hasattr(server, "exchange"):
-        return server
+    if not isinstance(server, type):
+        if hasattr(server, "serve") and hasattr(server, "running"):
+            return MemoryTransport(server, raise_exceptions=raise_exceptions)
+        if hasattr(server, "exchange"):
+            return server
     raise TypeError(
         f"a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to {type(server).__name__}"
     )

@@ -1,6 +1,7 @@
 """One client's requests to one server: metadata on every leg, fresh ids, notifications in order."""
 
 import asyncio
+import contextlib
 import functools
 import itertools
 import logging
@@ -101,7 +102,8 @@ class ClientSession:
         except MCPError as error:
             if error.code != HEADER_MISMATCH or method != "tools/call" or not self._transport.mirrors:
                 raise
-            await self._learn_mirrors()
+            with contextlib.suppress(MCPError, OSError):  # if that fails too, the first failure is the one to know
+                await self._learn_mirrors()
             learnt = self._headers(method, params)
             if learnt == headers:
                 raise
@@ -175,6 +177,7 @@ class ClientSession:
             self._mirrors[str(listed.get("name"))] = mirrors(known)
         except InvalidMirror as error:
             logger.warning("the tool %r is left out: %s", listed.get("name"), error)
+            self._mirrors.pop(str(listed.get("name")), None)
             return False
         return True
 

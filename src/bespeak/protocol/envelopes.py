@@ -1,8 +1,7 @@
 """JSON-RPC envelopes: from bytes to one request, and from a result, an error or a notification to bytes."""
 
 import json
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
@@ -26,8 +25,7 @@ CAPABILITIES = ("elicitation", "sampling", "roots", "extensions", "experimental"
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(NamedTuple):
     """What a request says about its sender, in `params._meta`."""
 
     protocol_version: str
@@ -38,8 +36,7 @@ class Meta:
     raw: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One request, its envelope checked and its metadata read."""
 
     id: RequestId
@@ -48,8 +45,7 @@ class Request:
     meta: Meta
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(NamedTuple):
     """One message that wants no answer."""
 
     method: str
@@ -118,9 +114,9 @@ def read_meta(params: dict[str, Any]) -> Meta:
     if not isinstance(capabilities, dict):
         raise MCPError(INVALID_PARAMS, f"params._meta must hold {CLIENT_CAPABILITIES_META_KEY}, an object")
     declared = cast("dict[str, Any]", capabilities)
-    odd = [name for name in CAPABILITIES if not isinstance(declared.get(name), (dict, type(None)))]
-    if odd:
-        raise MCPError(INVALID_PARAMS, f"{CLIENT_CAPABILITIES_META_KEY}: {', '.join(odd)} must be an object")
+    for name, value in declared.items():
+        if not isinstance(value, dict) and value is not None and name in CAPABILITIES:
+            raise MCPError(INVALID_PARAMS, f"{CLIENT_CAPABILITIES_META_KEY}: {name} must be an object")
     level = meta.get(LOG_LEVEL_META_KEY)
     if level is not None and level not in LOG_LEVELS and is_modern(version):
         raise MCPError(INVALID_PARAMS, f"{LOG_LEVEL_META_KEY} must be one of {', '.join(LOG_LEVELS)}")

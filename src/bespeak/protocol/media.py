@@ -1,11 +1,8 @@
 """Media types in headers: what a client accepts, and whether a body is JSON."""
 
-import functools
-
 ANSWERS = ("application/json", "text/event-stream")
 
 
-@functools.lru_cache(256)
 def accepts_answers(accept: bytes | None, *, streams: bool) -> bool:
     """Whether a client takes JSON and, where `streams` says so, event streams. One that does not say takes anything."""
     if accept is None:
@@ -35,7 +32,6 @@ def _quality(ranges: dict[str, float], media: str) -> float:
     return 0.0
 
 
-@functools.lru_cache(256)
 def is_json(content_type: bytes | None) -> bool:
     """Whether a body says that it is JSON, in UTF-8 as JSON is."""
     if content_type is None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from bespeak.protocol.headers import Headers
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-_REMEMBERED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,6 @@ class Gate:
         self._hosts = _pattern(hosts) if checked else None
         self._origins = _pattern(origins)
         self._any_origin = "*" in origins
-        self._known: dict[tuple[bytes | None, bytes | None], str | None] = {}
 
     def refusal(self, headers: Headers) -> str | None:
         """Why a request may not come in; `None` if it may."""
@@ -50,15 +48,7 @@ class Gate:
             for name in (b"host", b"origin"):
                 if sum(key == name for key, _ in headers.raw) > 1:
                     return f"the header {name.decode().capitalize()} is there twice"
-        seen = (headers.last.get(b"host"), headers.last.get(b"origin"))
-        if seen in self._known:
-            return self._known[seen]
-        verdict = self._judge(*seen)
-        if len(self._known) < _REMEMBERED:
-            self._known[seen] = verdict
-        return verdict
-
-    def _judge(self, host: bytes | None, origin: bytes | None) -> str | None:
+        host, origin = headers.last.get(b"host"), headers.last.get(b"origin")
         name = (host or b"").decode("latin-1").strip(" \t").lower()
         if self._hosts is not None and not self._hosts.fullmatch(name):
             return f"this server does not go by the name {name!r}; see TransportSecuritySettings(allowed_hosts=...)"

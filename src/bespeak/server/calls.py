@@ -115,7 +115,7 @@ class Call:
         self._facts = facts_of(context)
         self._declared = declared
         self._state: State | None = None
-        self._progress = Progress()
+        self._progress: Progress | None = None
         # Taken before any author code runs, which may change the arguments in place.
         self._arguments = digest(sent) if consumer.may_ask and declared is not None else None
         self._raise_exceptions = raise_exceptions
@@ -159,7 +159,8 @@ class Call:
         if self.consumer.graph.nodes:
             return await self._resolved(arguments)
         if self._state is None:
-            return await self._plain(arguments)
+            value = await self._body(arguments)
+            return await self._ask_by_hand(value) if isinstance(value, InputRequiredResult) else self._result(value)
         for key, answer in (self._facts.answers or {}).items():
             typed_answer(key, answer)  # a malformed one is refused before anything is spent
         key = f"{self._state.call_id}/{self._state.round}"
@@ -182,7 +183,7 @@ class Call:
             self.consumer.graph,
             arguments=arguments,
             context=self._context,
-            progress=self._progress,
+            progress=self._progress or Progress(),
             answers=self._facts.answers or {},
             declared=EVERYTHING if self._declared is None else self._declared,
         )

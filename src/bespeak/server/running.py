@@ -5,11 +5,13 @@ import contextlib
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bespeak.transports.stdio_server import StdioServer, private_stdio
-from bespeak.transports.transport import Serving
+from bespeak.transports.stdio_server import PrivateFiles, StdioServer, private_stdio
+from bespeak.transports.transport import Answering, MissingExtra
 
 if TYPE_CHECKING:
     import uvicorn
@@ -18,40 +20,66 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 10
 """How long requests under way may still run when the server is told to stop; claimed calls are waited for longer."""
+STUCK_SECONDS = 1.0
+"""How long threads may still run when a server on stdio is done."""
 KEEP_ALIVE_SECONDS = 65
 """Longer than clients keep an idle connection, so that it is they who close it, and never in the middle of a request."""
 
 
-def run_stdio(make: Callable[[], Serving]) -> None:
+def run_stdio(make: Callable[[], Answering]) -> None:
     """Serve the client at the other end of stdin and stdout until it leaves, or a signal says so.
 
     The server is made here, so that nothing it prints on its way gets between the messages.
     """
-    with private_stdio() as (stdin, stdout):
-        asyncio.run(_serve_stdio(make(), stdin, stdout, signals=True))
+    with private_stdio() as files:
+        asyncio.run(_serve_stdio(make(), files, signals=True))
+    if any(thread.name.startswith("AnyIO worker") for thread in threading.enumerate()):
+        threading.Thread(target=_end_with_the_main_thread, name="bespeak end", daemon=True).start()
 
 
-async def serve_stdio(server: Serving) -> None:
+def _end_with_the_main_thread() -> None:
+    """A sync function that hangs must not keep a server alive that nobody talks to."""
+    threading.main_thread().join()
+    time.sleep(STUCK_SECONDS)
+    os._exit(0)
+
+
+async def serve_stdio(server: Answering) -> None:
     """Serve the client at the other end of stdin and stdout until it leaves."""
-    with private_stdio() as (stdin, stdout):
-        await _serve_stdio(server, stdin, stdout, signals=False)
+    with private_stdio() as files:
+        await _serve_stdio(server, files, signals=False)
 
 
-async def _serve_stdio(server: Serving, stdin: int, stdout: int, *, signals: bool) -> None:
-    if os.isatty(stdin):
+async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool) -> None:
+    if os.isatty(files.stdin):
         print("Waiting for MCP messages on standard input, one a line. Ctrl-D ends.", file=sys.stderr)
-    stdio = StdioServer(server, stdin, stdout)
+    stdio = StdioServer(server, files.stdin, files.stdout)
     if signals:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError, RuntimeError):  # not everywhere, and in no other thread
                 loop.add_signal_handler(number, stdio.stop)
-    await stdio.run()
+    try:
+        await stdio.run()
+    finally:
+        files.in_use = not stdio.idle
 
 
-def http_server(app: "HttpApp | str", host: str, port: int, more: dict[str, Any]) -> "uvicorn.Server":
-    """A uvicorn that serves an app, or what makes one, the way these apps want it."""
-    return _uvicorn().Server(_uvicorn().Config(app, **uvicorn_options(host, port, more)))
+def http_server(app: "HttpApp", host: str, port: int, more: dict[str, Any]) -> "uvicorn.Server":
+    """A uvicorn that serves an app the way these apps want it."""
+    uvicorn = import_uvicorn()
+    return uvicorn.Server(uvicorn.Config(app, **uvicorn_options(host, port, more)))
+
+
+async def serve_http(server: "uvicorn.Server") -> None:
+    """Listen until told to stop; being cancelled is one way to be told."""
+    serving = asyncio.create_task(server.serve(), name="bespeak http")
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await serving
+        raise
 
 
 def uvicorn_options(host: str, port: int, more: dict[str, Any]) -> dict[str, Any]:
@@ -70,9 +98,10 @@ def uvicorn_options(host: str, port: int, more: dict[str, Any]) -> dict[str, Any
     }
 
 
-def _uvicorn() -> Any:
+def import_uvicorn() -> Any:
+    """The module. Raises `MissingExtra`."""
     try:
         import uvicorn
     except ImportError:
-        raise ImportError("serving over HTTP needs uvicorn: pip install 'bespeak[http]'") from None
+        raise MissingExtra("serving over HTTP needs uvicorn: pip install 'bespeak[http]'") from None
     return uvicorn

@@ -1,10 +1,11 @@
 """`MCPServer`: what an author writes against."""
 
+import contextlib
 import copy
 import logging
 import types
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
@@ -23,7 +24,7 @@ from bespeak.server.dispatch import Dispatch, find_tool
 from bespeak.server.lifespan import Lifespan
 from bespeak.server.listing import CacheableMethod, CacheHint
 from bespeak.server.overrides import UNSET, Overrides
-from bespeak.server.running import http_server, run_stdio, serve_stdio
+from bespeak.server.running import http_server, run_stdio, serve_http, serve_stdio
 from bespeak.server.tools import Tool, ToolOptions, ToolRegistry, wire_tool
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
@@ -254,9 +255,11 @@ class MCPServer(Generic[LifespanT]):
     ) -> HttpApp:
         """The server as an ASGI app, to run or to mount.
 
-        An app that mounts it must run the lifespan: `FastAPI(lifespan=lambda app: mcp.running())`. `host` is where it
-        will listen: on loopback, only requests to a loopback name are taken.
+        An app that mounts it must run the lifespan: `FastAPI(lifespan=mcp.lifespan)`. `host` is where it will listen: on
+        loopback, only requests to a loopback name are taken.
         """
+        if any(route.match(streamable_http_path) is not None for route in self._routes):
+            raise ValueError(f"a custom route has the path of the MCP endpoint, {streamable_http_path!r}")
         options = HttpOptions(
             path=streamable_http_path,
             health_path=health_path,
@@ -267,6 +270,12 @@ class MCPServer(Generic[LifespanT]):
         )
         return HttpApp(self, options, self._routes)
 
+    @contextlib.asynccontextmanager
+    async def lifespan(self, app: object) -> AsyncGenerator[None]:
+        """The server's lifespan as that of a Starlette or FastAPI app that it is mounted in."""
+        async with self.running():
+            yield
+
     def run(self, transport: Literal["stdio", "streamable-http"] = "stdio", **options: Any) -> None:
         """Serve until told to stop. `options` are those of `run_streamable_http_async`; stdio has none."""
         if transport == "stdio":
@@ -274,7 +283,8 @@ class MCPServer(Generic[LifespanT]):
                 raise TypeError(f"run('stdio') takes no options, unlike {', '.join(options)}")
             run_stdio(lambda: self)
         elif transport == "streamable-http":
-            self._http_server(**options).run()
+            with contextlib.suppress(KeyboardInterrupt):  # which uvicorn raises again when it has ended in order
+                self._http_server(**options).run()
         else:
             raise ValueError(f"transport must be 'stdio' or 'streamable-http', not {transport!r}")
 
@@ -291,7 +301,7 @@ class MCPServer(Generic[LifespanT]):
         **options: Any,
     ) -> None:
         """Listen until told to stop. `options` are those of `streamable_http_app`."""
-        await self._http_server(host=host, port=port, uvicorn_config=uvicorn_config, **options).serve()
+        await serve_http(self._http_server(host=host, port=port, uvicorn_config=uvicorn_config, **options))
 
     def _http_server(
         self,
@@ -313,9 +323,9 @@ class MCPServer(Generic[LifespanT]):
         """Answer one message; `None` if it wants no answer."""
         return await self._dispatch.serve(message, notify, raise_exceptions=raise_exceptions)
 
-    async def answer(self, request: Request, notify: Notify, headers: Headers | None = None) -> Answer:
+    def answer(self, request: Request, notify: Notify, headers: Headers | None = None) -> Coroutine[Any, Any, Answer]:
         """Answer one request that a transport has read already."""
-        return await self._dispatch.answer(request, notify, headers)
+        return self._dispatch.answer(request, notify, headers)
 
     @property
     def ready(self) -> bool:

@@ -42,16 +42,17 @@ class Conversation:
             raise self.over
         waiting = Waiting(asyncio.get_running_loop().create_future(), notify)
         self._waiting[request.id] = waiting
+        writing = asyncio.create_task(self._say(request.message + b"\n"), name="bespeak request")
         try:
-            await self._write(request.message + b"\n")
+            # The other end may go, or even answer, before it has read everything.
+            await asyncio.wait({writing, waiting.response}, return_when=asyncio.FIRST_COMPLETED)
             return await waiting.response
         except asyncio.CancelledError:
             self._cancel(request.id)
             raise
         finally:
+            writing.cancel()
             del self._waiting[request.id]
-            if waiting.response.done() and not waiting.response.cancelled():
-                waiting.response.exception()  # perhaps it came while the request was still being written
 
     def _cancel(self, id_: int) -> None:
         if self.over is not None:
@@ -79,9 +80,15 @@ class Conversation:
         """Take in what the other end has sent."""
         for line in self._cutter.feed(piece):
             if isinstance(line, LineTooLong):
-                logger.error("the server sent a line of more than %d bytes; it is skipped", self._limit)
+                self._too_long(line)
             elif line.strip():
                 self._line(line)
+
+    def _too_long(self, line: LineTooLong) -> None:
+        if line.head.lstrip().startswith(b"{"):  # and nobody knows whose answer it was
+            self.end(ConnectionError(f"the server sent a message of more than {self._limit} bytes"))
+        else:
+            logger.error("the server sent a line of more than %d bytes; it is skipped", self._limit)
 
     def _line(self, line: bytes) -> None:
         try:
@@ -95,11 +102,14 @@ class Conversation:
         if "method" in message:
             self._said(message, line)
             return
+        if "result" not in message and "error" not in message:
+            logger.warning("the server wrote something that is no message: %.80r", line)
+            return
         self.answered = True
         id_: Any = message.get("id")
         if id_ is None and len(self._waiting) == 1:
             (id_,) = self._waiting  # an error about a message it could not read: there is only one it can mean
-        waiting = self._waiting.get(id_) if isinstance(id_, int) else None
+        waiting = self._waiting.get(cast("int", id_)) if _is_number(id_) else None
         if waiting is None:
             logger.debug("the server answered request %r, which nobody waits for", id_)
         elif not waiting.response.done():
@@ -111,9 +121,13 @@ class Conversation:
             return
         params = message.get("params")
         token: Any = cast("dict[str, Any]", params).get("progressToken") if isinstance(params, dict) else None
-        waiting = self._waiting.get(token) if isinstance(token, int) else None
+        waiting = self._waiting.get(token) if _is_number(token) else None
         if waiting is None and token is None:
             # Nothing in it says which request it is about; any of them hands it to the same callbacks.
             waiting = next(iter(self._waiting.values()), None)
         if waiting is not None:
             waiting.notify(line)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

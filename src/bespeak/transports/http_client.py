@@ -1,9 +1,11 @@
 """A client's side of Streamable HTTP, over `httpx2`."""
 
 import asyncio
+import contextlib
 import functools
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
@@ -12,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic_core import from_json
 
 from bespeak.protocol.events import EventReader, EventTooLong
-from bespeak.transports.transport import ANSWER_LIMIT, Lost, Outgoing
+from bespeak.transports.transport import ANSWER_LIMIT, Lost, MissingExtra, Outgoing
 
 if TYPE_CHECKING:
     import ssl
@@ -27,6 +29,10 @@ SILENCE_SECONDS = 300.0
 CONNECT_PAUSES = (0.1, 0.4)
 """How long to wait before each further attempt to connect, in seconds."""
 EXCERPT = 200
+REDIRECTS = 3
+REST_SECONDS = 0.2
+_OWN_HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+_HEADER = re.compile(r"[\x20-\x7e\t]*")
 
 
 class HttpStatusError(ConnectionError):
@@ -61,13 +67,15 @@ class HttpTransport:
         http_client: "httpx2.AsyncClient | None" = None,
         limit: int = ANSWER_LIMIT,
     ) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"a server's URL starts with http:// or https://, unlike {_public(url)!r}")
+        where = _public(url)
+        if where is None:
+            raise ValueError("that is no URL of a server; one looks like https://mcp.example.com/mcp")
+        for name, value in (headers or {}).items():
+            if not _HEADER.fullmatch(value):
+                raise ValueError(f"the value of the header {name!r} is not one line of plain ASCII")
         self._url = url
-        self._where = _public(url)
-        self._headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-        self._headers |= dict(headers or {})
+        self._where = where
+        self._headers = dict(headers or {})
         self._auth = auth
         self._given = http_client
         self._limit = limit
@@ -77,7 +85,7 @@ class HttpTransport:
         try:
             import httpx2
         except ImportError:
-            raise ImportError("a client over HTTP needs httpx2: pip install 'bespeak[http]'") from None
+            raise MissingExtra("a client over HTTP needs httpx2: pip install 'bespeak[http]'") from None
         self._errors = httpx2
         self._client = self._given or httpx2.AsyncClient(
             timeout=httpx2.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS),
@@ -103,13 +111,14 @@ class HttpTransport:
 
     async def _exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
         url = self._url
-        for _ in range(2):
+        status = 0
+        for _ in range(REDIRECTS):
             async with self._post(url, request) as response:
                 moved = self._moved(response)
                 if moved is None:
-                    return await self._answer(response, notify)
-                url = moved
-        raise HttpStatusError(308, self._where, "it keeps redirecting")
+                    return await self._answer(request.method, response, notify)
+                url, status = moved, response.status_code
+        raise HttpStatusError(status, self._where, "it keeps redirecting")
 
     @asynccontextmanager
     async def _post(self, url: str, request: Outgoing) -> "AsyncGenerator[httpx2.Response]":
@@ -118,11 +127,15 @@ class HttpTransport:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
         errors = self._errors
         auth: Any = {"auth": self._auth} if self._auth is not None else {}
+        headers = errors.Headers(self._headers)
+        headers.update({**_OWN_HEADERS, **request.headers})
         try:
             async with self._client.stream(
-                "POST", url, content=request.message, headers={**self._headers, **request.headers}, **auth
+                "POST", url, content=request.message, headers=headers, follow_redirects=False, **auth
             ) as response:
                 yield response
+        except errors.LocalProtocolError:  # whose text may hold the header's value
+            raise ValueError("the request cannot be sent: one of its headers is none") from None
         except (errors.ConnectError, errors.ConnectTimeout, errors.PoolTimeout) as error:
             raise NotConnected(f"cannot connect to {self._where}: {error or type(error).__name__}") from error
         except errors.TimeoutException as error:
@@ -137,20 +150,16 @@ class HttpTransport:
         if response.status_code not in (307, 308) or response.next_request is None:
             return None
         target = response.next_request.url
-        if (target.scheme, target.host, target.port) != (
-            response.request.url.scheme,
-            response.request.url.host,
-            response.request.url.port,
-        ):
-            raise HttpStatusError(
-                response.status_code, self._where, f"it moved to {_public(str(target))}; use that URL"
-            )
-        return str(target)
+        here = response.request.url
+        if (target.scheme, target.host, target.port) != (here.scheme, here.host, here.port):
+            elsewhere = f"it moved to {_public(str(target))}; use that URL"
+            raise HttpStatusError(response.status_code, self._where, elsewhere)
+        return str(self._errors.URL(self._url).copy_with(raw_path=target.raw_path))
 
-    async def _answer(self, response: "httpx2.Response", notify: Callable[[bytes], None]) -> bytes:
+    async def _answer(self, method: str, response: "httpx2.Response", notify: Callable[[bytes], None]) -> bytes:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "text/event-stream" and response.is_success:
-            return await self._last_event(response, notify)
+            return await self._last_event(method, response, notify)
         body = bytearray()
         async for piece in response.aiter_bytes():
             body += piece
@@ -160,17 +169,21 @@ class HttpTransport:
             return bytes(body)
         if _is_error(body):
             return bytes(body)
+        if response.is_success:
+            raise HttpStatusError(response.status_code, self._where, f"{kind or 'nothing'} instead of JSON")
         raise HttpStatusError(response.status_code, self._where, _excerpt(kind, body))
 
-    async def _last_event(self, response: "httpx2.Response", notify: Callable[[bytes], None]) -> bytes:
+    async def _last_event(self, method: str, response: "httpx2.Response", notify: Callable[[bytes], None]) -> bytes:
         events = EventReader(self._limit)
+        pieces = response.aiter_bytes()
         try:
-            async for piece in response.aiter_bytes():
+            async for piece in pieces:
                 for data in events.feed(piece):
                     message = _object(data)
                     if message is None:
                         logger.warning("%s sent an event that is no JSON object; it is ignored", self._where)
                     elif "method" not in message:
+                        await _rest(pieces)
                         return data
                     elif "id" not in message:
                         notify(data)
@@ -178,7 +191,7 @@ class HttpTransport:
                         logger.warning("%s sent a request, which this revision does not allow", self._where)
         except EventTooLong:
             raise ConnectionError(f"{self._where} sent an event of more than {self._limit} bytes") from None
-        raise Lost("the request", f"{self._where} ended its stream")
+        raise Lost(method, f"{self._where} ended its stream")
 
 
 @functools.cache
@@ -189,12 +202,25 @@ def _certificates() -> "ssl.SSLContext":
     return httpx2.create_ssl_context()
 
 
-def _public(url: str) -> str:
-    """A URL without what may be secret in it."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{host}{port}{parts.path}" if host else parts.path
+async def _rest(pieces: AsyncIterator[bytes]) -> None:
+    """Read a stream to its end if that is near, so that its connection can be used again."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(REST_SECONDS):
+            async for _ in pieces:
+                pass
+
+
+def _public(url: str) -> str | None:
+    """A URL without what may be secret in it; `None` if it is none that can be used."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not host:
+        return None
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path}"
 
 
 def _object(data: bytes | bytearray) -> dict[str, Any] | None:
@@ -206,8 +232,10 @@ def _object(data: bytes | bytearray) -> dict[str, Any] | None:
 
 
 def _is_error(body: bytearray) -> bool:
+    """Whether a body is a JSON-RPC error, and not just some JSON about one."""
     message = _object(body)
-    return message is not None and isinstance(message.get("error"), dict)
+    error: Any = message.get("error") if message else None
+    return isinstance(error, dict) and isinstance(cast("dict[str, Any]", error).get("code"), int)
 
 
 def _excerpt(kind: str, body: bytearray) -> str:

@@ -19,6 +19,7 @@ from bespeak.transports.transport import Answer
 
 SILENCE_SECONDS = 15.0
 """After so long without a word a response becomes an event stream, and a stream is kept alive."""
+LAST_WORDS_SECONDS = 1.0
 _STREAM_HEADERS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -29,7 +30,18 @@ _STREAM_HEADERS = [
 class Exchange:
     """Answers one request."""
 
-    __slots__ = ("_gone", "_id", "_json_only", "_receive", "_send", "_stream", "_task", "_timer", "_watcher")
+    __slots__ = (
+        "_answering",
+        "_gone",
+        "_id",
+        "_json_only",
+        "_receive",
+        "_send",
+        "_stream",
+        "_task",
+        "_timer",
+        "_watcher",
+    )
 
     def __init__(self, id_: RequestId, receive: Receive, send: Send, *, json_only: bool) -> None:
         self._id = id_
@@ -37,6 +49,7 @@ class Exchange:
         self._send = send
         self._json_only = json_only
         self._gone = False
+        self._answering = False
         self._stream: EventStream | None = None
         self._task: asyncio.Task[Any] | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -52,16 +65,21 @@ class Exchange:
         """Send what the work answers. If the client goes away the work is cancelled, and that is the end of it."""
         try:
             answer = await straight(work, self._suspended)
+            self._answering = True
+            if self._timer is not None:
+                self._timer.cancel()
             if self._stream is None:
-                status = 200 if answer.code is None else http_status(answer.code)
-                if self._timer is not None:
-                    self._timer.cancel()
-                await respond(self._send, status, answer.message, JSON)
+                await respond(
+                    self._send, 200 if answer.code is None else http_status(answer.code), answer.message, JSON
+                )
             else:
                 await self._stream.finish(answer.message)
         except asyncio.CancelledError:
             if not self._gone:
-                await self._interrupted()
+                if not self._answering:
+                    await self._interrupted()
+                elif self._stream is not None:
+                    await self._stream.last_words()
                 raise
             if self._task is not None:
                 self._task.uncancel()
@@ -94,11 +112,15 @@ class Exchange:
 
     async def _interrupted(self) -> None:
         """Somebody stopped the server's own task: the client is told before it ends."""
-        message = write_error(self._id, MCPError(INTERNAL_ERROR, "the server is stopping; send the request again"))
+        message = write_error(
+            self._id,
+            MCPError(INTERNAL_ERROR, "the server is stopping; whether the request was carried out is not known"),
+        )
         if self._stream is None:
             await respond(self._send, 503, message, JSON)
         else:
-            await self._stream.finish(message)
+            self._stream.end(message)
+            await self._stream.last_words()
 
 
 class EventStream:
@@ -116,15 +138,29 @@ class EventStream:
 
     async def finish(self, message: bytes) -> None:
         """Send the last message, and return when everything is sent."""
+        self.end(message)
+        await asyncio.shield(self._writer)
+
+    def end(self, message: bytes) -> None:
+        """Send the last message soon."""
         self._ended = True
         self._outbox.add(write_event(message))
-        await asyncio.shield(self._writer)
+
+    async def last_words(self) -> None:
+        """Let what has been said reach the client, if it takes it soon."""
+        await asyncio.wait({self._writer}, timeout=LAST_WORDS_SECONDS)
 
     def close(self) -> None:
         """Stop sending, whatever is left."""
         self._writer.cancel()
 
     async def _write(self) -> None:
+        try:
+            await self._write_all()
+        except OSError:  # some ASGI servers say so that the client has gone
+            self._outbox.abandon()
+
+    async def _write_all(self) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
         more = True
         while more:

@@ -30,7 +30,8 @@ class HttpRequest:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.headers = Headers(scope["headers"])
-        self.query_params: Mapping[str, str] = dict(parse_qsl(scope["query_string"].decode(), keep_blank_values=True))
+        query: bytes = scope["query_string"]
+        self.query_params: Mapping[str, str] = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
         self.path_params: Mapping[str, str] = scope.get("path_params", {})
 
     async def body(self) -> bytes:
@@ -91,11 +92,18 @@ class Route:
         wanted = frozenset(method.upper() for method in methods)
         if "GET" in wanted:
             wanted |= {"HEAD"}
+        names = _PARAMETER.findall(path)
+        if len(set(names)) != len(names):
+            raise ValueError(f"{path!r} has two parameters of one name")
+        if not inspect.iscoroutinefunction(handler):
+            raise ValueError(f"the handler of {path!r} must be an async function")
         parameters = list(inspect.signature(handler, eval_str=True).parameters.values())
         if len(parameters) != 1:
             raise ValueError(f"the handler of {path!r} must take one parameter, the request")
-        annotated = parameters[0].annotation
-        return Route(re.compile(pattern), wanted, handler, annotated if isinstance(annotated, type) else HttpRequest)
+        annotated: Any = parameters[0].annotation
+        named = isinstance(annotated, type) and annotated not in (inspect.Parameter.empty, Any, object)
+        request_type: Any = annotated if named else HttpRequest
+        return Route(re.compile(pattern), wanted, handler, request_type)
 
     def match(self, path: str) -> dict[str, str] | None:
         """The parameters of a path; `None` if it is not this route's."""
@@ -103,11 +111,21 @@ class Route:
         return found.groupdict() if found else None
 
 
-async def serve_route(route: Route, params: dict[str, str], scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request to a custom route. A handler that fails is logged, and the client sees only that."""
-    if scope["method"] not in route.methods:
-        allowed = ", ".join(sorted(route.methods)).encode()
-        return await respond(send, 405, b"method not allowed", _TEXT, (b"allow", allowed))
+Matches = list[tuple[Route, dict[str, str]]]
+"""Routes whose path is the request's, with the parameters they found in it."""
+
+
+async def serve_routes(routes: Matches, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request to a path that these routes share, each with other methods."""
+    for route, params in routes:
+        if scope["method"] in route.methods:
+            return await _serve_route(route, params, scope, receive, send)
+    allowed = ", ".join(sorted(frozenset[str]().union(*(route.methods for route, _ in routes)))).encode()
+    return await respond(send, 405, b"method not allowed", _TEXT, (b"allow", allowed))
+
+
+async def _serve_route(route: Route, params: dict[str, str], scope: Scope, receive: Receive, send: Send) -> None:
+    """A handler that fails is logged, and the client sees only that."""
     try:
         response = await route.handler(route.request_type({**scope, "path_params": params}, receive))
         if not callable(response):

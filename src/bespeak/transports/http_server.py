@@ -13,14 +13,15 @@ from bespeak.protocol.media import accepts_answers, is_json
 from bespeak.protocol.origins import Gate, TransportSecuritySettings
 from bespeak.transports.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http_exchange import Exchange
-from bespeak.transports.http_routes import Route, serve_route
+from bespeak.transports.http_routes import Route, serve_routes
 from bespeak.transports.straight import within
-from bespeak.transports.transport import MESSAGE_LIMIT, Serving
+from bespeak.transports.transport import MESSAGE_LIMIT, Answering
 
 logger = logging.getLogger("bespeak.http")
 
 BODY_SECONDS = 30.0
 """How long a body may take to arrive."""
+REMEMBERED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class HttpOptions:
 class HttpApp:
     """An ASGI app that serves one MCP server."""
 
-    def __init__(self, server: Serving, options: HttpOptions, routes: Sequence[Route] = ()) -> None:
+    def __init__(self, server: Answering, options: HttpOptions, routes: Sequence[Route] = ()) -> None:
         if not options.path.startswith("/"):
             raise ValueError(f"streamable_http_path must start with '/', unlike {options.path!r}")
         self._server = server
@@ -46,12 +47,14 @@ class HttpApp:
         self._routes = routes
         self._gate = Gate(options.host, options.security)
         self._path = options.path.rstrip("/")
+        self._welcome: set[tuple[str | bytes | None, ...]] = set()
+        """Combinations of headers that have been judged, and passed: clients send the same ones again and again."""
         self.stopping = False
         """Set when the server is about to stop: calls under way may end, new ones are refused."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            path: str = scope["path"].removeprefix(scope.get("root_path", ""))
+            path = own_path(scope)
             if path == self._path or path.rstrip("/") == self._path:
                 await self._message(scope, receive, send)
             else:
@@ -90,21 +93,31 @@ class HttpApp:
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """The status and the reason for not even reading a request."""
-        problem = self._gate.refusal(headers)
-        if problem is not None:
-            return 403, problem
-        if scope["method"] != "POST":
-            return 405, "send MCP messages by POST"
-        given = headers.last
-        if not accepts_answers(headers.joined(b"accept"), streams=not self._options.json_response):
-            return 406, "the Accept header must list application/json and text/event-stream"
-        if not is_json(given.get(b"content-type")):
-            return 415, "the Content-Type must be application/json"
+        get = headers.last.get
+        seen = (scope["method"], get(b"host"), get(b"origin"), get(b"accept"), get(b"content-type"))
+        if len(headers.last) != len(headers.raw) or seen not in self._welcome:
+            refusal = self._judge(scope["method"], headers)
+            if refusal is not None:
+                return refusal
+            if len(headers.last) == len(headers.raw) and len(self._welcome) < REMEMBERED:
+                self._welcome.add(seen)
         if self.stopping:
             return 503, "the server is stopping"
         if not self._server.ready:
             logger.error(NOT_RUNNING)
             return 500, NOT_RUNNING
+        return None
+
+    def _judge(self, method: str, headers: Headers) -> tuple[int, str] | None:
+        problem = self._gate.refusal(headers)
+        if problem is not None:
+            return 403, problem
+        if method != "POST":
+            return 405, "send MCP messages by POST"
+        if not accepts_answers(headers.joined(b"accept"), streams=not self._options.json_response):
+            return 406, "the Accept header must list application/json and text/event-stream"
+        if not is_json(headers.last.get(b"content-type")):
+            return 415, "the Content-Type must be application/json"
         return None
 
     async def _body(self, receive: Receive, headers: Headers) -> bytes | None:
@@ -122,10 +135,9 @@ class HttpApp:
     # Everything else
 
     async def _other(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
-        for route in self._routes:
-            params = route.match(path)
-            if params is not None:
-                return await serve_route(route, params, scope, receive, send)
+        routes = [(route, params) for route in self._routes if (params := route.match(path)) is not None]
+        if routes:
+            return await serve_routes(routes, scope, receive, send)
         if path != self._options.health_path:
             where = f"there is nothing at {path!r}; MCP messages go to {self._options.path!r}"
             return await refuse(send, 404, where)
@@ -140,6 +152,7 @@ class HttpApp:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                self.stopping = False  # an app may be started again
                 try:
                     running = self._server.running()
                     await running.__aenter__()
@@ -163,8 +176,15 @@ class HttpApp:
 
 NOT_RUNNING = (
     "the server's lifespan is not running. Inside another app nobody runs it for you: give that app one that does, "
-    "such as FastAPI(lifespan=lambda app: mcp.running()), or enter mcp.running() in its own"
+    "such as FastAPI(lifespan=mcp.lifespan), or enter mcp.running() in its own"
 )
+
+
+def own_path(scope: Scope) -> str:
+    """The path below where the app is mounted."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "").rstrip("/")
+    return path[len(root) :] if root and (path == root or path.startswith(root + "/")) else path
 
 
 class Refused(Exception):

@@ -4,17 +4,23 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 
 from bespeak.transports.outbox import Outbox
 
 READ_BYTES = 64 * 1024
+HEAD_BYTES = 80
 AHEAD = 16
 """How many pieces a reading thread may be ahead of those who use them."""
 
 
-class LineTooLong(Exception):
+@dataclass(frozen=True, slots=True)
+class LineTooLong:
     """A line is longer than its reader takes. What belongs to it is skipped; the next line is as good as any."""
+
+    head: bytes
+    """How it begins."""
 
 
 class LineCutter:
@@ -33,27 +39,33 @@ class LineCutter:
             if not self._skipping and self._held + len(line) <= self._limit:
                 yield b"".join([*self._pieces, line]).removesuffix(b"\r")
             elif not self._skipping:
-                yield LineTooLong()
+                yield self._too_long(line)
             self._pieces, self._held, self._skipping = [], 0, False
         if self._skipping or not rest:
             return
         self._pieces.append(rest)
         self._held += len(rest)
         if self._held > self._limit:
+            yield self._too_long(b"")
             self._pieces, self._held, self._skipping = [], 0, True
-            yield LineTooLong()
+
+    def _too_long(self, rest: bytes) -> LineTooLong:
+        return LineTooLong(next((piece for piece in self._pieces if piece), rest)[:HEAD_BYTES])
 
 
 class ThreadedReader:
     """Reads a file descriptor that may block, in a thread that nobody waits for."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, ended: Callable[[], None] | None = None) -> None:
         self._fd = fd
+        self._ended = ended
+        """Called as soon as the end is known, though what came before it may still be unused."""
         self._loop = asyncio.get_running_loop()
         self._pieces: asyncio.Queue[bytes] = asyncio.Queue()
         self._ahead = threading.Semaphore(AHEAD)
         self._stopped = False
-        threading.Thread(target=self._read, name="bespeak reader", daemon=True).start()
+        self.thread = threading.Thread(target=self._read, name="bespeak reader", daemon=True)
+        self.thread.start()
 
     def _read(self) -> None:
         piece = b"-"
@@ -64,9 +76,14 @@ class ThreadedReader:
             except OSError:
                 piece = b""
             try:
-                self._loop.call_soon_threadsafe(self._pieces.put_nowait, piece)
+                self._loop.call_soon_threadsafe(self._put, piece)
             except RuntimeError:  # the loop is closed: nobody reads any more
                 return
+
+    def _put(self, piece: bytes) -> None:
+        self._pieces.put_nowait(piece)
+        if not piece and self._ended is not None:
+            self._ended()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while piece := await self._pieces.get():
@@ -76,7 +93,7 @@ class ThreadedReader:
     def stop(self) -> None:
         """End the iteration, though the file may go on."""
         self._stopped = True
-        self._pieces.put_nowait(b"")
+        self._put(b"")
 
 
 class ThreadedWriter:
@@ -92,7 +109,8 @@ class ThreadedWriter:
         self._written = asyncio.Event()
         self._ended = False
         self._pump = asyncio.create_task(self._hand_over(), name="bespeak writer")
-        threading.Thread(target=self._write, name="bespeak writer", daemon=True).start()
+        self.thread = threading.Thread(target=self._write, name="bespeak writer", daemon=True)
+        self.thread.start()
 
     async def _hand_over(self) -> None:
         while True:
@@ -103,7 +121,7 @@ class ThreadedWriter:
                 self._chunks.put(chunk)
                 await self._written.wait()
             self.outbox.sent()
-            if self._ended and not chunk:
+            if self._ended and self.outbox.empty:
                 self._chunks.put(b"")
                 return
 

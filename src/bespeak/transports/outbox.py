@@ -24,17 +24,26 @@ class Outbox:
         self._room = asyncio.Event()
         self._room.set()
         self._dropping = False
+        self._abandoned = False
+        self._released = False
 
     def add(self, data: bytes) -> None:
         """Take what must be sent."""
         self._waiting.append(data)
         self._held += len(data)
         self._stirred.set()
-        if self._held > UNREAD_BYTES:
+        if self._held > UNREAD_BYTES and not self._released:
             self._room.clear()
+
+    def abandon(self) -> None:
+        """Nobody will read any more: what comes is dropped, and nobody waits for room."""
+        self._abandoned = True
+        self.release()
 
     def offer(self, data: bytes) -> Coroutine[Any, Any, None] | None:
         """Take what may be dropped if nobody reads it. What is returned waits for room."""
+        if self._abandoned:
+            return None
         if self._room.is_set():
             self.add(data)
             return None
@@ -52,8 +61,18 @@ class Outbox:
             self.add(data)
 
     async def has_room(self) -> None:
-        """Return when the reader has caught up."""
+        """Return when the reader has caught up, or there is no more use in waiting for it."""
         await self._room.wait()
+
+    def release(self) -> None:
+        """Whoever waits for room need not any more."""
+        self._released = True
+        self._room.set()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be taken."""
+        return not self._waiting
 
     async def something(self, seconds: float | None = None) -> None:
         """Return when there is something to send, or the time is up."""

@@ -10,16 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from bespeak.transports.conversation import Conversation
-from bespeak.transports.lines import READ_BYTES
 from bespeak.transports.transport import ANSWER_LIMIT, Outgoing
 
 logger = logging.getLogger("bespeak.client")
 
 LEAVE_SECONDS = 2.0
 """How long a child may take to leave when its input is closed, and again when it is asked to terminate."""
+LAST_WORDS_SECONDS = 0.2
+"""How long what a child has written before it ended may still take to arrive."""
 INHERITED = {
     "win32": "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE",
 }.get(sys.platform, "HOME LOGNAME PATH SHELL TERM USER").split()
@@ -50,21 +51,22 @@ class StdioTransport:
         self._limit = limit
         self._child: Child | None = None
         self._starting = asyncio.Lock()
-        self._open = False
 
     async def __aenter__(self) -> "StdioTransport":
-        self._open = True
         self._child = await self._start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._open = False
-        child, self._child = self._child, None
+        # In a task of its own, so that who is being cancelled still leaves no child behind.
+        await asyncio.shield(asyncio.create_task(self._leave(), name="bespeak child, ending"))
+
+    async def _leave(self) -> None:
+        async with self._starting:
+            child, self._child = self._child, None
         if child is not None:
-            # In a task of its own, so that who is being cancelled still leaves no child behind.
-            await asyncio.shield(asyncio.create_task(child.end(), name="bespeak child, ending"))
+            await child.end()
 
     async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
         child = await self._living()
@@ -72,26 +74,27 @@ class StdioTransport:
 
     async def _living(self) -> "Child":
         async with self._starting:
-            if not self._open or self._child is None:
+            child = self._child
+            if child is None:
                 raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
-            if self._child.conversation.over is not None:
-                if not self._child.conversation.answered:
-                    raise self._child.conversation.over
-                logger.warning("%s; it is started again", self._child.conversation.over)
-                await self._child.end()
-                self._child = await self._start()
-            return self._child
+            over = child.conversation.over
+            if over is not None:
+                if not child.conversation.answered:
+                    raise over
+                logger.warning("%s; it is started again", over)
+                await child.end()
+                self._child = child = await self._start()
+            return child
 
     async def _start(self) -> "Child":
         given = self._parameters
         inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
         grouped: Any = {} if sys.platform == "win32" else {"start_new_session": True}
         try:
-            process = await asyncio.create_subprocess_exec(
+            _, child = await asyncio.get_running_loop().subprocess_exec(
+                lambda: Child(given.command, self._limit),
                 given.command,
                 *given.args,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
                 stderr=self._errlog,
                 env={**inherited, **(given.env or {})},
                 cwd=given.cwd,
@@ -99,66 +102,103 @@ class StdioTransport:
             )
         except (OSError, ValueError) as error:
             raise ConnectionError(f"cannot start the server {given.command!r}: {error}") from error
-        return Child(process, given.command, self._limit)
+        return child
 
 
-class Child:
+class Child(asyncio.SubprocessProtocol):
     """One running server."""
 
-    def __init__(self, process: asyncio.subprocess.Process, command: str, limit: int) -> None:
-        self._process = process
+    def __init__(self, command: str, limit: int) -> None:
         self._command = command
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._exited = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._output_lost = False
         self.conversation = Conversation(self._write, limit)
-        self._reading = asyncio.create_task(self._read(), name="bespeak child, reading")
+
+    # What the event loop says
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        if isinstance(data, bytes):
+            self.conversation.feed(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 0:
+            self._writable.set()
+        else:
+            self._output_lost = True
+        if self._exited.is_set() and self._output_lost:
+            self._over("")
+        else:  # it usually exits at once, and how is worth knowing
+            what = "input" if fd == 0 else "output"
+            asyncio.get_running_loop().call_later(LAST_WORDS_SECONDS, self._over, f"closed its {what}")
+
+    def process_exited(self) -> None:
+        self._exited.set()
+        if self._output_lost:
+            self._over("")
+        else:
+            asyncio.get_running_loop().call_later(LAST_WORDS_SECONDS, self._over, "")
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def _over(self, how: str) -> None:
+        code = self._transport.get_returncode() if self._transport else None
+        if code is not None:
+            how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
+        self.conversation.end(ConnectionError(f"the server {self._command!r} {how}"))
+
+    # What the client does
 
     async def _write(self, line: bytes) -> None:
-        assert self._process.stdin is not None, "the child was started with a pipe"
-        self._process.stdin.write(line)
-        with contextlib.suppress(ConnectionError):  # the reader will see that the child is gone, and say so
-            await self._process.stdin.drain()
+        pipe = self._input()
+        if pipe is None or pipe.is_closing():
+            return  # how it ended is said soon
+        pipe.write(line)
+        await self._writable.wait()
 
-    async def _read(self) -> None:
-        assert self._process.stdout is not None, "the child was started with a pipe"
-        while piece := await self._process.stdout.read(READ_BYTES):
-            self.conversation.feed(piece)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LEAVE_SECONDS):
-                await self._process.wait()
-        self.conversation.end(ConnectionError(f"the server {self._command!r} {self._fate()}"))
-
-    def _fate(self) -> str:
-        code = self._process.returncode
-        if code is None:
-            return "closed its output"
-        return f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
+    def _input(self) -> asyncio.WriteTransport | None:
+        return cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0)) if self._transport else None
 
     async def end(self) -> None:
         """Close, wait, terminate, kill."""
-        process = self._process
+        pipe = self._input()
         try:
-            if process.stdin is not None:
-                process.stdin.close()
+            if pipe is not None:
+                pipe.close()
             if not await self._gone():
                 self._signal("SIGTERM")
                 if not await self._gone():
                     logger.warning("the server %r did not end in time and is killed", self._command)
+                self._signal("SIGKILL")  # whoever of its group has not listened
+                await self._gone()
         finally:
-            if process.returncode is None:
+            if not self._exited.is_set():
                 self._signal("SIGKILL")
-                await process.wait()
-            self._reading.cancel()
-            await asyncio.wait({self._reading})
+                await self._gone()
+            if self._transport is not None:
+                self._transport.close()
             self.conversation.end(ConnectionError("the client is closed"))
 
     async def _gone(self) -> bool:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_SECONDS):
-                await self._process.wait()
-        return self._process.returncode is not None
+                await self._exited.wait()
+        return self._exited.is_set()
 
     def _signal(self, name: str) -> None:
+        if self._transport is None:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if sys.platform == "win32":
-                self._process.kill()
+                self._transport.kill()
             else:
-                os.killpg(self._process.pid, signal.Signals[name])  # what the child started itself goes with it
+                os.killpg(self._transport.get_pid(), signal.Signals[name])  # what the child started itself goes with it

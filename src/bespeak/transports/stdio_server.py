@@ -6,16 +6,20 @@ standard error for everybody else, and standard input is empty.
 
 import asyncio
 import contextlib
+import logging
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from bespeak.protocol.envelopes import Malformed, Notification, Request, RequestId, read_message, write_error
 from bespeak.protocol.errors import INVALID_REQUEST, MCPError
 from bespeak.transports.lines import LineCutter, LineTooLong, ThreadedReader, ThreadedWriter
-from bespeak.transports.transport import MESSAGE_LIMIT, Serving
+from bespeak.transports.transport import MESSAGE_LIMIT, Answering
+
+logger = logging.getLogger("bespeak.stdio")
 
 GRACE_SECONDS = 1.0
 """How long calls under way may still run when the client has closed its side."""
@@ -25,17 +29,24 @@ FLUSH_SECONDS = 2.0
 class StdioServer:
     """Serves one client over two file descriptors."""
 
-    def __init__(self, server: Serving, stdin: int, stdout: int, limit: int = MESSAGE_LIMIT) -> None:
+    def __init__(self, server: Answering, stdin: int, stdout: int, limit: int = MESSAGE_LIMIT) -> None:
         self._server = server
-        self._reader = ThreadedReader(stdin)
         self._writer = ThreadedWriter(stdout)
+        self._reader = ThreadedReader(stdin, self._writer.outbox.release)
         self._cutter = LineCutter(limit)
         self._limit = limit
         self._tasks: dict[RequestId, asyncio.Task[None]] = {}
+        self._cancelled: set[RequestId] = set()
+        """Requests the client cancelled: nothing more is said about them, however they end."""
 
     def stop(self) -> None:
         """End as if the client had closed its side."""
         self._reader.stop()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody reads or writes its files any more."""
+        return not (self._reader.thread.is_alive() or self._writer.thread.is_alive())
 
     async def run(self) -> None:
         """Serve until the client closes its side, then end what is under way."""
@@ -45,6 +56,8 @@ class StdioServer:
                     for line in self._cutter.feed(piece):
                         self._line(line)
                     await self._writer.outbox.has_room()  # a client that does not read is not read either
+                for line in self._cutter.feed(b"\n"):  # the last line may lack its end
+                    self._line(line)
                 await self._finish()
         finally:
             await self._writer.close(FLUSH_SECONDS)
@@ -55,7 +68,9 @@ class StdioServer:
         for task in self._tasks.values():
             task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks.values())
+            _, late = await asyncio.wait(self._tasks.values(), timeout=GRACE_SECONDS)
+            for task in late:
+                logger.error("%s does not let itself be cancelled and is left behind", task.get_name())
 
     def _line(self, line: bytes | LineTooLong) -> None:
         if isinstance(line, LineTooLong):
@@ -74,34 +89,48 @@ class StdioServer:
             return self._send(write_error(message.id, MCPError(INVALID_REQUEST, reason)))
         task = asyncio.create_task(self._answer(message), name=f"bespeak request {message.method}")
         self._tasks[message.id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(message.id))
+        task.add_done_callback(lambda _: self._forget(message.id))
         return None
+
+    def _forget(self, id_: RequestId) -> None:
+        del self._tasks[id_]
+        self._cancelled.discard(id_)
 
     def _notified(self, notification: Notification) -> None:
         if notification.method == "notifications/cancelled":
-            task = self._tasks.get(_hashable(notification.params.get("requestId")))
-            if task is not None:
-                task.cancel("the client cancelled the request")
+            id_ = notification.params.get("requestId")
+            if isinstance(id_, (str, int)) and not isinstance(id_, bool) and id_ in self._tasks:
+                self._cancelled.add(id_)
+                self._tasks[id_].cancel("the client cancelled the request")
 
     async def _answer(self, request: Request) -> None:
-        answer = await self._server.answer(request, self._notify)
-        self._send(answer.message)
+        def notify(notification: bytes) -> Coroutine[Any, Any, None] | None:
+            if request.id in self._cancelled:
+                return None
+            return self._writer.outbox.offer(notification + b"\n")
 
-    def _notify(self, notification: bytes) -> Any:
-        return self._writer.outbox.offer(notification + b"\n")
+        answer = await self._server.answer(request, notify)
+        if request.id not in self._cancelled:
+            self._send(answer.message)
 
     def _send(self, message: bytes) -> None:
         self._writer.outbox.add(message + b"\n")
 
 
-def _hashable(value: Any) -> Any:
-    return value if isinstance(value, (str, int)) and not isinstance(value, bool) else None
+@dataclass(slots=True)
+class PrivateFiles:
+    """The real standard input and output."""
+
+    stdin: int
+    stdout: int
+    in_use: bool = False
+    """Whether a thread still hangs on one of them: then their numbers must not come to mean another file."""
 
 
 @contextmanager
-def private_stdio() -> Generator[tuple[int, int]]:
+def private_stdio() -> Generator[PrivateFiles]:
     """File descriptors of the real standard input and output, which nobody else has while the block is open."""
-    stdin, stdout = os.dup(0), os.dup(1)
+    files = PrivateFiles(os.dup(0), os.dup(1))
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         os.dup2(nothing, 0)
@@ -110,14 +139,15 @@ def private_stdio() -> Generator[tuple[int, int]]:
         reconfigure: Callable[..., None] | None = getattr(sys.stdout, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(line_buffering=True)
-        yield stdin, stdout
+        yield files
     finally:
         _flush()
-        os.dup2(stdin, 0)
-        os.dup2(stdout, 1)
+        os.dup2(files.stdin, 0)
+        os.dup2(files.stdout, 1)
         os.close(nothing)
-        os.close(stdout)
-        # A thread may still be reading `stdin`; its number must not come to mean another file.
+        if not files.in_use:
+            os.close(files.stdin)
+            os.close(files.stdout)
 
 
 def _flush() -> None:

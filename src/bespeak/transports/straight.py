@@ -34,7 +34,7 @@ async def within(seconds: float, work: Coroutine[Any, Any, T]) -> T:
     try:
         return await straight(work, limit.start)
     except asyncio.CancelledError:
-        if not limit.passed or limit.task.uncancel() > 0:
+        if limit.stop() > 0 or not limit.passed:
             raise
         raise TimeoutError from None
     finally:
@@ -46,6 +46,7 @@ class _Limit:
         self._seconds = seconds
         self._timer: asyncio.TimerHandle | None = None
         self.passed = False
+        self._taken_back = False
         self.task: asyncio.Task[Any]
 
     def start(self) -> None:
@@ -58,6 +59,12 @@ class _Limit:
         self.passed = True
         self.task.cancel()
 
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
+    def stop(self) -> int:
+        """No longer count, and take back a cancellation that was this limit's; how many there are of others'."""
+        if self._timer is None:
+            return 0
+        self._timer.cancel()
+        if not self._taken_back and self.passed:
+            self._taken_back = True
+            return self.task.uncancel()
+        return self.task.cancelling()

@@ -1,6 +1,6 @@
 """What joins clients and servers: how a request is carried, and what carries it needs of a server."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import TracebackType
@@ -27,14 +27,22 @@ class Answer(NamedTuple):
 
 
 class Serving(Protocol):
-    """What a server must have to be reached."""
+    """What a server must have to be reached from its own process."""
 
     async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool = False) -> bytes | None:
         """Answer one message; `None` if it wants no answer."""
         ...
 
-    async def answer(self, request: Request, notify: Notify, headers: Headers | None = None) -> Answer:
-        """Answer one request that has been read already."""
+    def running(self) -> AbstractAsyncContextManager[Any]:
+        """The server's lifespan, shared by all who are inside at the same time."""
+        ...
+
+
+class Answering(Protocol):
+    """What a server must have to be reached by a transport that reads messages itself."""
+
+    def answer(self, request: Request, notify: Notify, headers: Headers | None = None) -> Coroutine[Any, Any, Answer]:
+        """Answer one request."""
         ...
 
     def running(self) -> AbstractAsyncContextManager[Any]:
@@ -56,6 +64,10 @@ class Outgoing:
     message: bytes
     headers: Mapping[str, str]
     """What HTTP repeats of it; empty where `Transport.mirrors` is not set."""
+
+
+class MissingExtra(ImportError):
+    """Something was asked for that an optional part of this package does. Says how to install it."""
 
 
 class Lost(ConnectionError):

@@ -1,0 +1,253 @@
+"""`bespeak run` as a program: over stdio, over HTTP, with several workers, told to stop, and started again."""
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp_types import InputRequiredResult
+
+from bespeak import Client, StdioServerParameters
+from bespeak.client import streamable_http_client
+from tests.answering import Person, accept, text
+
+SHOP = """
+import asyncio, os
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated
+from bespeak import Elicit, MCPServer, Resolve
+
+print("printed while loading")
+
+@asynccontextmanager
+async def lifespan(server):
+    yield None
+    Path(__file__).with_name("ended").touch()
+
+mcp = MCPServer("shop", lifespan=lifespan)
+other = MCPServer("other")
+
+async def asked_by() -> int:
+    return os.getpid()
+
+async def confirm(asked: Annotated[int, Resolve(asked_by, once=True)]) -> Elicit[bool]:
+    return Elicit("Sure?", bool)
+
+@mcp.tool()
+async def buy(
+    asked: Annotated[int, Resolve(asked_by, once=True)], sure: Annotated[bool, Resolve(confirm)], seconds: float = 0
+) -> str:
+    print("printed in a call")
+    if seconds:
+        Path(__file__).with_name("began").touch()
+        await asyncio.sleep(seconds)
+        Path(__file__).with_name("bought").touch()
+    return f"{asked} {os.getpid()}"
+
+if __name__ == "__main__":
+    import sys
+    mcp.run("streamable-http", port=int(sys.argv[1]))
+"""
+COMMAND = [sys.executable, "-m", "bespeak.cli", "run"]
+SECONDS = 15
+"""How long anything here may take before the test gives up."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    file = tmp_path / "shop.py"
+    file.write_text(SHOP)
+    return file
+
+
+def person() -> Person:
+    return Person({"confirm": accept(value=True)})
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+class Program:
+    """A server in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self.process = process
+        self.url = f"http://127.0.0.1:{port}/mcp"
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    async def ended(self) -> str:
+        """What it said on standard error, when it is over."""
+        _, said = await asyncio.to_thread(self.process.communicate, timeout=SECONDS)
+        return said
+
+
+def start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[str]:
+    environment = {**os.environ, **environment}
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        process.terminate()
+    try:
+        process.communicate(timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+
+
+@asynccontextmanager
+async def listening(*command: str, port: int | None = None, **environment: str) -> AsyncGenerator[Program]:
+    """A program that answers at its port."""
+    port = port or free_port()
+    process = start([word.replace("PORT", str(port)) for word in command], environment)
+    try:
+        async with httpx2.AsyncClient() as client, asyncio.timeout(SECONDS):
+            while not await healthy(client, port):
+                assert process.poll() is None, "it ended before it answered"
+                await asyncio.sleep(0.03)
+        yield Program(process, port)
+    finally:
+        end(process)
+
+
+async def healthy(client: httpx2.AsyncClient, port: int) -> bool:
+    try:
+        return (await client.get(f"http://127.0.0.1:{port}/health")).status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+def made(shop: Path) -> set[str]:
+    """The files that the shop has made."""
+    return {file.name for file in shop.parent.iterdir()}
+
+
+async def begun(shop: Path) -> None:
+    """Return when a body is running."""
+    for _ in range(500):
+        if "began" in made(shop):
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("no body has begun")
+
+
+def over_http(file: Path, *more: str) -> list[str]:
+    return [*COMMAND, str(file), "--http", "--port", "PORT", *more]
+
+
+# Over stdio
+
+
+async def test_a_file_is_served_over_stdio_and_what_it_prints_stays_out_of_the_way(shop: Path) -> None:
+    parameters = StdioServerParameters(COMMAND[0], [*COMMAND[1:], str(shop)])
+    async with Client(parameters, elicitation_callback=person()) as client:
+        assert client.server_info is not None
+        assert client.server_info.name == "shop"
+        asked, answered = text(await client.call_tool("buy")).split()
+        assert asked == answered != str(os.getpid())
+    assert "ended" in made(shop)
+
+
+def test_a_wrong_target_ends_with_code_2_and_the_reason_and_writes_no_message(shop: Path) -> None:
+    ended = subprocess.run([*COMMAND, f"{shop}:nothing"], capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.endswith("has no MCPServer called 'nothing'; it has mcp, other\n")
+    assert ended.stdout == ""
+    assert "Traceback" not in ended.stderr
+
+
+# Over HTTP
+
+
+async def test_told_to_stop_a_claimed_body_finishes_and_its_client_gets_the_result(shop: Path) -> None:
+    async with (
+        listening(*over_http(shop, "--path", "/here")) as program,
+        Client(program.url.replace("/mcp", "/here"), elicitation_callback=person()) as client,
+    ):
+        call = asyncio.create_task(client.call_tool("buy", {"seconds": 0.4}))
+        await begun(shop)
+        program.signal(signal.SIGTERM)
+        assert text(await call).split() == [str(program.process.pid)] * 2
+        assert "Traceback" not in await program.ended()
+    assert {"bought", "ended"} <= made(shop)
+    assert program.process.returncode in (0, -signal.SIGTERM)
+
+
+async def test_told_to_stop_a_claimed_body_finishes_though_its_client_is_gone(shop: Path) -> None:
+    async with listening(*over_http(shop)) as program:
+        async with Client(program.url, elicitation_callback=person()) as client:
+            call = asyncio.create_task(client.call_tool("buy", {"seconds": 0.6}))
+            await begun(shop)
+            call.cancel()
+            await asyncio.wait({call})
+        program.signal(signal.SIGTERM)
+        assert "bought" not in made(shop)
+        await program.ended()
+    assert {"bought", "ended"} <= made(shop)
+
+
+async def test_an_interrupt_from_the_keyboard_ends_a_script_in_order_and_without_a_traceback(shop: Path) -> None:
+    async with listening(sys.executable, str(shop), "PORT") as program:
+        program.signal(signal.SIGINT)
+        said = await program.ended()
+    assert "ended" in made(shop)
+    assert "Traceback" not in said
+
+
+# From process to process
+
+
+async def test_two_workers_finish_each_other_s_calls(shop: Path) -> None:
+    async with listening(*over_http(shop, "--workers", "2")) as program:
+        # Connections that are used once: each round goes to whichever worker takes it.
+        limits = httpx2.Limits(max_connections=8, max_keepalive_connections=0)
+        pairs: set[tuple[str, ...]] = set()
+        async with httpx2.AsyncClient(limits=limits) as http:
+            transport = streamable_http_client(program.url, http_client=http)
+            async with Client(transport, elicitation_callback=person()) as client:
+                for _ in range(15):
+                    results = await asyncio.gather(*(client.call_tool("buy") for _ in range(12)))
+                    pairs |= {tuple(text(result).split()) for result in results}
+                    if len(pairs) == 4:
+                        break
+        program.signal(signal.SIGTERM)
+        said = await program.ended()
+    assert len({pid for pair in pairs for pid in pair}) == 2
+    assert any(asked != answered for asked, answered in pairs)
+    assert "state keys are given but no store" in said
+    assert "Traceback" not in said
+    assert program.process.returncode in (0, -signal.SIGTERM)
+
+
+async def test_a_call_goes_on_after_a_restart_with_the_same_keys(shop: Path) -> None:
+    port = free_port()
+    keys = secrets.token_urlsafe(32)
+    async with listening(*over_http(shop), port=port, BESPEAK_STATE_KEYS=keys) as program:
+        async with Client(program.url, elicitation_callback=person()) as client:
+            asked = await client.session.call_tool("buy", allow_input_required=True)
+        program.signal(signal.SIGTERM)
+        assert "state keys are given but no store" in await program.ended()
+    assert isinstance(asked, InputRequiredResult)
+    assert asked.input_requests is not None
+    answers = dict.fromkeys(asked.input_requests, accept(value=True))
+    async with (
+        listening(*over_http(shop), port=port, BESPEAK_STATE_KEYS=keys) as again,
+        Client(again.url, elicitation_callback=person()) as client,
+    ):
+        done = await client.session.call_tool("buy", input_responses=answers, request_state=asked.request_state)
+        assert text(done).split() == [str(program.process.pid), str(again.process.pid)]

@@ -1,0 +1,254 @@
+"""Running a server by its own methods: what uvicorn is told, what the options reach, what is refused, and how it ends."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from bespeak import Client, MCPError, MCPServer
+from bespeak.server.running import GRACE_SECONDS, KEEP_ALIVE_SECONDS, http_server, uvicorn_options
+from tests.answering import text
+
+
+@pytest.fixture(autouse=True)
+def loggers_as_before() -> Generator[None]:
+    """uvicorn configures its own; the other tests read theirs."""
+    named = [logging.getLogger(name) for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")]
+    before = [(one, list(one.handlers), one.propagate, one.level) for one in named]
+    yield
+    for one, handlers, propagate, level in before:
+        one.handlers, one.propagate = handlers, propagate
+        one.setLevel(level)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def shop(events: list[str] | None = None) -> MCPServer[Any]:
+    log = events if events is not None else []
+
+    @asynccontextmanager
+    async def lifespan(server: MCPServer[None]) -> AsyncGenerator[None]:
+        log.append("began")
+        yield
+        log.append("ended")
+
+    mcp = MCPServer[None]("shop", lifespan=lifespan)
+
+    @mcp.tool()
+    def hello() -> str:
+        return "hello"
+
+    @mcp.tool()
+    async def nap() -> str:
+        log.append("napping")
+        await asyncio.sleep(30)
+        return "rested"
+
+    return mcp
+
+
+async def answering(port: int, path: str = "/health") -> httpx2.Response:
+    """What is at a path, as soon as there is somebody to ask."""
+    async with httpx2.AsyncClient() as client:
+        for _ in range(300):
+            try:
+                return await client.get(f"http://127.0.0.1:{port}{path}")
+            except httpx2.ConnectError:
+                await asyncio.sleep(0.02)
+    raise AssertionError("nobody listens")
+
+
+# What uvicorn is told
+
+
+def test_uvicorn_is_told_what_these_apps_want() -> None:
+    config = http_server(shop().streamable_http_app(), "127.0.0.1", 8123, {}).config
+    assert (config.host, config.port) == ("127.0.0.1", 8123)
+    assert config.lifespan == "on"  # without it a server is never ready
+    assert config.access_log is False
+    assert config.proxy_headers is False
+    assert config.timeout_keep_alive == KEEP_ALIVE_SECONDS
+    assert config.timeout_graceful_shutdown == GRACE_SECONDS
+
+
+def test_what_its_user_wants_of_uvicorn_comes_first() -> None:
+    options = uvicorn_options("127.0.0.1", 8123, {"port": 9, "access_log": True, "log_level": "warning"})
+    assert (options["port"], options["access_log"], options["log_level"]) == (9, True, "warning")
+    assert options["host"] == "127.0.0.1"
+
+
+def test_serving_over_http_without_uvicorn_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(ImportError, match=r"serving over HTTP needs uvicorn: pip install 'bespeak\[http\]'"):
+        shop().run("streamable-http")
+
+
+async def test_the_same_is_said_where_it_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(ImportError, match=r"pip install 'bespeak\[http\]'"):
+        await shop().run_streamable_http_async()
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("transport", ["http", "sse", "", None])
+def test_a_transport_there_is_not_is_refused(transport: Any) -> None:
+    with pytest.raises(ValueError, match=f"transport must be 'stdio' or 'streamable-http', not {transport!r}"):
+        shop().run(transport)
+
+
+def test_stdio_takes_no_options() -> None:
+    with pytest.raises(TypeError, match=r"run\('stdio'\) takes no options, unlike host, port"):
+        shop().run(host="127.0.0.1", port=1)
+
+
+def test_an_option_nobody_knows_is_refused() -> None:
+    with pytest.raises(TypeError, match="nonsense"):
+        shop().run("streamable-http", nonsense=1)
+
+
+def test_a_path_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="streamable_http_path must start with '/', unlike 'mcp'"):
+        shop().run("streamable-http", streamable_http_path="mcp")
+
+
+def test_a_port_that_is_taken_ends_with_a_failure_that_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    events: list[str] = []
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(SystemExit) as caught:
+            shop(events).run("streamable-http", port=taken.getsockname()[1])
+    assert caught.value.code not in (0, None)
+    assert "address already in use" in capfd.readouterr().err
+    assert events == ["began", "ended"]
+
+
+def test_a_lifespan_that_fails_ends_with_a_failure_that_says_why(capfd: pytest.CaptureFixture[str]) -> None:
+    @asynccontextmanager
+    async def lifespan(server: MCPServer[None]) -> AsyncGenerator[None]:
+        raise OSError("no database")
+        yield
+
+    with pytest.raises(SystemExit) as caught:
+        MCPServer[None]("shop", lifespan=lifespan).run("streamable-http", port=free_port())
+    assert caught.value.code not in (0, None)
+    assert "OSError: no database" in capfd.readouterr().err
+
+
+# Running and ending
+
+
+async def test_run_listens_where_it_is_told_until_it_is_told_to_stop() -> None:
+    events: list[str] = []
+    port = free_port()
+    # Nobody can signal another thread: it ends by itself, after the health check, the discovery and the call.
+    options: Any = {"port": port, "streamable_http_path": "/here", "uvicorn_config": {"limit_max_requests": 3}}
+    running = threading.Thread(target=shop(events).run, args=["streamable-http"], kwargs=options, daemon=True)
+    running.start()
+    assert (await answering(port)).status_code == 200
+    async with Client(f"http://127.0.0.1:{port}/here") as client:
+        assert text(await client.call_tool("hello")) == "hello"
+    await asyncio.to_thread(running.join, 10)
+    assert not running.is_alive()
+    assert events == ["began", "ended"]
+
+
+async def test_run_streamable_http_async_listens_with_the_options_of_the_app() -> None:
+    port = free_port()
+    running = asyncio.create_task(
+        shop().run_streamable_http_async(
+            port=port, health_path="/alive", max_request_body_size=10, uvicorn_config={"limit_max_requests": 2}
+        )
+    )
+    assert (await answering(port, "/alive")).status_code == 200
+    with pytest.raises(MCPError, match="the body is larger than 10 bytes"):
+        await Client(f"http://127.0.0.1:{port}/mcp").__aenter__()
+    await asyncio.wait_for(running, 10)
+
+
+async def test_on_loopback_only_requests_to_a_loopback_name_are_taken() -> None:
+    port = free_port()
+    running = asyncio.create_task(shop().run_streamable_http_async(port=port, uvicorn_config={"limit_max_requests": 2}))
+    await answering(port)
+    async with httpx2.AsyncClient() as client:
+        refused = await client.post(f"http://127.0.0.1:{port}/mcp", headers={"Host": "evil.example"}, json={})
+    assert refused.status_code == 403
+    await asyncio.wait_for(running, 10)
+
+
+async def test_a_signal_ends_it_and_a_call_that_takes_too_long_gets_an_answer() -> None:
+    events: list[str] = []
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
+    try:
+        port = free_port()
+        mcp = shop(events)
+        grace = {"timeout_graceful_shutdown": 0.1}
+        running = asyncio.create_task(mcp.run_streamable_http_async(port=port, uvicorn_config=grace))
+        await answering(port)
+        async with Client(f"http://127.0.0.1:{port}/mcp") as client:
+            call = asyncio.create_task(client.call_tool("nap"))
+            for _ in range(200):
+                await asyncio.sleep(0.02)
+                if "napping" in events:
+                    break
+            os.kill(os.getpid(), signal.SIGTERM)
+            with pytest.raises(
+                MCPError, match="the server is stopping; whether the request was carried out is not known"
+            ):
+                await call
+        await asyncio.wait_for(running, 10)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert events == ["began", "napping", "ended"]
+    assert heard == [signal.SIGTERM]  # whoever listened before is told as well
+
+
+CANCELLED = """
+import asyncio, socket, sys
+from contextlib import asynccontextmanager
+from bespeak import MCPServer
+
+@asynccontextmanager
+async def lifespan(server):
+    yield
+    print("lifespan ended")
+
+async def main(port):
+    running = asyncio.create_task(MCPServer("shop", lifespan=lifespan).run_streamable_http_async(port=port))
+    listening = False
+    while not listening:
+        await asyncio.sleep(0.02)
+        with socket.socket() as probe:
+            listening = probe.connect_ex(("127.0.0.1", port)) == 0
+    running.cancel()
+    await asyncio.wait({running}, timeout=5)
+    with socket.socket() as again:
+        print("port free" if again.connect_ex(("127.0.0.1", port)) else "port taken")
+    sys.stdout.flush()
+
+asyncio.run(asyncio.wait_for(main(int(sys.argv[1])), 10))
+"""
+
+
+def test_cancelling_it_ends_the_lifespan_and_frees_the_port() -> None:
+    # in a process of its own: what it leaves behind must not be found by another test
+    command = [sys.executable, "-c", CANCELLED, str(free_port())]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=15, check=False)
+    assert ended.stdout.splitlines() == ["lifespan ended", "port free"]

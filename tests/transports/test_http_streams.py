@@ -1,0 +1,416 @@
+"""How a request over HTTP is answered: JSON, or an event stream when it must be; and what a disconnect ends."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+
+from bespeak import Context, Elicit, MCPError, MCPServer, Resolve
+from bespeak.transports import http_exchange
+from tests.wires import Listening, Parser
+
+HEADERS = {
+    "Host": "127.0.0.1",
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+}
+
+
+def call(name: str, *, progress: bool = False, capable: bool = True, **params: Any) -> dict[str, Any]:
+    meta: dict[str, Any] = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}} if capable else {},
+    }
+    if progress:
+        meta["progressToken"] = "p"
+    params = {"arguments": {}, **params, "name": name, "_meta": meta}
+    return {"jsonrpc": "2.0", "id": "r", "method": "tools/call", "params": params}
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def is_stream(self) -> bool:
+        return self.headers["content-type"] == "text/event-stream"
+
+    @property
+    def messages(self) -> list[Any]:
+        """All messages, whichever way they came."""
+        if not self.is_stream:
+            return [json.loads(self.body)]
+        events = [event for event in self.body.split(b"\r\n\r\n") if event not in (b"", b":")]
+        parts = [event.split(b"\r\n") for event in events]
+        assert all(part[0] == b"event: message" and len(part) == 2 for part in parts)
+        return [json.loads(part[1].removeprefix(b"data: ")) for part in parts]
+
+    @property
+    def text(self) -> str:
+        return self.messages[-1]["result"]["content"][0]["text"]
+
+
+class Caller:
+    """One request on a connection of its own, which may be given up at any time."""
+
+    def __init__(self, port: int, message: dict[str, Any]) -> None:
+        self._port = port
+        self._message = message
+
+    async def __aenter__(self) -> "Caller":
+        raw = json.dumps(self._message).encode()
+        name = self._message["params"]["name"]
+        given = {**HEADERS, "Mcp-Name": name, "Content-Length": str(len(raw)), "Connection": "close"}
+        head = "".join(f"{key}: {value}\r\n" for key, value in given.items())
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self.writer.write(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + raw)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        self.writer.close()
+
+    async def head(self) -> tuple[int, dict[str, str]]:
+        lines = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+        headers = {key.lower(): value.strip() for key, _, value in (line.partition(":") for line in lines[1:] if line)}
+        return int(lines[0].split()[1]), headers
+
+    async def chunk(self) -> bytes:
+        length = int(await self.reader.readuntil(b"\r\n"), 16)
+        return (await self.reader.readexactly(length + 2))[:-2]
+
+    async def answer(self) -> Answer:
+        async with asyncio.timeout(5):
+            status, headers = await self.head()
+            if "content-length" in headers:
+                return Answer(status, headers, await self.reader.readexactly(int(headers["content-length"])))
+            body = b""
+            while chunk := await self.chunk():
+                body += chunk
+            return Answer(status, headers, body)
+
+
+async def post(port: int, message: dict[str, Any]) -> Answer:
+    async with Caller(port, message) as caller:
+        return await caller.answer()
+
+
+class Body:
+    """A tool's body that the test watches: whether it began, how it ended, and when it may go on."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.ended = asyncio.Event()
+        self.how: list[str] = []
+
+    async def __call__(self, ctx: Context | None = None) -> str:
+        if ctx is not None:
+            await ctx.report_progress(1)
+        self.began.set()
+        try:
+            await self.go_on.wait()
+            if ctx is not None:
+                await ctx.report_progress(2)
+        except asyncio.CancelledError:
+            self.how.append("cancelled")
+            raise
+        else:
+            self.how.append("finished")
+        finally:
+            self.ended.set()
+        return "the result"
+
+
+async def soon(event: asyncio.Event) -> None:
+    async with asyncio.timeout(5):
+        await event.wait()
+
+
+async def confirm() -> Elicit[bool]:
+    return Elicit("Really?", bool)
+
+
+Serve = Callable[[MCPServer[Any]], Awaitable[int]]
+
+
+@pytest.fixture(params=["h11", "httptools"])
+async def serve(request: pytest.FixtureRequest) -> AsyncGenerator[Serve]:
+    """`await serve(mcp)` is the port where it listens."""
+    open_ones: list[Listening] = []
+    parser: Parser = request.param
+
+    async def listen(mcp: MCPServer[Any]) -> int:
+        listening = await Listening(mcp.streamable_http_app(), parser).__aenter__()
+        open_ones.append(listening)
+        return listening.port
+
+    yield listen
+    for listening in open_ones:
+        await listening.__aexit__()
+
+
+def server_with(*tools: Callable[..., Any]) -> MCPServer[Any]:
+    mcp = MCPServer("Streams")
+    for tool in tools:
+        mcp.add_tool(tool)
+    return mcp
+
+
+# JSON, until there is more to say
+
+
+async def test_an_answer_without_notifications_is_json(serve: Serve) -> None:
+    async def waits() -> str:
+        await asyncio.sleep(0.01)
+        return "done"
+
+    answer = await post(await serve(server_with(waits)), call("waits"))
+    assert (answer.status, answer.headers["content-type"], answer.text) == (200, "application/json", "done")
+
+
+async def counts(ctx: Context) -> str:
+    for step in (1, 2, 3):
+        await ctx.report_progress(step)
+    return "counted"
+
+
+async def test_the_first_notification_makes_it_an_event_stream(serve: Serve) -> None:
+    answer = await post(await serve(server_with(counts)), call("counts", progress=True))
+    assert (answer.status, answer.is_stream) == (200, True)
+    *notes, last = answer.messages
+    assert [note["params"] for note in notes] == [{"progressToken": "p", "progress": step} for step in (1, 2, 3)]
+    assert (last["id"], last["result"]["content"][0]["text"]) == ("r", "counted")
+
+
+async def test_a_client_that_wants_no_notifications_gets_json(serve: Serve) -> None:
+    answer = await post(await serve(server_with(counts)), call("counts"))
+    assert (answer.is_stream, answer.text) == (False, "counted")
+
+
+async def test_an_event_stream_tells_proxies_to_pass_it_on_at_once_and_has_no_ids(serve: Serve) -> None:
+    answer = await post(await serve(server_with(counts)), call("counts", progress=True))
+    assert answer.headers["cache-control"] == "no-cache, no-transform"
+    assert answer.headers["x-accel-buffering"] == "no"
+    assert b"\nid:" not in answer.body
+
+
+async def test_a_notification_arrives_while_the_call_still_runs(serve: Serve) -> None:
+    body = Body()
+
+    async def slow(ctx: Context) -> str:
+        return await body(ctx)
+
+    async with Caller(await serve(server_with(slow)), call("slow", progress=True)) as caller:
+        status, headers = await caller.head()
+        assert (status, headers["content-type"]) == (200, "text/event-stream")
+        assert b'"progress":1' in await caller.chunk()
+        body.go_on.set()
+        assert b'"progress":2' in await caller.chunk()
+
+
+async def test_a_silent_call_becomes_an_event_stream_and_is_kept_alive(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_exchange, "SILENCE_SECONDS", 0.02)
+    body = Body()
+
+    async def slow() -> str:
+        return await body()
+
+    async with Caller(await serve(server_with(slow)), call("slow")) as caller:
+        status, headers = await caller.head()
+        assert (status, headers["content-type"]) == (200, "text/event-stream")
+        for _ in range(3):
+            assert await caller.chunk() == b":\r\n\r\n"
+        body.go_on.set()
+        rest = b""
+        while chunk := await caller.chunk():
+            rest += chunk
+        assert Answer(status, headers, rest).text == "the result"
+
+
+async def test_a_stream_that_fell_silent_is_kept_alive(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_exchange, "SILENCE_SECONDS", 0.02)
+    body = Body()
+
+    async def slow(ctx: Context) -> str:
+        return await body(ctx)
+
+    async with Caller(await serve(server_with(slow)), call("slow", progress=True)) as caller:
+        await caller.head()
+        assert b'"progress":1' in await caller.chunk()
+        assert await caller.chunk() == b":\r\n\r\n"
+        body.go_on.set()
+
+
+# Statuses of errors
+
+
+async def fails_early() -> str:
+    await asyncio.sleep(0)
+    raise MCPError(-32602, "not like this")
+
+
+async def test_an_error_after_a_wait_still_has_its_status(serve: Serve) -> None:
+    answer = await post(await serve(server_with(fails_early)), call("fails_early"))
+    assert (answer.status, answer.is_stream) == (400, False)
+    assert answer.messages[0]["error"] == {"code": -32602, "message": "not like this"}
+
+
+async def test_a_missing_capability_is_told_with_status_400(serve: Serve) -> None:
+    async def asks(sure: Annotated[bool, Resolve(confirm)]) -> str:
+        return str(sure)
+
+    answer = await post(await serve(server_with(asks)), call("asks", capable=False))
+    assert (answer.status, answer.is_stream, answer.messages[0]["error"]["code"]) == (400, False, -32021)
+    assert answer.messages[0]["error"]["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+
+
+@pytest.mark.parametrize(("code", "status"), [(-32601, 404), (-32022, 400), (7, 200), (-32603, 200)])
+async def test_an_authors_error_has_the_status_of_its_code(serve: Serve, code: int, status: int) -> None:
+    async def refuses() -> str:
+        raise MCPError(code, "no")
+
+    answer = await post(await serve(server_with(refuses)), call("refuses"))
+    assert (answer.status, answer.messages[0]["error"]["code"]) == (status, code)
+
+
+async def test_a_tool_error_is_a_result(serve: Serve) -> None:
+    async def crashes() -> str:
+        raise LookupError("secret")
+
+    answer = await post(await serve(server_with(crashes)), call("crashes"))
+    assert (answer.status, answer.messages[0]["result"]["isError"]) == (200, True)
+    assert b"secret" not in answer.body
+
+
+async def test_once_it_is_a_stream_an_error_is_an_event(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_exchange, "SILENCE_SECONDS", 0.01)
+
+    async def fails_late() -> str:
+        await asyncio.sleep(0.05)
+        raise MCPError(-32602, "too late for a status")
+
+    answer = await post(await serve(server_with(fails_late)), call("fails_late"))
+    assert (answer.status, answer.is_stream) == (200, True)
+    assert answer.messages == [
+        {"jsonrpc": "2.0", "id": "r", "error": {"code": -32602, "message": "too late for a status"}}
+    ]
+
+
+# Questions
+
+
+async def test_questions_come_as_json_and_after_notifications_as_the_last_event(serve: Serve) -> None:
+    async def asks_loudly(ctx: Context) -> Elicit[bool]:
+        await ctx.report_progress(1)
+        return Elicit("Really?", bool)
+
+    async def loud(sure: Annotated[bool, Resolve(asks_loudly)]) -> str:
+        return str(sure)
+
+    port = await serve(server_with(loud))
+    for progress in (False, True):
+        answer = await post(port, call("loud", progress=progress))
+        assert answer.is_stream is progress
+        assert answer.messages[-1]["result"]["resultType"] == "input_required"
+
+
+# Disconnects
+
+
+@pytest.mark.parametrize("progress", [False, True], ids=["json", "stream"])
+async def test_a_disconnect_cancels_a_waiting_body(serve: Serve, progress: bool) -> None:
+    body = Body()
+
+    async def slow(ctx: Context) -> str:
+        return await body(ctx)
+
+    async with Caller(await serve(server_with(slow)), call("slow", progress=progress)) as caller:
+        await soon(body.began)
+        caller.leave()
+        await soon(body.ended)
+    assert body.how == ["cancelled"]
+
+
+@pytest.mark.parametrize("progress", [False, True], ids=["json", "stream"])
+async def test_a_disconnect_cancels_a_waiting_resolver_and_no_body_runs(serve: Serve, progress: bool) -> None:
+    work = Body()
+    ran: list[str] = []
+
+    async def looks_up(ctx: Context) -> str:
+        return await work(ctx)
+
+    async def slow(found: Annotated[str, Resolve(looks_up)]) -> str:
+        ran.append("body")
+        return found
+
+    async with Caller(await serve(server_with(slow)), call("slow", progress=progress)) as caller:
+        await soon(work.began)
+        caller.leave()
+        await soon(work.ended)
+    assert (work.how, ran) == (["cancelled"], [])
+
+
+async def test_a_disconnect_after_the_silence_cancels_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_exchange, "SILENCE_SECONDS", 0.01)
+    body = Body()
+
+    async def slow() -> str:
+        return await body()
+
+    async with Caller(await serve(server_with(slow)), call("slow")) as caller:
+        await caller.head()
+        caller.leave()
+        await soon(body.ended)
+    assert body.how == ["cancelled"]
+
+
+async def test_a_disconnect_closes_generators_in_order(serve: Serve) -> None:
+    body, seen = Body(), list[str]()
+
+    async def session() -> AsyncGenerator[str]:
+        try:
+            yield "open"
+        finally:
+            seen.append("closed")
+            body.go_on.set()
+
+    async def slow(opened: Annotated[str, Resolve(session)]) -> str:
+        return await body()
+
+    async with Caller(await serve(server_with(slow)), call("slow")) as caller:
+        await soon(body.began)
+        caller.leave()
+        await soon(body.go_on)
+    assert (body.how, seen) == (["cancelled"], ["closed"])
+
+
+async def test_a_disconnect_in_one_request_leaves_another_with_the_same_id_alone(serve: Serve) -> None:
+    bodies = [Body(), Body()]
+
+    async def slow(which: int) -> str:
+        return await bodies[which]()
+
+    port = await serve(server_with(slow))
+    async with (
+        Caller(port, call("slow", arguments={"which": 0})) as first,
+        Caller(port, call("slow", arguments={"which": 1})) as second,
+    ):
+        await soon(bodies[0].began)
+        await soon(bodies[1].began)
+        first.leave()
+        await soon(bodies[0].ended)
+        bodies[1].go_on.set()
+        assert (await second.answer()).text == "the result"
+    assert [body.how for body in bodies] == [["cancelled"], ["finished"]]

@@ -1,0 +1,341 @@
+"""What ends a request over HTTP and what does not: claimed calls, readers who do not read, `json_response`."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Annotated, Any
+
+import pytest
+
+from bespeak import Context, MCPServer, Resolve
+from bespeak.transports import http_exchange, outbox
+from bespeak.transports.http_server import HttpApp
+from tests.transports.test_http_streams import HEADERS, Answer, Body, Caller, call, confirm, post, server_with, soon
+from tests.wires import Listening
+
+
+class Wire:
+    """One request handed straight to an ASGI app: what it is sent is kept, and may be held up."""
+
+    def __init__(self, message: dict[str, Any], **headers: str) -> None:
+        given = {**HEADERS, "Mcp-Name": message["params"]["name"], **headers}
+        raw = [(key.lower().encode(), value.encode()) for key, value in given.items()]
+        self.scope: dict[str, Any] = {"type": "http", "method": "POST", "path": "/mcp", "headers": raw}
+        self.sent: list[MutableMapping[str, Any]] = []
+        self.gone = asyncio.Event()
+        self.reads = asyncio.Event()
+        """Whether the client reads: while it does not, sending waits."""
+        self.reads.set()
+        self.watchers = 0
+        self._body: bytes | None = json.dumps(message).encode()
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        self.watchers += 1
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        await self.reads.wait()
+        self.sent.append(message)
+
+    async def through(self, app: HttpApp) -> None:
+        await app(self.scope, self.receive, self.send)
+
+    @property
+    def answer(self) -> Answer:
+        start, *bodies = self.sent
+        assert start["type"] == "http.response.start"
+        assert all(one["type"] == "http.response.body" for one in bodies)
+        assert [one.get("more_body", False) for one in bodies] == [True] * (len(bodies) - 1) + [False]
+        headers = {key.decode(): value.decode() for key, value in start["headers"]}
+        return Answer(start["status"], headers, b"".join(one["body"] for one in bodies))
+
+
+async def settle() -> None:
+    """Let everything that can run do so."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def shop(body: Callable[[Context], Awaitable[str]]) -> MCPServer[Any]:
+    """A server whose tool asks first."""
+
+    async def buy(sure: Annotated[bool, Resolve(confirm, key="sure")], ctx: Context) -> str:
+        return await body(ctx)
+
+    return server_with(buy)
+
+
+async def approved(port: int, *, progress: bool = False) -> dict[str, Any]:
+    """The request that carries a person's yes."""
+    asked = (await post(port, call("buy"))).messages[0]["result"]
+    return yes_to(asked, progress=progress)
+
+
+def yes_to(asked: dict[str, Any], *, progress: bool = False) -> dict[str, Any]:
+    yes = {"sure": {"action": "accept", "content": {"value": True}}}
+    return call("buy", progress=progress, inputResponses=yes, requestState=asked["requestState"])
+
+
+# Calls that are claimed, and calls that nobody watches
+
+
+@pytest.mark.parametrize("parser", ["h11", "httptools"])
+@pytest.mark.parametrize("progress", [False, True], ids=["json", "stream"])
+async def test_a_disconnect_never_ends_a_claimed_call_and_its_result_is_kept(parser: Any, progress: bool) -> None:
+    body = Body()
+    async with Listening(shop(body).streamable_http_app(), parser) as server:
+        request = await approved(server.port, progress=progress)
+        async with Caller(server.port, request) as caller:
+            await soon(body.began)
+            caller.leave()
+            await asyncio.sleep(0.02)
+        assert not body.ended.is_set()
+        body.go_on.set()
+        await soon(body.ended)
+        again = await post(server.port, request)
+    assert again.text == "the result"
+    assert body.how == ["finished"]
+
+
+async def test_the_same_request_again_waits_for_a_claimed_call_that_runs() -> None:
+    body = Body()
+    async with Listening(shop(body).streamable_http_app()) as server:
+        request = await approved(server.port)
+        async with Caller(server.port, request) as first:
+            await soon(body.began)
+            first.leave()
+        async with Caller(server.port, request) as second:
+            await asyncio.sleep(0.02)
+            body.go_on.set()
+            assert (await second.answer()).text == "the result"
+    assert body.how == ["finished"]
+
+
+async def test_a_disconnect_ends_a_retry_that_is_not_claimed_yet() -> None:
+    allowed = Body()
+    ran: list[str] = []
+
+    async def may(ctx: Context) -> bool:
+        if ctx.round == 2:
+            await allowed()
+        return True
+
+    async def buy(
+        ok: Annotated[bool, Resolve(may, guard=True)], sure: Annotated[bool, Resolve(confirm, key="sure")]
+    ) -> str:
+        ran.append("body")
+        return "bought"
+
+    async with Listening(server_with(buy).streamable_http_app()) as server:
+        request = await approved(server.port)
+        async with Caller(server.port, request) as caller:
+            await soon(allowed.began)
+            caller.leave()
+            await soon(allowed.ended)
+        assert (allowed.how, ran) == (["cancelled"], [])
+        allowed.go_on.set()
+        assert (await post(server.port, request)).text == "bought"
+
+
+async def test_a_call_that_never_waits_is_watched_by_nobody() -> None:
+    async def quick() -> str:
+        return "quick"
+
+    wire = Wire(call("quick"))
+    wire.gone.set()
+    await wire.through(server_with(quick).streamable_http_app())
+    assert (wire.watchers, wire.answer.text) == (0, "quick")
+
+
+async def test_a_call_is_watched_from_its_first_wait_and_no_longer_than_it_takes() -> None:
+    body = Body()
+
+    async def slow() -> str:
+        return await body()
+
+    wire = Wire(call("slow"))
+    serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app()))
+    await soon(body.began)
+    await settle()
+    assert wire.watchers == 1
+    body.go_on.set()
+    await serving
+    await settle()
+    assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("bespeak")]
+
+
+@pytest.mark.parametrize("progress", [False, True], ids=["json", "stream"])
+async def test_a_client_that_went_away_is_sent_nothing_more(progress: bool) -> None:
+    body = Body()
+
+    async def slow(ctx: Context) -> str:
+        return await body(ctx)
+
+    wire = Wire(call("slow", progress=progress))
+    serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app()))
+    await soon(body.began)
+    await settle()
+    before = len(wire.sent)
+    wire.gone.set()
+    await serving
+    await settle()
+    assert len(wire.sent) == before
+    assert serving.cancelling() == 0
+
+
+async def test_only_a_disconnect_is_taken_for_one() -> None:
+    body = Body()
+
+    async def slow() -> str:
+        return await body()
+
+    class Repeating(Wire):
+        async def receive(self) -> MutableMapping[str, Any]:
+            if self.watchers:
+                return await super().receive()
+            message = await super().receive() if self.first else {"type": "http.request", "body": b""}
+            self.first, self.watchers = False, self.watchers + (not self.first)
+            return message
+
+        first = True
+
+    wire = Repeating(call("slow"))
+    serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app()))
+    await soon(body.began)
+    await settle()
+    assert wire.watchers == 2
+    body.go_on.set()
+    await serving
+    assert wire.answer.text == "the result"
+
+
+async def test_nothing_is_said_after_the_answer() -> None:
+    late: list[asyncio.Task[None]] = []
+
+    async def leaves_work_behind(ctx: Context) -> str:
+        async def later() -> None:
+            await asyncio.sleep(0.01)
+            await ctx.report_progress(2)
+
+        late.append(asyncio.create_task(later()))
+        await ctx.report_progress(1)
+        return "answered"
+
+    wire = Wire(call("leaves_work_behind", progress=True))
+    await wire.through(server_with(leaves_work_behind).streamable_http_app())
+    await late[0]
+    assert [list(message)[1] for message in wire.answer.messages] == ["method", "id"]
+
+
+# Readers who do not read
+
+
+async def test_a_client_that_reads_nothing_neither_stops_the_call_nor_eats_memory(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(outbox, "UNREAD_BYTES", 10_000)
+    monkeypatch.setattr(outbox, "PATIENCE_SECONDS", 0.02)
+    done = asyncio.Event()
+
+    async def chatters(ctx: Context) -> str:
+        for step in range(2_000):
+            await ctx.report_progress(step, message="x" * 1_000)
+        done.set()
+        return "at last"
+
+    wire = Wire(call("chatters", progress=True))
+    wire.reads.clear()
+    serving = asyncio.create_task(wire.through(server_with(chatters).streamable_http_app()))
+    await soon(done)
+    assert "the client reads nothing; notifications are dropped until it does" in caplog.text
+    wire.reads.set()
+    await serving
+    assert len(wire.answer.body) < 30_000
+    assert wire.answer.text == "at last"
+
+
+async def test_a_slow_reader_slows_the_call_and_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "UNREAD_BYTES", 2_000)
+
+    async def chatters(ctx: Context) -> str:
+        for step in range(50):
+            await ctx.report_progress(step, message="x" * 1_000)
+        return "at last"
+
+    wire = Wire(call("chatters", progress=True))
+    serving = asyncio.create_task(wire.through(server_with(chatters).streamable_http_app()))
+    while not serving.done():
+        wire.reads.clear()
+        await settle()
+        wire.reads.set()
+        await asyncio.sleep(0)
+    steps = [message["params"]["progress"] for message in wire.answer.messages[:-1]]
+    assert steps == list(range(50))
+
+
+@pytest.mark.parametrize("parser", ["h11", "httptools"])
+async def test_a_call_ends_though_nobody_reads_from_its_socket(parser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "PATIENCE_SECONDS", 0.02)
+    done = asyncio.Event()
+
+    async def chatters(ctx: Context) -> str:
+        for step in range(300):
+            await ctx.report_progress(step, message="x" * 100_000)
+        done.set()
+        return "at last"
+
+    async with Listening(server_with(chatters).streamable_http_app(), parser) as server:
+        async with Caller(server.port, call("chatters", progress=True)) as caller:
+            assert isinstance(caller.writer.transport, asyncio.Transport)
+            caller.writer.transport.pause_reading()
+            await soon(done)
+        async with Caller(server.port, call("chatters")) as caller:
+            assert (await caller.answer()).text == "at last"
+
+
+# json_response=True
+
+
+async def test_an_app_that_answers_in_json_only_drops_notifications_and_wants_no_streams(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_exchange, "SILENCE_SECONDS", 0.01)
+    body = Body()
+
+    async def slow(ctx: Context) -> str:
+        return await body(ctx)
+
+    app = server_with(slow).streamable_http_app(json_response=True)
+    wire = Wire(call("slow", progress=True), Accept="application/json")
+    serving = asyncio.create_task(wire.through(app))
+    await soon(body.began)
+    await asyncio.sleep(0.03)
+    assert wire.sent == []
+    body.go_on.set()
+    await serving
+    assert (wire.answer.status, wire.answer.is_stream, wire.answer.text) == (200, False, "the result")
+
+
+async def test_an_app_that_answers_in_json_only_still_cancels_on_disconnect() -> None:
+    body = Body()
+
+    async def slow(ctx: Context) -> str:
+        return await body(ctx)
+
+    wire = Wire(call("slow", progress=True))
+    serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app(json_response=True)))
+    await soon(body.began)
+    await settle()
+    wire.gone.set()
+    await serving
+    assert (body.how, wire.sent) == (["cancelled"], [])
+
+
+async def test_an_app_that_answers_in_json_only_refuses_who_takes_none() -> None:
+    wire = Wire(call("nobody"), Accept="text/event-stream")
+    await wire.through(server_with().streamable_http_app(json_response=True))
+    assert wire.answer.status == 406

@@ -1,0 +1,353 @@
+"""A server on stdio (protocol sections 1, 18 and 22): framing, requests side by side, cancellation, sizes."""
+
+import asyncio
+import json
+import socket
+from typing import Annotated, Any
+
+import pytest
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
+
+from bespeak import Context, Elicit, MCPServer, Resolve
+from bespeak.transports.stdio_server import StdioServer
+from bespeak.transports.transport import MESSAGE_LIMIT, Answering
+
+Message = dict[str, Any]
+META: Message = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: {"elicitation": {}}}
+
+
+def request(id_: Any, method: str, params: Message | None = None, **meta: Any) -> Message:
+    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": {**(params or {}), "_meta": {**META, **meta}}}
+
+
+def call(id_: Any, tool: str, arguments: Message | None = None, retry: Message | None = None, **meta: Any) -> Message:
+    return request(id_, "tools/call", {"name": tool, "arguments": arguments or {}, **(retry or {})}, **meta)
+
+
+def cancelled(**params: Any) -> Message:
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+
+
+def content(message: Message) -> str:
+    return message["result"]["content"][0]["text"]
+
+
+class Wire:
+    """A server on stdio, and a client that speaks to it byte by byte."""
+
+    def __init__(self, server: Answering, limit: int = MESSAGE_LIMIT) -> None:
+        self._server = server
+        self._limit = limit
+
+    async def __aenter__(self) -> "Wire":
+        mine, self._theirs = socket.socketpair()
+        self.stdio = StdioServer(self._server, self._theirs.fileno(), self._theirs.fileno(), self._limit)
+        self.serving = asyncio.create_task(self.stdio.run())
+        self._reader, self.writer = await asyncio.open_connection(sock=mine, limit=1 << 26)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.writer.transport.abort()
+        try:
+            await asyncio.wait_for(self.serving, 10)
+        finally:
+            await asyncio.sleep(0.01)  # its threads see that nobody is there, before the file's number means another
+            self._theirs.close()
+
+    def send(self, *messages: Message | bytes) -> None:
+        lines = [one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in messages]
+        self.writer.write(b"".join(lines))
+
+    def eof(self) -> None:
+        self.writer.write_eof()
+
+    async def line(self) -> bytes:
+        return await asyncio.wait_for(self._reader.readline(), 10)
+
+    async def next(self) -> Message:
+        return json.loads(await self.line())
+
+    async def ask(self, message: Message) -> Message:
+        self.send(message)
+        return await self.next()
+
+    async def rest(self) -> list[Message]:
+        """Everything sent up to now: what comes before the answer to one more request."""
+        found: list[Message] = []
+        self.send(request("the last", "server/discover"))
+        while (message := await self.next()).get("id") != "the last":
+            found.append(message)
+        return found
+
+
+class Shop:
+    """A server whose tools can be held up."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.reached = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.mcp = mcp = MCPServer[Any]("shop")
+
+        @mcp.tool()
+        async def echo(text: str) -> str:
+            return text
+
+        @mcp.tool()
+        async def wait(ctx: Context) -> str:
+            await self.through()
+            await ctx.report_progress(1)
+            return "waited"
+
+        @mcp.tool()
+        async def stubborn() -> str:
+            try:
+                await self.through()
+            except asyncio.CancelledError:
+                await self.gate.wait()
+            return "what cancellation?"
+
+        @mcp.tool()
+        async def chatty(ctx: Context) -> None:
+            try:
+                await self.through()
+            finally:
+                await ctx.report_progress(1, message="cleaning up")
+
+        @mcp.tool()
+        async def pay(approval: Annotated[bool, Resolve(ask, key="ask")], ctx: Context) -> str:
+            await self.through()
+            await ctx.report_progress(1)
+            return f"paid {approval}"
+
+    async def through(self) -> None:
+        self.log.append("began")
+        self.reached.set()
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.log.append("cancelled")
+            raise
+        self.log.append("ended")
+
+    async def begun(self) -> None:
+        await asyncio.wait_for(self.reached.wait(), 5)
+        self.reached.clear()
+
+
+async def ask() -> Elicit[bool]:
+    return Elicit("Pay?", bool)
+
+
+# Framing
+
+
+async def test_an_answer_is_one_line_of_utf_8_whatever_it_says() -> None:
+    said = 'two\nlines\r\n\u2028 \x85 é 你好 😀 \x00 "quoted"'
+    async with Wire(Shop().mcp) as wire:
+        wire.send(call(1, "echo", {"text": said}))
+        line = await wire.line()
+        assert line.count(b"\n") == 1
+        assert content(json.loads(line.decode("utf-8"))) == said
+        assert await wire.rest() == []
+
+
+async def test_messages_may_arrive_byte_by_byte_or_several_at_once() -> None:
+    async with Wire(Shop().mcp) as wire:
+        raw = json.dumps(call(1, "echo", {"text": "é😀"}), ensure_ascii=False).encode() + b"\r\n"
+        for at in range(len(raw)):
+            wire.send(raw[at : at + 1])
+            await wire.writer.drain()
+            await asyncio.sleep(0)
+        assert content(await wire.next()) == "é😀"
+        wire.send(*(call(id_, "echo", {"text": str(id_)}) for id_ in range(20)))
+        assert {answer["id"]: content(answer) for answer in [await wire.next() for _ in range(20)]} == {
+            id_: str(id_) for id_ in range(20)
+        }
+
+
+async def test_empty_lines_are_nothing_to_answer() -> None:
+    async with Wire(Shop().mcp) as wire:
+        wire.send(b"\n\r\n   \n\t\n")
+        assert await wire.rest() == []
+
+
+BROKEN: list[tuple[bytes, int, str, Any]] = [
+    (b"hello", -32700, "not valid JSON", None),
+    (b"\xff\xfe\x00", -32700, "not valid JSON", None),
+    (b'{"jsonrpc": "2.0", "id": 1', -32700, "not valid JSON", None),
+    (b"[" * 10_000, -32700, "not valid JSON", None),
+    (b'[{"jsonrpc": "2.0", "id": 1, "method": "server/discover"}]', -32600, "one JSON-RPC message at a time", None),
+    (b"17", -32600, "one JSON-RPC message at a time", None),
+    (b'{"id": 1, "method": "server/discover"}', -32600, 'must say "jsonrpc": "2.0"', 1),
+    (b'{"jsonrpc": "2.0", "id": 7, "result": {}}', -32600, "no method", 7),
+    (b'{"jsonrpc": "2.0", "id": null, "method": "a", "params": {}}', -32600, "a string or an integer", None),
+    (b'{"jsonrpc": "2.0", "id": true, "method": "a", "params": {}}', -32600, "a string or an integer", None),
+    (b'{"jsonrpc": "2.0", "id": "x", "method": "a", "params": []}', -32602, "params must be an object", "x"),
+    (b'{"jsonrpc": "2.0", "id": "x", "method": "a"}', -32602, "params._meta is missing", "x"),
+    (json.dumps(request(5, "nonsense")).encode(), -32601, "unknown method 'nonsense'", 5),
+    (json.dumps(call(5, "nonsense")).encode(), -32602, "unknown tool 'nonsense'", 5),
+]
+
+
+@pytest.mark.parametrize(("raw", "code", "telling", "id_"), BROKEN, ids=lambda value: str(value)[:30])
+async def test_what_is_no_request_is_answered_with_what_is_wrong(raw: bytes, code: int, telling: str, id_: Any) -> None:
+    async with Wire(Shop().mcp) as wire:
+        wire.send(raw + b"\n")
+        answer = await wire.next()
+        assert (answer["error"]["code"], answer.get("id")) == (code, id_)
+        assert telling in answer["error"]["message"]
+        assert ("id" in answer) == (id_ is not None), "an id that is not known is left out, not null"
+        assert await wire.rest() == []
+
+
+@pytest.mark.parametrize("params", [{}, [], None, 5, {"requestId": 3}], ids=str)
+async def test_a_notification_is_never_answered(params: Any) -> None:
+    async with Wire(Shop().mcp) as wire:
+        for method in ("notifications/cancelled", "notifications/unheard_of", "tools/call"):
+            wire.send({"jsonrpc": "2.0", "method": method, "params": params})
+        assert await wire.rest() == []
+
+
+# Side by side
+
+
+async def test_requests_run_side_by_side_and_are_answered_out_of_order() -> None:
+    shop = Shop()
+    async with Wire(shop.mcp) as wire:
+        wire.send(call("slow", "wait"), call("fast", "echo", {"text": "a"}))
+        assert (await wire.next())["id"] == "fast"
+        shop.gate.set()
+        assert (await wire.next())["id"] == "slow"
+
+
+async def test_an_id_in_use_is_refused_and_the_first_request_goes_on() -> None:
+    shop = Shop()
+    async with Wire(shop.mcp) as wire:
+        wire.send(call(1, "wait"), call(1, "echo", {"text": "a"}))
+        refused = await wire.next()
+        assert (refused["id"], refused["error"]["code"]) == (1, -32600)
+        assert refused["error"]["message"] == "a request with this id is still under way"
+        shop.gate.set()
+        assert content(await wire.next()) == "waited"
+        assert content(await wire.ask(call(1, "echo", {"text": "again"}))) == "again", "it is free again"
+
+
+async def test_a_number_and_its_text_are_different_ids() -> None:
+    async with Wire(Shop().mcp) as wire:
+        wire.send(call(1, "echo", {"text": "number"}), call("1", "echo", {"text": "text"}))
+        answers = {answer["id"]: content(answer) for answer in [await wire.next(), await wire.next()]}
+        assert answers == {1: "number", "1": "text"}
+
+
+async def test_progress_precedes_the_answer_and_names_its_token() -> None:
+    shop = Shop()
+    shop.gate.set()
+    async with Wire(shop.mcp) as wire:
+        note = await wire.ask(call(1, "wait", progressToken="t"))
+        assert (note["method"], note["params"]) == ("notifications/progress", {"progressToken": "t", "progress": 1})
+        assert content(await wire.next()) == "waited"
+
+
+# Cancellation
+
+
+async def test_a_cancelled_request_stops_and_is_not_answered() -> None:
+    shop = Shop()
+    async with Wire(shop.mcp) as wire:
+        wire.send(call(1, "wait"))
+        await shop.begun()
+        wire.send(cancelled(requestId=1, reason="no longer of interest"))
+        assert await wire.rest() == []
+        assert shop.log == ["began", "cancelled"]
+        wire.send(cancelled(requestId=1))
+        assert content(await wire.ask(call(1, "echo", {"text": "again"}))) == "again"
+
+
+async def test_a_request_cancelled_in_the_same_breath_is_not_answered() -> None:
+    shop = Shop()
+    async with Wire(shop.mcp) as wire:
+        wire.send(call(1, "wait"), cancelled(requestId=1))
+        assert await wire.rest() == []
+        assert "ended" not in shop.log
+
+
+@pytest.mark.parametrize("id_", [2, "1", None, True, 1.5, [1], {"a": 1}], ids=repr)
+async def test_a_cancellation_of_something_else_is_ignored(id_: Any) -> None:
+    shop = Shop()
+    async with Wire(shop.mcp) as wire:
+        wire.send(call(1, "wait"))
+        await shop.begun()
+        wire.send(cancelled(requestId=id_), cancelled())
+        assert await wire.rest() == []
+        shop.gate.set()
+        assert content(await wire.next()) == "waited"
+
+
+async def test_a_body_that_ignores_its_cancellation_is_not_answered_all_the_same() -> None:
+    shop = Shop()
+    async with Wire(shop.mcp) as wire:
+        wire.send(call(1, "stubborn"))
+        await shop.begun()
+        wire.send(cancelled(requestId=1))
+        assert await wire.rest() == []
+        shop.gate.set()
+        await asyncio.sleep(0.02)
+        assert await wire.rest() == []
+
+
+async def test_nothing_more_is_said_about_a_cancelled_request() -> None:
+    shop = Shop()
+    async with Wire(shop.mcp) as wire:
+        wire.send(call(1, "chatty", progressToken=1))
+        await shop.begun()
+        wire.send(cancelled(requestId=1))
+        assert await wire.rest() == []
+        assert shop.log == ["began", "cancelled"]
+
+
+async def test_a_claimed_call_goes_on_when_it_is_cancelled_and_a_replay_gets_its_result() -> None:
+    shop = Shop()
+    async with Wire(shop.mcp) as wire:
+        state = (await wire.ask(call(1, "pay")))["result"]["requestState"]
+        answers = {"ask": {"action": "accept", "content": {"value": True}}}
+        retry = {"requestState": state, "inputResponses": answers}
+        wire.send(call(2, "pay", retry=retry, progressToken=2))
+        await shop.begun()
+        wire.send(cancelled(requestId=2))
+        assert await wire.rest() == []
+        shop.gate.set()
+        assert content(await wire.ask(call(3, "pay", retry=retry))) == "paid True"
+        assert await wire.rest() == []
+        assert shop.log == ["began", "ended"]
+
+
+# Sizes
+
+
+async def test_messages_of_three_mebibytes_travel_both_ways() -> None:
+    text = "é" * (3 * 1024 * 1024 // 2)
+    async with Wire(Shop().mcp) as wire:
+        wire.send(json.dumps(call(1, "echo", {"text": text}), ensure_ascii=False).encode() + b"\n")
+        assert content(await wire.next()) == text
+
+
+async def test_a_message_over_the_limit_is_refused_once_and_the_next_is_served() -> None:
+    async with Wire(Shop().mcp) as wire:
+        wire.send(b"x" * (MESSAGE_LIMIT + 1))
+        refused = await wire.next()
+        assert refused["error"]["code"] == -32600
+        assert refused["error"]["message"] == "the message is larger than 4194304 bytes, the most this server takes"
+        assert "id" not in refused
+        wire.send(b"x" * MESSAGE_LIMIT, b"\n")
+        assert await wire.rest() == []
+
+
+async def test_a_message_of_exactly_the_limit_is_served() -> None:
+    raw = json.dumps(call(1, "echo", {"text": "a" * 700})).encode()
+    async with Wire(Shop().mcp, limit=len(raw)) as wire:
+        wire.send(raw + b"\n")
+        assert content(await wire.next()) == "a" * 700
+    async with Wire(Shop().mcp, limit=len(raw) - 1) as wire:
+        wire.send(raw + b"\n")
+        assert (await wire.next())["error"]["code"] == -32600
