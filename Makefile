@@ -22,6 +22,8 @@ $(PEER)/.installed: bench/peer-requirements.txt
 
 demo: $(VENV)/.installed
 	$(BIN)/python -m examples.refund_desk.client
+	$(BIN)/python -m examples.refund_desk.client --stdio
+	$(BIN)/python -m examples.refund_desk.client --http
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term

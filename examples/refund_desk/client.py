@@ -1,24 +1,41 @@
 """Refunds three ways, checking itself: nothing to ask, everything asked, and two kinds of no.
 
-Run it with `make demo`, or `python -m examples.refund_desk.client`.
+    python -m examples.refund_desk.client            in one process
+    python -m examples.refund_desk.client --stdio    with the server as a child process
+    python -m examples.refund_desk.client --http     with the server behind a port, two workers sharing the calls
+    python -m examples.refund_desk.client URL        with a server that is already there
+
+`make demo` shows the first three.
 """
 
 import asyncio
+import socket
+import subprocess
+import sys
+import time
 from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
 
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
-from bespeak import Client
-from bespeak.client import CallbackContext
+from bespeak import Client, StdioServerParameters
+from bespeak.client import CallbackContext, stdio_client, streamable_http_client
 from bespeak.transports.memory import MemoryTransport
+from bespeak.transports.transport import Transport
 from examples.refund_desk.narrator import NarratedTransport
 from examples.refund_desk.server import mcp
 
+SERVER = Path(__file__).parent / "server.py"
 ACCEPT_ALL = {
     "refund_scope": ElicitResult(action="accept", content={"full": True}),
     "ask_restock": ElicitResult(action="accept", content={"restock": True}),
 }
 DECLINE = ElicitResult(action="decline")
+
+Reach = Callable[[], Transport]
+"""How the server is reached; one client after another."""
 
 
 class Person:
@@ -34,21 +51,21 @@ class Person:
         return self._answers[resolver]
 
 
-async def refund(title: str, order_id: str, person: Person) -> CallToolResult:
+async def refund(reach: Reach, title: str, order_id: str, person: Person) -> CallToolResult:
     print(f"\n{title}")
-    async with Client(NarratedTransport(MemoryTransport(mcp)), elicitation_callback=person) as client:
+    async with Client(NarratedTransport(reach()), elicitation_callback=person) as client:
         return await client.call_tool("refund_order", {"order_id": order_id, "reason": "changed my mind"})
 
 
-async def main() -> None:
-    async with Client(mcp) as client:
+async def show(reach: Reach) -> None:
+    async with Client(reach()) as client:
         (tool,) = (await client.list_tools()).tools
     assert set(tool.input_schema["properties"]) == {"order_id", "reason"}, "the model sees the amount"
     assert set(tool.input_schema["required"]) == {"order_id", "reason"}
     print(f"The model sees {tool.name}({', '.join(tool.input_schema['properties'])}); the amount is not its to say.")
 
     person = Person()
-    result = await refund("One line: nothing to ask.", "ORD-7001", person)
+    result = await refund(reach, "One line: nothing to ask.", "ORD-7001", person)
     assert result.structured_content == {
         "order_id": "ORD-7001",
         "cents": 1299,
@@ -58,29 +75,30 @@ async def main() -> None:
     assert not person.asked
 
     person = Person()
-    result = await refund("Two lines: the scope is asked once, though two resolvers need it.", "ORD-7002", person)
+    title = "Two lines: the scope is asked once, though two resolvers need it."
+    result = await refund(reach, title, "ORD-7002", person)
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 5200
     assert result.structured_content["restocked"] is True
     assert person.asked == {"refund_scope": 1, "ask_restock": 1}
 
     one_line = ElicitResult(action="accept", content={"full": False, "sku": "BULB-2"})
-    result = await refund("One line of two, typed by a person.", "ORD-7002", Person(refund_scope=one_line))
+    result = await refund(reach, "One line of two, typed by a person.", "ORD-7002", Person(refund_scope=one_line))
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 650
 
     typo = ElicitResult(action="accept", content={"full": False, "sku": "BULB-3"})
-    result = await refund("A SKU that is not in the order.", "ORD-7002", Person(refund_scope=typo))
+    result = await refund(reach, "A SKU that is not in the order.", "ORD-7002", Person(refund_scope=typo))
     assert said(result).endswith("ORD-7002 has no line 'BULB-3'; it has LAMP-9, BULB-2")
 
     person = Person(refund_scope=DECLINE)
-    result = await refund("Declining the scope ends the call.", "ORD-7002", person)
+    result = await refund(reach, "Declining the scope ends the call.", "ORD-7002", person)
     assert said(result) == (
         "Error executing tool refund_order: Resolver for parameter 'scope' could not resolve: elicitation was decline"
     )
     assert person.asked == {"refund_scope": 1}
 
-    result = await refund("Declining to restock still refunds.", "ORD-7002", Person(ask_restock=DECLINE))
+    result = await refund(reach, "Declining to restock still refunds.", "ORD-7002", Person(ask_restock=DECLINE))
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 5200
     assert result.structured_content["restocked"] is False
@@ -95,5 +113,40 @@ def said(result: CallToolResult) -> str:
     return block.text
 
 
+@contextmanager
+def listening() -> Generator[str]:
+    """A server behind a port of its own: two workers, which finish each other's calls."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    command = [sys.executable, "-m", "bespeak.cli", "run", str(SERVER), "--http"]
+    options = ["--port", str(port), "--workers", "2"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as server:
+        try:
+            for _ in range(200):
+                time.sleep(0.1)
+                with socket.socket() as probe:
+                    if not probe.connect_ex(("127.0.0.1", port)):
+                        break
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            server.terminate()
+            server.communicate(timeout=20)
+
+
+def main() -> None:
+    how = sys.argv[1] if len(sys.argv) > 1 else ""
+    if how == "--stdio":
+        parameters = StdioServerParameters(sys.executable, ["-m", "bespeak.cli", "run", str(SERVER)])
+        asyncio.run(show(lambda: stdio_client(parameters)))
+    elif how == "--http":
+        with listening() as url:
+            asyncio.run(show(lambda: streamable_http_client(url)))
+    elif how:
+        asyncio.run(show(lambda: streamable_http_client(how)))
+    else:
+        asyncio.run(show(lambda: MemoryTransport(mcp)))
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

@@ -1,5 +1,6 @@
 """A refund desk: the order's record decides the amount, people decide the scope, and the model decides neither."""
 
+import sys
 from typing import Annotated
 
 from pydantic import BaseModel, Field
@@ -101,3 +102,7 @@ async def refund_order(
 
 def dollars(cents: int) -> str:
     return f"${cents / 100:.2f}"
+
+
+if __name__ == "__main__":
+    mcp.run("streamable-http" if "--http" in sys.argv[1:] else "stdio")

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -69,7 +69,7 @@ class Patient(MemoryStore):
 
 
 def spend(
-    ledger: Ledger, work: Callable[[], Awaitable[bytes]], digest: str = "yes", **options: Any
+    ledger: Ledger, work: Callable[[], Coroutine[Any, Any, bytes]], digest: str = "yes", **options: Any
 ) -> Awaitable[bytes]:
     shelter = options.pop("shelter", None) or Shelter()
     deadline = options.pop("deadline", DEADLINE)

@@ -11,6 +11,7 @@ from bespeak import Context, MCPServer, Resolve
 from bespeak.transports import http_exchange, outbox
 from bespeak.transports.http_server import HttpApp
 from tests.transports.test_http_streams import HEADERS, Answer, Body, Caller, call, confirm, post, server_with, soon
+from tests.waiting import eventually
 from tests.wires import Listening
 
 
@@ -160,8 +161,7 @@ async def test_a_call_is_watched_from_its_first_wait_and_no_longer_than_it_takes
     wire = Wire(call("slow"))
     serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app()))
     await soon(body.began)
-    await settle()
-    assert wire.watchers == 1
+    await eventually(lambda: wire.watchers == 1)
     body.go_on.set()
     await serving
     await settle()
@@ -206,8 +206,7 @@ async def test_only_a_disconnect_is_taken_for_one() -> None:
     wire = Repeating(call("slow"))
     serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app()))
     await soon(body.began)
-    await settle()
-    assert wire.watchers == 2
+    await eventually(lambda: wire.watchers == 2)
     body.go_on.set()
     await serving
     assert wire.answer.text == "the result"

@@ -73,10 +73,10 @@ def read_message(raw: bytes) -> Request | Notification:
 
 
 def _read(message: dict[str, Any]) -> Request | Notification:
-    id_ = message.get("id")
+    id_: Any = message.get("id")
     known = id_ if _is_id(id_) else None
-    method = message.get("method")
-    params = message.get("params", {})
+    method: Any = message.get("method")
+    params: Any = message.get("params", {})
     if message.get("jsonrpc") != "2.0":
         raise Malformed(MCPError(INVALID_REQUEST, 'the message must say "jsonrpc": "2.0"'), known)
     if not isinstance(method, str):
@@ -87,8 +87,9 @@ def _read(message: dict[str, Any]) -> Request | Notification:
         raise Malformed(MCPError(INVALID_PARAMS, "params must be an object"), known)
     if known is None:
         raise Malformed(MCPError(INVALID_REQUEST, "the id must be a string or an integer"), None)
+    sent = cast("dict[str, Any]", params)
     try:
-        return Request(known, method, cast("dict[str, Any]", params), read_meta(cast("dict[str, Any]", params)))
+        return Request(known, method, sent, read_meta(sent))
     except MCPError as error:
         raise Malformed(error, known) from None
 

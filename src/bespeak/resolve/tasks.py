@@ -4,10 +4,12 @@ import asyncio
 import sys
 from collections.abc import Collection, Coroutine
 from contextvars import Context
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
-def spawn(work: Coroutine[Any, Any, None], name: str, context: Context) -> asyncio.Task[None]:
+def spawn(work: Coroutine[Any, Any, T], name: str, context: Context) -> asyncio.Task[T]:
     """A task; where Python can, one that starts at once and costs nothing if it never waits."""
     if sys.version_info >= (3, 12):
         return asyncio.Task(work, loop=asyncio.get_running_loop(), name=name, context=context, eager_start=True)

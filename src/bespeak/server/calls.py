@@ -9,6 +9,7 @@ import functools
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextvars import copy_context
 from typing import Any
 
 from mcp_types import InputRequiredResult
@@ -23,7 +24,7 @@ from bespeak.resolve.markers import Question
 from bespeak.resolve.progress import Progress
 from bespeak.resolve.questions import lacking, merge, requirements
 from bespeak.resolve.rounds import Round
-from bespeak.resolve.tasks import is_cancelled
+from bespeak.resolve.tasks import is_cancelled, spawn
 from bespeak.resolve.threads import BODIES, in_thread
 from bespeak.server.context import Context, facts_of
 from bespeak.server.replies import Consumer, Reply
@@ -65,13 +66,15 @@ class Calls:
 
     async def shelter(self, call: "Call", work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         """Run a call in its own task. The request's cancellation reaches it only while it is not sheltered."""
-        task = asyncio.create_task(work, name=f"bespeak call {call.consumer.name}")
+        task = spawn(work, f"bespeak call {call.consumer.name}", copy_context())
+        if task.done():
+            return task.result()
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            if not task.done() and not call.shelter.closed:
+            if not task.done() and not call.closed:
                 task.cancel()
                 await asyncio.wait({task})
             raise
@@ -94,8 +97,13 @@ class Calls:
                 task.cancel()
 
 
-class Call:
-    """One round of one call."""
+class Call(Shelter):
+    """One round of one call. It shelters itself when it must not be cancelled any more."""
+
+    _state: State | None = None
+    _progress: Progress | None = None
+    _raised: Exception | None = None
+    _sent_as: str | None = None
 
     def __init__(
         self,
@@ -107,20 +115,16 @@ class Call:
         declared: Mapping[str, Any] | None,
         raise_exceptions: bool = False,
     ) -> None:
+        super().__init__()
         self.calls = calls
         self.consumer = consumer
-        self.shelter = Shelter()
         self._sent = sent
         self._context = context
         self._facts = facts_of(context)
         self._declared = declared
-        self._state: State | None = None
-        self._progress: Progress | None = None
         # Taken before any author code runs, which may change the arguments in place.
         self._arguments = digest(sent) if consumer.may_ask and declared is not None else None
         self._raise_exceptions = raise_exceptions
-        self._raised: Exception | None = None
-        self._sent_as: str | None = None
 
     def resume(self, token: Any, request_id: str | int) -> None:
         """Go on where an earlier round left off. Every refusal looks alike to the client; the log has the reason."""
@@ -151,7 +155,7 @@ class Call:
         try:
             return await self.outcome()
         except Exception as error:  # noqa: BLE001 - the edge where an author's crash becomes an answer
-            return self._failed(error)
+            return failed(self.consumer, error, raise_exceptions=self._raise_exceptions)
 
     async def outcome(self) -> dict[str, Any]:
         """The wire result, failures raised as they are."""
@@ -160,21 +164,22 @@ class Call:
             return await self._resolved(arguments)
         if self._state is None:
             value = await self._body(arguments)
-            return await self._ask_by_hand(value) if isinstance(value, InputRequiredResult) else self._result(value)
+            return (
+                await self._ask_by_hand(value)
+                if isinstance(value, InputRequiredResult)
+                else result_of(self.consumer, value)
+            )
         for key, answer in (self._facts.answers or {}).items():
             typed_answer(key, answer)  # a malformed one is refused before anything is spent
         key = f"{self._state.call_id}/{self._state.round}"
         return await self._spend(self._state, key, self._facts.answers, lambda: self._plain(arguments))
 
-    def _failed(self, error: Exception) -> dict[str, Any]:
-        if self._raise_exceptions and not isinstance(error, (Meant, MissingCapability)):
-            raise error
-        return self._failure(error)
-
-    def _failure(self, error: Exception) -> dict[str, Any]:
-        if isinstance(error, MissingCapability):
-            raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(error), {"requiredCapabilities": error.required})
-        return self.consumer.failure(error)
+    async def ask(self, value: InputRequiredResult) -> dict[str, Any]:
+        """The wire result of a plain consumer that turned out to ask by hand."""
+        try:
+            return await self._ask_by_hand(value)
+        except Exception as error:  # noqa: BLE001 - the same edge
+            return failed(self.consumer, error, raise_exceptions=self._raise_exceptions)
 
     # With resolvers
 
@@ -190,10 +195,10 @@ class Call:
         try:
             result = await self._played(round_, arguments)
         except BaseException as error:
-            self.shelter.closed = True
+            self.closed = True
             await round_.close(error, body_ran=False)
             raise
-        self.shelter.closed = True
+        self.closed = True
         await round_.close(body_ran=False)
         return result
 
@@ -240,12 +245,12 @@ class Call:
                 raise TypeError(
                     f"{self.consumer.name!r} has resolvers and returned an InputRequiredResult; ask in a resolver"
                 )
-            result = self._result(value)
+            result = result_of(self.consumer, value)
         except BaseException as error:
-            self.shelter.closed = True
+            self.closed = True
             await round_.close(error, body_ran=ran)
             raise
-        self.shelter.closed = True
+        self.closed = True
         await round_.close(body_ran=True)
         return result
 
@@ -260,7 +265,7 @@ class Call:
         value = await self._body(dict(arguments))
         if isinstance(value, InputRequiredResult):
             return await self._ask_by_hand(value)
-        return self._result(value)
+        return result_of(self.consumer, value)
 
     async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
         requests = asked.model_dump(mode="json", by_alias=True, exclude_none=True).get("inputRequests", {})
@@ -283,30 +288,10 @@ class Call:
 
     # Both
 
-    def _result(self, value: Any) -> dict[str, Any]:
-        if isinstance(value, Question):
-            raise TypeError(
-                f"{self.consumer.name!r} returned {type(value).__name__}; only a resolver asks by returning it"
-            )
-        return self.consumer.result(value)
-
-    async def _body(self, values: dict[str, Any]) -> Any:
-        consumer = self.consumer
-        for name in consumer.context_parameters:
+    def _body(self, values: dict[str, Any]) -> Coroutine[Any, Any, Any]:
+        for name in self.consumer.context_parameters:
             values[name] = self._context
-        try:
-            if consumer.kind is Kind.ASYNC:
-                return await consumer.fn(**values)
-            result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
-            return await result if inspect.isawaitable(result) else result
-        except asyncio.CancelledError as error:
-            if is_cancelled():
-                raise
-            raise RuntimeError(f"{consumer.name!r} {UNASKED_CANCELLATION}") from error
-        except (Exception, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            raise RuntimeError(f"{consumer.name!r} raised {type(error).__name__}") from error
+        return run_body(self.consumer, values)
 
     async def _input_required(
         self, requests: dict[str, Any], body: str, heaviest: Callable[[], str], *, by_hand: bool
@@ -343,7 +328,7 @@ class Call:
             key,
             Spending(digest(answers), self._sent_digest(), state.deadline),
             conclude,
-            self.shelter,
+            self,
             idempotent=self.consumer.idempotent,
         )
         if not mine:
@@ -368,9 +353,58 @@ class Call:
     def _as_reply(self, error: Exception) -> Reply:
         self._raised = error
         try:
-            return Reply(self._failure(error))
+            return Reply(failure_of(self.consumer, error))
         except MCPError as protocol_error:
             return Reply(None, protocol_error)
+
+
+async def run_plain(
+    consumer: Consumer, sent: dict[str, Any], *, raise_exceptions: bool
+) -> dict[str, Any] | InputRequiredResult:
+    """The wire result of a consumer that has no resolvers and no context, and is not known to ask: there is no call to keep."""
+    try:
+        value = await run_body(consumer, consumer.arguments.read(sent))
+        return value if isinstance(value, InputRequiredResult) else result_of(consumer, value)
+    except Exception as error:  # noqa: BLE001 - the edge where an author's crash becomes an answer
+        return failed(consumer, error, raise_exceptions=raise_exceptions)
+
+
+async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
+    """What an author's function returns."""
+    try:
+        if consumer.kind is Kind.ASYNC:
+            return await consumer.fn(**values)
+        result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
+        return await result if inspect.isawaitable(result) else result
+    except asyncio.CancelledError as error:
+        if is_cancelled():
+            raise
+        raise RuntimeError(f"{consumer.name!r} {UNASKED_CANCELLATION}") from error
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{consumer.name!r} raised {type(error).__name__}") from error
+
+
+def result_of(consumer: Consumer, value: Any) -> dict[str, Any]:
+    """What a function returned, as a wire result."""
+    if isinstance(value, Question):
+        raise TypeError(f"{consumer.name!r} returned {type(value).__name__}; only a resolver asks by returning it")
+    return consumer.result(value)
+
+
+def failed(consumer: Consumer, error: Exception, *, raise_exceptions: bool) -> dict[str, Any]:
+    """How a call failed, as a wire result. Raises `MCPError` for a protocol error, and a crash itself if that is wanted."""
+    if raise_exceptions and not isinstance(error, (Meant, MissingCapability)):
+        raise error
+    return failure_of(consumer, error)
+
+
+def failure_of(consumer: Consumer, error: Exception) -> dict[str, Any]:
+    """How a call failed, as a wire result. Raises `MCPError` for a protocol error."""
+    if isinstance(error, MissingCapability):
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(error), {"requiredCapabilities": error.required})
+    return consumer.failure(error)
 
 
 async def _raise(error: Exception) -> dict[str, Any]:

@@ -69,6 +69,8 @@ class RequestContext(Generic[LifespanT, RequestT]):
 class Context(Generic[LifespanT, RequestT]):
     """Handed to every parameter annotated `Context`."""
 
+    _reached = float("-inf")
+
     def __init__(
         self,
         *,
@@ -85,7 +87,6 @@ class Context(Generic[LifespanT, RequestT]):
         self._request = request
         self._notify = notify
         self._headers = headers
-        self._reached = float("-inf")
 
     # The call
 

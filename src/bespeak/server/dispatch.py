@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from mcp_types import SERVER_INFO_META_KEY
+from mcp_types import SERVER_INFO_META_KEY, InputRequiredResult
 
 from bespeak.protocol.answers import read_answers
 from bespeak.protocol.envelopes import Malformed, Notification, Request, read_message, write_error, write_result
@@ -12,7 +12,7 @@ from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_F
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.mirrors import check_mirrors
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, check_version
-from bespeak.server.calls import Call, Calls
+from bespeak.server.calls import Call, Calls, run_plain
 from bespeak.server.context import CallFacts, Context, end
 from bespeak.server.listing import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.tools import Tool, ToolRegistry
@@ -21,16 +21,7 @@ from bespeak.transports.transport import Answer, Notify
 logger = logging.getLogger("bespeak.server")
 
 
-class Incoming(NamedTuple):
-    """One request, and how it came."""
-
-    request: Request
-    notify: Notify
-    headers: Headers | None
-    raise_exceptions: bool
-
-
-Handler = Callable[[Incoming], Awaitable[dict[str, Any]]]
+Handler = Callable[[Request, Notify, Headers | None, bool], Awaitable[dict[str, Any]]]
 
 
 class Dispatch:
@@ -79,7 +70,7 @@ class Dispatch:
             handle = self._methods.get(request.method)
             if handle is None:
                 raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
-            return Answer(self._write(request, await handle(Incoming(request, notify, headers, raise_exceptions))))
+            return Answer(self._write(request, await handle(request, notify, headers, raise_exceptions)), None)
         except MCPError as error:
             return Answer(self._error(request, error), error.code)
         except Exception:
@@ -108,7 +99,7 @@ class Dispatch:
             logger.exception("the error of request %r (%s) cannot be written", request.id, request.method)
             return write_error(request.id, MCPError(error.code, "the error's details cannot be sent"))
 
-    async def _discover(self, incoming: Incoming) -> dict[str, Any]:
+    async def _discover(self, request: Request, *_: Any) -> dict[str, Any]:
         instructions = {"instructions": self._instructions} if self._instructions else {}
         return {
             "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
@@ -117,17 +108,18 @@ class Dispatch:
             **hint_fields(self._cache_hints, "server/discover"),
         }
 
-    async def _list_tools(self, incoming: Incoming) -> dict[str, Any]:
+    async def _list_tools(self, request: Request, *_: Any) -> dict[str, Any]:
         tools = self._tools.all()
-        chosen, more = page([tool.name for tool in tools], incoming.request.params, self._page_size)
+        chosen, more = page([tool.name for tool in tools], request.params, self._page_size)
         return {
             "tools": [tool.wire for tool in tools[chosen]],
             **more,
             **hint_fields(self._cache_hints, "tools/list"),
         }
 
-    async def _call_tool(self, incoming: Incoming) -> dict[str, Any]:
-        request, notify, headers, raise_exceptions = incoming
+    async def _call_tool(
+        self, request: Request, notify: Notify, headers: Headers | None, raise_exceptions: bool
+    ) -> dict[str, Any]:
         params = request.params
         name, sent = params.get("name"), params.get("arguments")
         if not isinstance(name, str):
@@ -138,8 +130,14 @@ class Dispatch:
         arguments = cast("dict[str, Any]", sent or {})
         if headers is not None and tool.mirrors:
             check_mirrors(tool.mirrors, headers, arguments)
-        facts = CallFacts(tool.name, answers=read_answers(params))
-        context = self._context(facts, request, notify, headers)
+        answers = read_answers(params)
+        asked: InputRequiredResult | None = None
+        if tool.plain and "requestState" not in params:
+            result = await run_plain(tool, arguments, raise_exceptions=raise_exceptions)
+            if not isinstance(result, InputRequiredResult):
+                return result
+            asked = result
+        context = self._context(CallFacts(tool.name, answers=answers), request, notify, headers)
         call = Call(
             self._calls,
             tool,
@@ -149,6 +147,8 @@ class Dispatch:
             raise_exceptions=raise_exceptions,
         )
         try:
+            if asked is not None:
+                return await call.ask(asked)
             if "requestState" in params:
                 call.resume(params["requestState"], request.id)
             elif not tool.graph.has_generators:

@@ -26,6 +26,8 @@ class Output:
         self.schema: dict[str, Any] | None = None
         self._adapter: TypeAdapter[Any] | None = None
         self._wrapped = False
+        self._plain = returns if returns in (str, bool, int) else None
+        """A type whose values travel as they are."""
         if structured is not False and (hint := _structured_hint(returns)) is not None:
             self._build(name, hint)
         if structured and self.schema is None:
@@ -55,11 +57,15 @@ class Output:
             )
         result: dict[str, Any] = {"content": blocks(value)}
         if self._adapter is not None:
-            checked = self._adapter.validate_python(value)
-            structured = self._adapter.dump_python(checked, mode="json", by_alias=True)
+            structured = value if type(value) is self._plain else self._dumped(self._adapter, value)
             result["structuredContent"] = {"result": structured} if self._wrapped else structured
         result["isError"] = False
         return result
+
+    @staticmethod
+    def _dumped(adapter: TypeAdapter[Any], value: Any) -> Any:
+        checked = adapter.validator.validate_python(value)
+        return adapter.serializer.to_python(checked, mode="json", by_alias=True)
 
 
 def error_result(text: str) -> dict[str, Any]:

@@ -79,6 +79,8 @@ class Tool:
         """The arguments that HTTP requests repeat in headers."""
         returns = signature.returns
         self._asks_by_hand = returns is EMPTY or signature.returns_input_required or any(map(is_unknown, arms(returns)))
+        self.plain = not (self.graph.nodes or self.context_parameters or self._asks_by_hand)
+        """Whether a call of it is nothing but a call of its function."""
         if not _NAME.fullmatch(self.name):
             logger.warning("tool name %r: use 1 to 128 of A-Z a-z 0-9 _ . -, or clients may refuse it", self.name)
         described = options.description

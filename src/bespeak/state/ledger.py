@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from bespeak.resolve.errors import ToolError
+from bespeak.resolve.straight import straight
 from bespeak.state.stores.store import Claim, Forgotten, Store, StoreFull
 
 logger = logging.getLogger("bespeak.state")
@@ -116,7 +118,7 @@ class Ledger:
         self,
         call: str,
         spending: "Spending",
-        work: Callable[[], Awaitable[bytes]],
+        work: Callable[[], Coroutine[Any, Any, bytes]],
         shelter: Shelter,
         *,
         idempotent: bool = False,
@@ -164,10 +166,10 @@ class Ledger:
         except Forgotten:
             raise TooLate from None
 
-    async def _run(self, call: str, owner: str, work: Callable[[], Awaitable[bytes]]) -> bytes:
+    async def _run(self, call: str, owner: str, work: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
         renewing = _Renewal(lambda: self._store.renew(call, owner, self._clock() + LEASE_SECONDS))
         try:
-            result = await work()
+            result = await straight(work(), renewing.start)
         finally:
             renewing.stop()
         await self._store.finish(call, owner, result)
@@ -181,16 +183,19 @@ def _result(there: Claim) -> bytes:
 
 
 class _Renewal:
-    """Prolongs a lease while its work runs. Costs one timer unless the work is slow."""
+    """Prolongs a lease while its work runs. Costs nothing unless the work waits, and one timer unless it is slow."""
+
+    _timer: asyncio.TimerHandle | None = None
+    _task: asyncio.Task[None] | None = None
 
     def __init__(self, renew: Callable[[], Awaitable[None]]) -> None:
         self._renew = renew
-        self._loop = asyncio.get_running_loop()
-        self._task: asyncio.Task[None] | None = None
-        self._timer = self._loop.call_later(LEASE_SECONDS / 3, self._start)
 
-    def _start(self) -> None:
-        self._task = self._loop.create_task(self._keep())
+    def start(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(LEASE_SECONDS / 3, self._begin)
+
+    def _begin(self) -> None:
+        self._task = asyncio.create_task(self._keep())
 
     async def _keep(self) -> None:
         while True:
@@ -201,6 +206,7 @@ class _Renewal:
             await asyncio.sleep(LEASE_SECONDS / 3)
 
     def stop(self) -> None:
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         if self._task is not None:
             self._task.cancel()

@@ -1,8 +1,8 @@
 """One request over HTTP once it may be answered: a plain response if it can be, an event stream if it must.
 
 A call that never suspends is driven to its end in the request's own task: no other task, no timer, nobody watching the
-connection. Only when it first suspends is there somebody to watch for: then a disconnect cancels the task, and after a
-while of silence the response becomes an event stream, kept alive. The first notification makes it one at once.
+connection. One that does is given a moment; then the connection is watched, so that a disconnect cancels the task, and
+after a while of silence the response becomes an event stream, kept alive. The first notification makes it one at once.
 """
 
 import asyncio
@@ -12,11 +12,13 @@ from typing import Any
 from bespeak.protocol.envelopes import RequestId, write_error
 from bespeak.protocol.errors import INTERNAL_ERROR, MCPError, http_status
 from bespeak.protocol.events import KEEP_ALIVE, write_event
+from bespeak.resolve.straight import straight
 from bespeak.transports.asgi import JSON, Receive, Send, respond
 from bespeak.transports.outbox import Outbox
-from bespeak.transports.straight import straight
 from bespeak.transports.transport import Answer
 
+QUICK_SECONDS = 0.005
+"""A call that suspends for no longer than this is not worth watching."""
 SILENCE_SECONDS = 15.0
 """After so long without a word a response becomes an event stream, and a stream is kept alive."""
 LAST_WORDS_SECONDS = 1.0
@@ -30,30 +32,18 @@ _STREAM_HEADERS = [
 class Exchange:
     """Answers one request."""
 
-    __slots__ = (
-        "_answering",
-        "_gone",
-        "_id",
-        "_json_only",
-        "_receive",
-        "_send",
-        "_stream",
-        "_task",
-        "_timer",
-        "_watcher",
-    )
+    _answering = False
+    _gone = False
+    _stream: "EventStream | None" = None
+    _task: asyncio.Task[Any] | None = None
+    _watcher: asyncio.Task[None] | None = None
+    _timer: asyncio.TimerHandle | None = None
 
     def __init__(self, id_: RequestId, receive: Receive, send: Send, *, json_only: bool) -> None:
         self._id = id_
         self._receive = receive
         self._send = send
         self._json_only = json_only
-        self._gone = False
-        self._answering = False
-        self._stream: EventStream | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._watcher: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
 
     def notify(self, notification: bytes) -> Coroutine[Any, Any, None] | None:
         """Send what belongs to this request before its response."""
@@ -69,9 +59,10 @@ class Exchange:
             if self._timer is not None:
                 self._timer.cancel()
             if self._stream is None:
-                await respond(
-                    self._send, 200 if answer.code is None else http_status(answer.code), answer.message, JSON
-                )
+                status = 200 if answer.code is None else http_status(answer.code)
+                headers = [JSON, (b"content-length", b"%d" % len(answer.message))]
+                await self._send({"type": "http.response.start", "status": status, "headers": headers})
+                await self._send({"type": "http.response.body", "body": answer.message})
             else:
                 await self._stream.finish(answer.message)
         except asyncio.CancelledError:
@@ -92,8 +83,12 @@ class Exchange:
                 self._stream.close()
 
     def _suspended(self) -> None:
-        loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
+        self._timer = asyncio.get_running_loop().call_later(QUICK_SECONDS, self._attend)
+
+    def _attend(self) -> None:
+        """The call takes its time: see whether the client is still there, and that it hears something now and then."""
+        loop = asyncio.get_running_loop()
         self._watcher = loop.create_task(self._watch(), name="bespeak disconnect watcher")
         if not self._json_only and self._stream is None:
             self._timer = loop.call_later(SILENCE_SECONDS, self._streaming)

@@ -11,10 +11,10 @@ from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError, h
 from bespeak.protocol.headers import Headers, check_routing
 from bespeak.protocol.media import accepts_answers, is_json
 from bespeak.protocol.origins import Gate, TransportSecuritySettings
+from bespeak.resolve.straight import within
 from bespeak.transports.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http_exchange import Exchange
 from bespeak.transports.http_routes import Route, serve_routes
-from bespeak.transports.straight import within
 from bespeak.transports.transport import MESSAGE_LIMIT, Answering
 
 logger = logging.getLogger("bespeak.http")
@@ -54,15 +54,13 @@ class HttpApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            path = own_path(scope)
+            path = own_path(scope) if scope.get("root_path") else scope["path"]
             if path == self._path or path.rstrip("/") == self._path:
-                await self._message(scope, receive, send)
-            else:
-                await self._other(path, scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
-        else:
-            await send({"type": "websocket.close", "code": 1000})
+                return await self._message(scope, receive, send)
+            return await self._other(path, scope, receive, send)
+        if scope["type"] == "lifespan":
+            return await self._lifespan(receive, send)
+        return await send({"type": "websocket.close", "code": 1000})
 
     # Messages
 
@@ -71,10 +69,13 @@ class HttpApp:
         refusal = self._refusal(scope, headers)
         if refusal is not None:
             return await refuse(send, *refusal)
+        limit = self._options.body_limit
         try:
-            body = await self._body(receive, headers)
-        except Refused as refused:
-            return await refuse(send, refused.status, refused.reason)
+            body = await within(BODY_SECONDS, read_body(receive, limit))
+        except BodyTooLarge:
+            return await refuse(send, 413, too_large(limit))
+        except TimeoutError:
+            return await refuse(send, 408, f"the body did not arrive within {BODY_SECONDS:g} s")
         if body is None:
             return None
         try:
@@ -101,6 +102,9 @@ class HttpApp:
                 return refusal
             if len(headers.last) == len(headers.raw) and len(self._welcome) < REMEMBERED:
                 self._welcome.add(seen)
+        declared = get(b"content-length", b"")
+        if declared.isdigit() and (len(declared) > 18 or int(declared) > self._options.body_limit):
+            return 413, too_large(self._options.body_limit)
         if self.stopping:
             return 503, "the server is stopping"
         if not self._server.ready:
@@ -119,18 +123,6 @@ class HttpApp:
         if not is_json(headers.last.get(b"content-type")):
             return 415, "the Content-Type must be application/json"
         return None
-
-    async def _body(self, receive: Receive, headers: Headers) -> bytes | None:
-        limit = self._options.body_limit
-        declared = headers.last.get(b"content-length", b"")
-        if declared.isdigit() and (len(declared) > 18 or int(declared) > limit):
-            raise Refused(413, too_large(limit))
-        try:
-            return await within(BODY_SECONDS, read_body(receive, limit))
-        except BodyTooLarge:
-            raise Refused(413, too_large(limit)) from None
-        except TimeoutError:
-            raise Refused(408, f"the body did not arrive within {BODY_SECONDS:g} s") from None
 
     # Everything else
 
@@ -185,14 +177,6 @@ def own_path(scope: Scope) -> str:
     path: str = scope["path"]
     root: str = scope.get("root_path", "").rstrip("/")
     return path[len(root) :] if root and (path == root or path.startswith(root + "/")) else path
-
-
-class Refused(Exception):
-    """A request is turned away before it is a message."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        self.status = status
-        self.reason = reason
 
 
 def too_large(limit: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bespeak.transports.straight import straight, within
+from bespeak.resolve.straight import straight, within
 
 T = TypeVar("T")
 

@@ -1,0 +1,78 @@
+"""Awaiting without machinery: what is only needed for work that has to wait is only set up when it does."""
+
+import asyncio
+import types
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@types.coroutine
+def straight(work: Coroutine[Any, Any, T], suspended: Callable[[], None]) -> Generator[Any, Any, T]:
+    """Await `work` in the same task, calling `suspended` if and when it first has to wait."""
+    try:
+        waiting = work.send(None)
+    except StopIteration as done:
+        return done.value
+    suspended()
+    return (yield from _resumed(work, waiting))
+
+
+@types.coroutine
+def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Await `work` in the same task. Raises `TimeoutError` if it takes longer; costs nothing if it does not wait at all."""
+    try:
+        waiting = work.send(None)
+    except StopIteration as done:
+        return done.value
+    limit = _Limit(seconds)
+    try:
+        return (yield from _resumed(work, waiting))
+    except asyncio.CancelledError:
+        if limit.stop() > 0 or not limit.passed:
+            raise
+        raise TimeoutError from None
+    finally:
+        limit.stop()
+
+
+def _resumed(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
+    """Go on with work that has begun, and waits for something."""
+    try:
+        while True:
+            try:
+                value = yield waiting
+            except GeneratorExit:
+                work.close()
+                raise
+            except BaseException as error:  # noqa: BLE001 - a cancellation is the work's to take
+                waiting = work.throw(error)
+            else:
+                waiting = work.send(value)
+    except StopIteration as done:
+        return done.value
+
+
+class _Limit:
+    """Cancels the current task when its time is up."""
+
+    def __init__(self, seconds: float) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "work is awaited in a task"
+        self._task = task
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+        self._taken_back = False
+        self.passed = False
+
+    def _expire(self) -> None:
+        self.passed = True
+        self._task.cancel()
+
+    def stop(self) -> int:
+        """No longer count, and take back a cancellation that was this limit's; how many there are of others'."""
+        self._timer.cancel()
+        if self.passed and not self._taken_back:
+            self._taken_back = True
+            return self._task.uncancel()
+        return self._task.cancelling()
