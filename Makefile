@@ -15,6 +15,7 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m $(PIP) install -e . --group dev
 	touch $@
 
+# The official SDK, in an environment of its own.
 $(PEER)/.installed: bench/peer-requirements.txt
 	$(PYTHON) -m venv $(PEER)
 	$(PEER)/bin/python -m $(PIP) install -r $<
@@ -47,9 +48,11 @@ interop: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
 
 bench: $(VENV)/.installed $(PEER)/.installed
 	$(BIN)/python -m bench --peer $(PEER)/bin/python
+	$(BIN)/python -m bench.held
 
 bench-short: $(VENV)/.installed $(PEER)/.installed
 	$(BIN)/python -m bench --peer $(PEER)/bin/python --turns 1 --scale 0.1
+	$(BIN)/python -m bench.held 0.1
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
