@@ -1,14 +1,16 @@
-"""Runs the libraries in turn, several times over, and prints their ratios: `python -m bench --peer PYTHON`."""
+"""Runs the libraries in turn, several times over, and prints times and ratios (medians): `python -m bench --peer PYTHON`."""
 
 import argparse
 import json
 import socket
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bench.load import Http, Stdio, until_it_listens
@@ -42,8 +44,9 @@ WIRE = [
     Row("stdio resolved", "stdio, three resolvers", "us", 1e6),
     Row("stdio asked", "stdio, one question (two requests)", "us", 1e6),
 ]
-CALLS = {"plain": 2000, "resolved": 1500, "asked": 500, "waiting": 8}
-Times = dict[str, float]
+CALLS = {"plain": 1000, "resolved": 800, "asked": 250, "waiting": 8}
+Times = dict[str, list[float]]
+"""What was measured of each piece of work, turn by turn."""
 
 
 def in_process(python: str, library: str, scale: float) -> dict[str, Any]:
@@ -79,58 +82,58 @@ def speaking(python: str, library: str) -> Generator[Stdio]:
     stdio.close()
 
 
-def keep_best(best: Times, key: str, seconds: float) -> None:
-    best[key] = min(best.get(key, seconds), seconds)
-
-
-def forget(best: Times, key: str, seconds: float) -> None: ...
+def ratio(upper: list[float], lower: list[float]) -> float:
+    """How many times as long something takes: the median over turns, in each of which both met the same weather."""
+    return median(one / other for one, other in zip(upper, lower, strict=True))
 
 
 def wire(peer: str, turns: int, scale: float) -> tuple[Times, Times, Times]:
-    """Seconds per call: ours, the peer's, and a bare app's, the best of so many turns taken in alternation."""
-    ours, theirs, bare = Times(), Times(), Times()
+    """Seconds per call: ours, the peer's, and a bare app's, in so many turns taken in alternation."""
+    ours, theirs, bare = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list), Times()
     calls = {tool: max(8, int(number * scale)) for tool, number in CALLS.items()}
     with ExitStack() as stack:
         sides = [(ours, sys.executable, "bespeak"), (theirs, peer, "mcp")]
-        https = [(best, stack.enter_context(listening(python, library))) for best, python, library in sides]
-        stdios = [(best, stack.enter_context(speaking(python, library))) for best, python, library in sides]
+        https = [(times, stack.enter_context(listening(python, library))) for times, python, library in sides]
+        stdios = [(times, stack.enter_context(speaking(python, library))) for times, python, library in sides]
         floor = stack.enter_context(listening(sys.executable, "bare"))
-        for turn in range(-1, turns):  # the first one is to warm up
-            take = keep_best if turn >= 0 else forget
+        bare |= {"http plain": [], "http asked": []}
+        for turn in range(turns + 1):
             for tool, number in calls.items():
-                for best, http in https:
-                    take(best, f"http {tool}", http.run(tool, number))
-                    if tool == "plain":
-                        take(bare, "http plain", floor.run(tool, number))
-                    elif tool == "asked":
-                        take(bare, "http asked", floor.run(tool, number, requests=2))
-                for best, stdio in stdios:
+                for times, http in https:
+                    times[f"http {tool}"].append(http.run(tool, number))
+                if f"http {tool}" in bare:
+                    bare[f"http {tool}"].append(floor.run(tool, number, requests=2 if tool == "asked" else 1))
+                for times, stdio in stdios:
                     if tool != "waiting":
-                        take(best, f"stdio {tool}", stdio.run(tool, max(8, number // 4)))
+                        times[f"stdio {tool}"].append(stdio.run(tool, max(8, number // 4)))
+            if turn == 0:  # which was to warm up
+                for times in (ours, theirs, bare):
+                    for measured in times.values():
+                        measured.clear()
     return ours, theirs, bare
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench")
     parser.add_argument("--peer", required=True, help="an interpreter that has the official SDK")
-    parser.add_argument("--turns", type=int, default=5, help="how often each library is run, in alternation")
+    parser.add_argument("--turns", type=int, default=9, help="how often each library is run, in alternation")
     parser.add_argument("--scale", type=float, default=1.0, help="how many calls to make, 1 being the full bench")
     options = parser.parse_args()
     ours, theirs, bare = wire(options.peer, options.turns, options.scale)
     version = ""
     for _ in range(options.turns):
-        for best, python, library in [(ours, sys.executable, "bespeak"), (theirs, options.peer, "mcp")]:
+        for times, python, library in [(ours, sys.executable, "bespeak"), (theirs, options.peer, "mcp")]:
             measured = in_process(python, library, options.scale)
             version = measured.pop("version")
             for key, value in measured.items():
-                keep_best(best, key, value)
+                times[key].append(value)
     print(f"{'work':<44} {'bespeak':>12} {f'mcp {version}':>12} {'ratio':>8}  share of a bare ASGI app's speed")
     for row in [*WIRE, *IN_PROCESS]:
         us, them = ours[row.key], theirs[row.key]
-        share = f"{bare[row.key] / us:>8.0%}" if row.key in bare else ""
+        share = f"{ratio(bare[row.key], us):>8.0%}" if row.key in bare else ""
         print(
-            f"{row.work:<44} {us * row.factor:>8.1f} {row.unit:<3} {them * row.factor:>8.1f} {row.unit:<3} "
-            f"{them / us:>7.1f}x {share}"
+            f"{row.work:<44} {median(us) * row.factor:>8.1f} {row.unit:<3} {median(them) * row.factor:>8.1f} {row.unit:<3} "
+            f"{ratio(them, us):>7.1f}x {share}"
         )
 
 

@@ -5,6 +5,7 @@ import types
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, get_args, get_origin
 
 from pydantic import TypeAdapter
@@ -107,14 +108,24 @@ class _Compiler:
             for taken in inputs:
                 if isinstance(taken, FromNode):
                     uses[taken.node].append(Use(consumer, taken))
+        phases = [
+            tuple(sorted(guards)),
+            tuple(sorted(asking)),
+            tuple(index for index in range(len(nodes)) if index not in guards | asking),
+        ]
         return Graph(
             consumer=self.consumer,
             nodes=nodes,
             wants=wants,
             uses=tuple(tuple(one) for one in uses),
-            guards=tuple(sorted(guards)),
-            questions=tuple(sorted(asking)),
-            rest=tuple(index for index in range(len(nodes)) if index not in guards | asking),
+            guards=phases[0],
+            questions=phases[1],
+            rest=phases[2],
+            chains=frozenset(
+                phase
+                for phase in phases
+                if phase and all(before in nodes[after].needs for before, after in pairwise(phase))
+            ),
             identities=self.indices,
             signatures=self.signatures,
             has_generators=any(node.kind.is_generator for node in nodes),

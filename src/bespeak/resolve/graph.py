@@ -97,6 +97,8 @@ class Graph:
     """Phase one: what may ask and what that depends on, less phase zero. Runs in every round."""
     rest: tuple[int, ...]
     """Phase two: runs once per call, when nothing is open."""
+    chains: frozenset[tuple[int, ...]]
+    """Those of the phases in which each resolver takes the value of the one before: they need no scheduling."""
     identities: Mapping[Hashable, int]
     signatures: Mapping[Hashable, Signature]
     """What was read of every function, so that the graph can be compiled again without the frames of then."""

@@ -92,12 +92,15 @@ class Round:
     async def guard(self) -> None:
         """Run the guards and what they depend on. Raises what they raise."""
         self._guarded = True
-        await self._run(self.graph.guards)
+        if self.graph.guards:
+            await self._run(self.graph.guards)
 
     async def ask(self) -> dict[str, dict[str, Any]]:
         """Run the guards, if that is not done, and phase one. The open questions by wire key, in graph order."""
         if not self._guarded:
             await self.guard()
+        if not self.graph.questions:
+            return {}
         await self._run(self.graph.questions)
         if self._lacking:
             raise MissingCapability(self._lacking)
@@ -125,7 +128,13 @@ class Round:
     # Running resolvers
 
     async def _run(self, indices: tuple[int, ...]) -> None:
-        if indices:
+        if indices in self.graph.chains:
+            for index in indices:
+                if index < self._limit:
+                    await self._step(self.graph.nodes[index])
+                if not self._done[index]:  # and so none of those that come after can run
+                    break
+        elif indices:
             await Phase(self.graph, indices, self._done, self._step, lambda: self._limit).run()
         if self._aborts:
             raise Aborted(self._aborts[min(self._aborts)])
@@ -136,7 +145,10 @@ class Round:
         if node.once and node.key in self.progress.once and self._restore_once(node):
             return
         try:
-            result = await self._call(node)
+            if node.kind is Kind.ASYNC and node.timeout is None:
+                result = await node.fn(**{one.parameter: self._input(one) for one in node.inputs})
+            else:
+                result = await self._call(node)
             if isinstance(result, Question):
                 self._asked(node, result)
                 return
