@@ -109,10 +109,16 @@ class OverPipes:
         server_in, client_out, client_in = self._fds
         await self._writer.close(5)
         os.close(client_out)
-        await self._serving
+        await asyncio.wait({self._serving})
+        if not self._serving.cancelled():
+            self._serving.result()
         await self._reading
         os.close(server_in)
         os.close(client_in)
+
+    def stop_serving(self) -> None:
+        """Cancel the server."""
+        self._serving.cancel()
 
     async def _write(self, line: bytes) -> None:
         self._writer.outbox.add(line)

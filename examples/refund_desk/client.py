@@ -121,17 +121,19 @@ def listening() -> Generator[str]:
         port: int = free.getsockname()[1]
     command = [sys.executable, "-m", "bespeak.cli", "run", str(SERVER), "--http"]
     options = ["--port", str(port), "--workers", "2"]
-    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen([*command, *options]) as server:
         try:
             for _ in range(200):
                 time.sleep(0.1)
                 with socket.socket() as probe:
-                    if not probe.connect_ex(("127.0.0.1", port)):
+                    if server.poll() is None and not probe.connect_ex(("127.0.0.1", port)):
                         break
+            else:
+                raise RuntimeError("the server does not listen")
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             server.terminate()
-            server.communicate(timeout=20)
+            server.wait(20)
 
 
 def main() -> None:

@@ -154,6 +154,7 @@ def run(*arguments: str) -> Any:
         (["missing.py", "--http", "--workers", "2"], "bespeak: there is no file 'missing.py'"),
         (["x.py", "--workers", "2"], "bespeak: several workers need --http: over stdio there is one client"),
         (["x.py", "--http", "--path", "mcp"], "bespeak: --path must start with '/', unlike 'mcp'"),
+        (["x.py", "--port", "9000"], "bespeak: --host, --port and --path need --http"),
         (["x.py", "--http", "--port", "0"], "--port"),
         (["x.py", "--http", "--port", "65536"], "--port"),
         (["x.py", "--http", "--workers", "0"], "--workers"),

@@ -23,26 +23,33 @@ def bespeak() -> None:
 def run(
     target: Annotated[str, typer.Argument(help="FILE or FILE:OBJECT, such as server.py:mcp", metavar="FILE[:OBJECT]")],
     http: Annotated[bool, typer.Option("--http", help="Listen for HTTP instead of speaking over stdio.")] = False,
-    host: Annotated[str, typer.Option(help="Where to listen, with --http.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Where to listen, with --http.", min=1, max=65535)] = 8000,
-    path: Annotated[str, typer.Option(help="The path of the MCP endpoint, with --http.")] = "/mcp",
+    host: Annotated[str | None, typer.Option(help="Where to listen, with --http; 127.0.0.1 if not given.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Where to listen, with --http; 8000 if not given.", min=1, max=65535)
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option(help="The path of the MCP endpoint, with --http; /mcp if not given.")
+    ] = None,
     number: Annotated[
         int, typer.Option("--workers", help="How many processes share the work, with --http.", min=1)
     ] = 1,
 ) -> None:
     """Run a server: over stdio for the client that starts it, or over HTTP for many."""
-    if not path.startswith("/"):
+    if path is not None and not path.startswith("/"):
         _refuse(f"--path must start with '/', unlike {path!r}")
     if not http and number > 1:
         _refuse("several workers need --http: over stdio there is one client")
+    if not http and (host, port, path) != (None, None, None):
+        _refuse("--host, --port and --path need --http")
     if not http:
         return run_stdio(lambda: _loaded(target))
+    where = workers.Settings(target, host or "127.0.0.1", port or 8000, path or "/mcp")
     server = _loaded(target)  # for several workers too: what is wrong with it is said once, and not by each of them
     try:
         if number > 1:
-            workers.run(workers.Settings(target, host, port, path), number)
+            workers.run(where, number)
         else:
-            server.run("streamable-http", host=host, port=port, streamable_http_path=path)
+            server.run("streamable-http", host=where.host, port=where.port, streamable_http_path=where.path)
     except MissingExtra as error:
         _refuse(str(error))
 

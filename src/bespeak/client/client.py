@@ -30,7 +30,7 @@ from bespeak.client.driver import Driver
 from bespeak.client.session import ClientSession, retry_params, typed
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
 from bespeak.protocol.versions import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
-from bespeak.transports.http_client import HttpTransport
+from bespeak.transports.http_client import HttpStatusError, HttpTransport
 from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.stdio_client import StdioServerParameters, StdioTransport
 from bespeak.transports.transport import Serving, Transport
@@ -86,6 +86,12 @@ class Client:
         try:
             self._discovered = await self._session.discover()
         except BaseException as error:
+            if isinstance(error, MCPError) or (
+                isinstance(error, HttpStatusError) and error.status in (400, 404, 405, 406)
+            ):
+                error.add_note(
+                    f"perhaps the server does not speak {self._version}; this client speaks no older revision yet"
+                )
             await self._transport.__aexit__(type(error), error, error.__traceback__)
             raise
         return self

@@ -102,7 +102,9 @@ class ClientSession:
         except MCPError as error:
             if error.code != HEADER_MISMATCH or method != "tools/call" or not self._transport.mirrors:
                 raise
-            with contextlib.suppress(MCPError, OSError):  # if that fails too, the first failure is the one to know
+            with contextlib.suppress(
+                MCPError, OSError, InvalidServerResponse
+            ):  # if that fails too, the first failure is the one to know
                 await self._learn_mirrors()
             learnt = self._headers(method, params)
             if learnt == headers:
@@ -155,7 +157,7 @@ class ClientSession:
             return {}
         headers = routing_headers(self._version, method, params)
         if method == "tools/call":
-            headers |= mirror_headers(self._mirrors.get(params["name"], ()), params["arguments"])
+            headers |= mirror_headers(self._mirrors.get(params.get("name", ""), ()), params.get("arguments") or {})
         return headers
 
     async def _learn_mirrors(self) -> None:

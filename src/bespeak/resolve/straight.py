@@ -62,6 +62,7 @@ class _Limit:
         assert task is not None, "work is awaited in a task"
         self._task = task
         self._timer = asyncio.get_running_loop().call_later(seconds, self._expire)
+        self._before = task.cancelling()
         self._taken_back = False
         self.passed = False
 
@@ -70,9 +71,9 @@ class _Limit:
         self._task.cancel()
 
     def stop(self) -> int:
-        """No longer count, and take back a cancellation that was this limit's; how many there are of others'."""
+        """No longer count, and take back a cancellation that was this limit's; how many others there were meanwhile."""
         self._timer.cancel()
         if self.passed and not self._taken_back:
             self._taken_back = True
-            return self._task.uncancel()
-        return self._task.cancelling()
+            self._task.uncancel()
+        return self._task.cancelling() - self._before

@@ -31,7 +31,7 @@ def run_stdio(make: Callable[[], Answering]) -> None:
 
     The server is made here, so that nothing it prints on its way gets between the messages.
     """
-    with private_stdio() as files:
+    with contextlib.suppress(KeyboardInterrupt), private_stdio() as files:
         asyncio.run(_serve_stdio(make(), files, signals=True))
     if any(thread.name.startswith("AnyIO worker") for thread in threading.enumerate()):
         threading.Thread(target=_end_with_the_main_thread, name="bespeak end", daemon=True).start()
@@ -41,7 +41,10 @@ def _end_with_the_main_thread() -> None:
     """A sync function that hangs must not keep a server alive that nobody talks to."""
     threading.main_thread().join()
     time.sleep(STUCK_SECONDS)
-    os._exit(0)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(1)  # a function that hangs is no success
 
 
 async def serve_stdio(server: Answering) -> None:
@@ -56,9 +59,14 @@ async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool)
     stdio = StdioServer(server, files.stdin, files.stdout)
     if signals:
         loop = asyncio.get_running_loop()
+
+        def told(number: int) -> None:
+            stdio.stop()
+            loop.remove_signal_handler(number)  # who says it twice means it
+
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError, RuntimeError):  # not everywhere, and in no other thread
-                loop.add_signal_handler(number, stdio.stop)
+                loop.add_signal_handler(number, told, number)
     try:
         await stdio.run()
     finally:

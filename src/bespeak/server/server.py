@@ -83,8 +83,9 @@ class MCPServer(Generic[LifespanT]):
         security = request_state_security or RequestStateSecurity()
         if store is None and security.shared:
             warnings.warn(
-                "state keys are given but no store: approvals are remembered in this process only, so after a restart, or on "
-                "another worker, one could be spent twice. Give MCPServer(store=...) a shared store",
+                "state keys are given but no store, by you or to each of several workers: approvals are remembered in this "
+                "process only, so after a restart, or on another worker, one could be spent twice. Give MCPServer(store=...) a "
+                "shared store",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -231,10 +232,13 @@ class MCPServer(Generic[LifespanT]):
 
     # Over a transport
 
-    def custom_route(self, path: str, methods: list[str]) -> Callable[[FnT], FnT]:
+    def custom_route(
+        self, path: str, methods: list[str], name: str | None = None, include_in_schema: bool = True
+    ) -> Callable[[FnT], FnT]:
         """Serve a path of your own beside the MCP endpoint, over HTTP. It is open to everybody.
 
         The handler takes one request and returns an `HttpResponse`, or any ASGI app, such as one of Starlette's responses.
+        `name` and `include_in_schema` are the official SDK's and change nothing: there is no schema of routes here.
         """
 
         def register(handler: FnT) -> FnT:
@@ -258,7 +262,8 @@ class MCPServer(Generic[LifespanT]):
         An app that mounts it must run the lifespan: `FastAPI(lifespan=mcp.lifespan)`. `host` is where it will listen: on
         loopback, only requests to a loopback name are taken.
         """
-        if any(route.match(streamable_http_path) is not None for route in self._routes):
+        paths = (streamable_http_path.rstrip("/"), streamable_http_path.rstrip("/") + "/")
+        if any(route.match(path) is not None for route in self._routes for path in paths):
             raise ValueError(f"a custom route has the path of the MCP endpoint, {streamable_http_path!r}")
         options = HttpOptions(
             path=streamable_http_path,

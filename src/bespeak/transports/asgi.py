@@ -1,4 +1,4 @@
-"""ASGI, as far as it is used here: its types, and a plain response."""
+"""ASGI, as far as it is used here: its types, reading a body, and a plain response."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -8,7 +8,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
-HeaderList = list[tuple[bytes, bytes]]
 
 JSON = (b"content-type", b"application/json")
 

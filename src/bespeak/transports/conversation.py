@@ -64,7 +64,10 @@ class Conversation:
         task.add_done_callback(self._parting.discard)
 
     async def _say(self, line: bytes) -> None:
-        await self._write(line)
+        try:
+            await self._write(line)
+        except OSError as error:
+            self.end(ConnectionError(f"the server cannot be written to: {error}"))
 
     def end(self, reason: ConnectionError) -> None:
         """The other end is gone: nobody waits any longer."""

@@ -126,12 +126,14 @@ class HttpTransport:
         if self._client is None:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
         errors = self._errors
-        auth: Any = {"auth": self._auth} if self._auth is not None else {}
+        more: dict[str, Any] = {"auth": self._auth} if self._auth is not None else {}
+        if self._client.timeout == errors.Timeout(5.0):  # the library's default, shorter than a server's silence may be
+            more["timeout"] = errors.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS)
         headers = errors.Headers(self._headers)
         headers.update({**_OWN_HEADERS, **request.headers})
         try:
             async with self._client.stream(
-                "POST", url, content=request.message, headers=headers, follow_redirects=False, **auth
+                "POST", url, content=request.message, headers=headers, follow_redirects=False, **more
             ) as response:
                 yield response
         except errors.LocalProtocolError:  # whose text may hold the header's value

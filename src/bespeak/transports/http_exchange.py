@@ -33,6 +33,7 @@ class Exchange:
     """Answers one request."""
 
     _answering = False
+    _cancellations = 0
     _gone = False
     _stream: "EventStream | None" = None
     _task: asyncio.Task[Any] | None = None
@@ -55,6 +56,8 @@ class Exchange:
         """Send what the work answers. If the client goes away the work is cancelled, and that is the end of it."""
         try:
             answer = await straight(work, self._suspended)
+            if self._only_gone():
+                return  # it took the cancellation and went on all the same; there is nobody to tell
             self._answering = True
             if self._timer is not None:
                 self._timer.cancel()
@@ -66,14 +69,12 @@ class Exchange:
             else:
                 await self._stream.finish(answer.message)
         except asyncio.CancelledError:
-            if not self._gone:
+            if not self._only_gone():
                 if not self._answering:
                     await self._interrupted()
                 elif self._stream is not None:
                     await self._stream.last_words()
                 raise
-            if self._task is not None:
-                self._task.uncancel()
         finally:
             if self._watcher is not None:
                 self._watcher.cancel()
@@ -82,8 +83,15 @@ class Exchange:
             if self._stream is not None:
                 self._stream.close()
 
+    def _only_gone(self) -> bool:
+        """Whether the client has gone, and nobody else cancelled the task; the cancellation is taken back."""
+        if not self._gone or self._task is None:
+            return False
+        return self._task.uncancel() <= self._cancellations
+
     def _suspended(self) -> None:
         self._task = asyncio.current_task()
+        self._cancellations = self._task.cancelling() if self._task else 0
         self._timer = asyncio.get_running_loop().call_later(QUICK_SECONDS, self._attend)
 
     def _attend(self) -> None:

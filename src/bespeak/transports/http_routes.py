@@ -20,6 +20,10 @@ _TEXT = (b"content-type", b"text/plain; charset=utf-8")
 _PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
+class ClientGone(ConnectionError):
+    """The client went away before it had sent everything."""
+
+
 class HttpRequest:
     """A request to a custom route."""
 
@@ -39,7 +43,7 @@ class HttpRequest:
         if self._body is None:
             self._body = await read_body(self._receive, MESSAGE_LIMIT)
             if self._body is None:
-                raise ConnectionError("the client went away")
+                raise ClientGone("the client went away")
         return self._body
 
     async def json(self) -> Any:
@@ -97,7 +101,12 @@ class Route:
             raise ValueError(f"{path!r} has two parameters of one name")
         if not inspect.iscoroutinefunction(handler):
             raise ValueError(f"the handler of {path!r} must be an async function")
-        parameters = list(inspect.signature(handler, eval_str=True).parameters.values())
+        try:
+            parameters = list(inspect.signature(handler, eval_str=True).parameters.values())
+        except NameError as error:
+            raise ValueError(
+                f"the handler of {path!r}: {error}; import it where it is there at run time, or leave the parameter unannotated"
+            ) from None
         if len(parameters) != 1:
             raise ValueError(f"the handler of {path!r} must take one parameter, the request")
         annotated: Any = parameters[0].annotation
@@ -132,7 +141,12 @@ async def _serve_route(route: Route, params: dict[str, str], scope: Scope, recei
             raise TypeError(f"a custom route must return HttpResponse or an ASGI app, not {type(response).__name__}")
     except BodyTooLarge:
         return await respond(send, 413, b"the body is too large", _TEXT)
-    except Exception:
+    except ClientGone:
+        return None
+    except Exception as error:
+        status = getattr(error, "status_code", None)
+        if isinstance(status, int):  # an HTTP error of the framework whose request the handler takes
+            return await respond(send, status, str(getattr(error, "detail", "")).encode(), _TEXT)
         logger.exception("the custom route %s failed", scope["path"])
         return await respond(send, 500, b"internal server error", _TEXT)
     return await response(scope, receive, send)

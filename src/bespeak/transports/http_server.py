@@ -50,7 +50,7 @@ class HttpApp:
         self._welcome: set[tuple[str | bytes | None, ...]] = set()
         """Combinations of headers that have been judged, and passed: clients send the same ones again and again."""
         self.stopping = False
-        """Set when the server is about to stop: calls under way may end, new ones are refused."""
+        """Set when the app's own lifespan ends: calls under way may end, new ones are refused."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

@@ -52,7 +52,8 @@ class Outbox:
     async def _add_when_there_is_room(self, data: bytes) -> None:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await self._room.wait()
+                while not self._room.is_set():  # somebody else may have been faster
+                    await self._room.wait()
         except TimeoutError:
             if not self._dropping:
                 logger.warning("the client reads nothing; notifications are dropped until it does")

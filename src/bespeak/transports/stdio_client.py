@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -88,15 +89,19 @@ class StdioTransport:
 
     async def _start(self) -> "Child":
         given = self._parameters
-        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        env = {**{name: os.environ[name] for name in INHERITED if name in os.environ}, **(given.env or {})}
+        # Windows starts no scripts, such as npx.cmd, unless they are named in full.
+        command = (
+            shutil.which(given.command, path=env.get("PATH")) if sys.platform == "win32" else None
+        ) or given.command
         grouped: Any = {} if sys.platform == "win32" else {"start_new_session": True}
         try:
             _, child = await asyncio.get_running_loop().subprocess_exec(
                 lambda: Child(given.command, self._limit),
-                given.command,
+                command,
                 *given.args,
                 stderr=self._errlog,
-                env={**inherited, **(given.env or {})},
+                env=env,
                 cwd=given.cwd,
                 **grouped,
             )

@@ -24,6 +24,7 @@ logger = logging.getLogger("bespeak.stdio")
 GRACE_SECONDS = 1.0
 """How long calls under way may still run when the client has closed its side."""
 FLUSH_SECONDS = 2.0
+JOIN_SECONDS = 0.05
 
 
 class StdioServer:
@@ -46,25 +47,32 @@ class StdioServer:
     @property
     def idle(self) -> bool:
         """Whether nobody reads or writes its files any more."""
+        for thread in (self._reader.thread, self._writer.thread):
+            thread.join(JOIN_SECONDS)  # one that was told to end needs a moment
         return not (self._reader.thread.is_alive() or self._writer.thread.is_alive())
 
     async def run(self) -> None:
         """Serve until the client closes its side, then end what is under way."""
         try:
             async with self._server.running():
-                async for piece in self._reader:
-                    for line in self._cutter.feed(piece):
-                        self._line(line)
-                    await self._writer.outbox.has_room()  # a client that does not read is not read either
-                for line in self._cutter.feed(b"\n"):  # the last line may lack its end
-                    self._line(line)
-                await self._finish()
+                try:
+                    await self._read()
+                    if self._tasks:
+                        await asyncio.wait(self._tasks.values(), timeout=GRACE_SECONDS)
+                finally:
+                    await self._end()
         finally:
             await self._writer.close(FLUSH_SECONDS)
 
-    async def _finish(self) -> None:
-        if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=GRACE_SECONDS)
+    async def _read(self) -> None:
+        async for piece in self._reader:
+            for line in self._cutter.feed(piece):
+                self._line(line)
+            await self._writer.outbox.has_room()  # a client that does not read is not read either
+        for line in self._cutter.feed(b"\n"):  # the last line may lack its end
+            self._line(line)
+
+    async def _end(self) -> None:
         for task in self._tasks.values():
             task.cancel()
         if self._tasks:
@@ -132,22 +140,31 @@ def private_stdio() -> Generator[PrivateFiles]:
     """File descriptors of the real standard input and output, which nobody else has while the block is open."""
     files = PrivateFiles(os.dup(0), os.dup(1))
     nothing = os.open(os.devnull, os.O_RDONLY)
+    buffered = False
     try:
         os.dup2(nothing, 0)
         os.dup2(2, 1)
         _flush()  # what was printed before and is still held back goes to standard error as well
-        reconfigure: Callable[..., None] | None = getattr(sys.stdout, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(line_buffering=True)
+        buffered = _line_buffering(True)
         yield files
     finally:
         _flush()
+        _line_buffering(buffered)
         os.dup2(files.stdin, 0)
         os.dup2(files.stdout, 1)
         os.close(nothing)
         if not files.in_use:
             os.close(files.stdin)
             os.close(files.stdout)
+
+
+def _line_buffering(wanted: bool) -> bool:
+    """Have what is printed appear line by line, or not; how it was before."""
+    before: bool = getattr(sys.stdout, "line_buffering", False)
+    reconfigure: Callable[..., None] | None = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(line_buffering=wanted)
+    return before
 
 
 def _flush() -> None:

@@ -1,0 +1,192 @@
+"""What a review of the wire found: cancellations that are nobody's business to swallow, bounds that held only for one, hints."""
+
+import asyncio
+from collections.abc import MutableMapping
+from typing import Any
+
+import httpx2
+import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from bespeak import Client, MCPServer
+from bespeak.client import Lost, streamable_http_client
+from bespeak.resolve.straight import within
+from bespeak.transports import http_client, outbox
+from bespeak.transports.conversation import Conversation
+from bespeak.transports.http_server import HttpApp
+from bespeak.transports.transport import Outgoing
+from tests.transports.test_http_streams import call, server_with
+from tests.transports.test_http_streams_endings import Wire
+from tests.waiting import eventually
+from tests.wires import Listening, OverPipes
+
+
+async def test_a_cancellation_of_somebody_else_s_is_not_taken_for_the_client_s() -> None:
+    cleaning = asyncio.Event()
+    go_on = asyncio.Event()
+
+    async def slow() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaning.set()
+            await go_on.wait()
+        return "never"
+
+    wire = Wire(call("slow"))
+    serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app()))
+    await eventually(lambda: wire.watchers)
+    wire.gone.set()
+    await asyncio.wait_for(cleaning.wait(), 5)
+    serving.cancel()
+    await asyncio.wait({serving}, timeout=5)
+    assert serving.cancelled()
+
+
+async def test_a_body_that_takes_its_cancellation_and_goes_on_leaves_none_behind() -> None:
+    async def stubborn() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "all the same"
+        return "never"
+
+    wire = Wire(call("stubborn"))
+    serving = asyncio.create_task(wire.through(server_with(stubborn).streamable_http_app()))
+    await eventually(lambda: wire.watchers)
+    wire.gone.set()
+    await asyncio.wait_for(serving, 5)
+    assert serving.cancelling() == 0
+    assert wire.sent == []
+
+
+async def test_a_limit_does_not_count_cancellations_from_before_it_began() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        await within(0.01, asyncio.sleep(5))
+    assert task.uncancel() == 0
+
+
+async def test_room_is_given_to_one_after_the_other() -> None:
+    box = outbox.Outbox()
+    box.add(b"x" * (outbox.UNREAD_BYTES + 1))
+    waiting = [box.offer(b"y" * outbox.UNREAD_BYTES) for _ in range(5)]
+    tasks = [asyncio.create_task(one) for one in waiting if one is not None]
+    assert len(tasks) == 5
+    await asyncio.sleep(0)
+    box.take()
+    box.sent()
+    await asyncio.sleep(0.01)
+    assert len(box.take()) <= 2 * outbox.UNREAD_BYTES
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_request_that_cannot_be_written_is_lost() -> None:
+    async def broken(line: bytes) -> None:
+        raise BrokenPipeError("nobody reads")
+
+    conversation = Conversation(broken, 1000)
+    with pytest.raises(Lost, match="the server cannot be written to: nobody reads"):
+        await asyncio.wait_for(conversation.exchange(Outgoing(1, "tools/call", b"{}", {}), lambda _: None), 5)
+
+
+async def test_a_server_on_stdio_that_is_cancelled_ends_its_calls() -> None:
+    ended: list[str] = []
+    mcp = MCPServer("shop")
+
+    @mcp.tool()
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("ended")
+
+    wire = OverPipes(mcp)
+    async with Client(wire) as client:
+        asked = asyncio.create_task(client.call_tool("slow"))
+        await asyncio.sleep(0.05)
+        wire.stop_serving()
+        await eventually(lambda: ended)
+        asked.cancel()
+        await asyncio.wait({asked})
+
+
+# Hints
+
+
+async def test_a_server_that_does_not_know_this_revision_is_said_to_be_older() -> None:
+    async def old(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            return
+        await send({"type": "http.response.start", "status": 404, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with Listening(old) as listening:
+        with pytest.raises(ConnectionError) as caught:
+            await Client(listening.url).__aenter__()
+    assert caught.value.__notes__ == [
+        "perhaps the server does not speak 2026-07-28; this client speaks no older revision yet"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "read"), [(httpx2.Timeout(5.0), http_client.SILENCE_SECONDS), (httpx2.Timeout(7.0), 7.0)]
+)
+async def test_a_client_of_the_caller_s_waits_as_long_as_a_server_may_be_silent(own: Any, read: float) -> None:
+    seen: list[MutableMapping[str, Any]] = []
+
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.extensions["timeout"])
+        return httpx2.Response(200, json={"jsonrpc": "2.0", "id": 1, "result": {}})
+
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(answer), timeout=own)
+    async with client, streamable_http_client("http://example.com/mcp", http_client=client) as transport:
+        await transport.exchange(Outgoing(1, "tools/list", b"{}", {}), lambda _: None)
+    assert seen[0]["read"] == read
+
+
+# Routes
+
+
+async def ask(app: HttpApp, path: str) -> httpx2.Response:
+    async with Listening(app) as listening, httpx2.AsyncClient() as client:
+        return await client.get(listening.url.replace("/mcp", path))
+
+
+async def test_an_http_error_of_starlette_keeps_its_status() -> None:
+    mcp = MCPServer("shop")
+
+    @mcp.custom_route("/books/{title}", ["GET"], name="book", include_in_schema=False)
+    async def book(request: Request) -> Any:
+        raise HTTPException(410, f"{request.path_params['title']} is out of print")
+
+    response = await ask(mcp.streamable_http_app(), "/books/Dune")
+    assert (response.status_code, response.text) == (410, "Dune is out of print")
+
+
+def test_an_annotation_that_is_not_there_at_run_time_is_refused_with_what_to_do() -> None:
+    async def handler(request: Any) -> Any: ...
+
+    handler.__annotations__["request"] = "Missing"
+    with pytest.raises(
+        ValueError, match=r"'/x': name 'Missing' is not defined; import it where it is there at run time"
+    ):
+        MCPServer("shop").custom_route("/x", ["GET"])(handler)
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+def test_a_route_at_the_endpoint_s_own_path_is_refused(path: str) -> None:
+    mcp = MCPServer("shop")
+
+    @mcp.custom_route(path, ["GET"])
+    async def handler(request: Any) -> Any: ...
+
+    with pytest.raises(ValueError, match="a custom route has the path of the MCP endpoint, '/mcp'"):
+        mcp.streamable_http_app()
