@@ -152,6 +152,19 @@ async def test_a_client_of_the_caller_s_waits_as_long_as_a_server_may_be_silent(
     assert seen[0]["read"] == read
 
 
+async def test_a_mounted_server_that_nobody_runs_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    app = server_with().streamable_http_app()
+    for number in range(2):
+        wire = Wire(call("nothing"), Accept=f"*/*;q=0.{number + 1}")
+        await wire.through(app)
+    (warning,) = [record.getMessage() for record in caplog.records if record.name == "bespeak.http"]
+    assert "give the app it is mounted in its lifespan: FastAPI(lifespan=mcp.lifespan)" in warning
+    caplog.clear()
+    async with Listening(server_with().streamable_http_app()) as listening, httpx2.AsyncClient() as client:
+        await client.get(listening.url)
+    assert not [record for record in caplog.records if record.name == "bespeak.http"]
+
+
 # Routes
 
 

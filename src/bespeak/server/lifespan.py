@@ -30,6 +30,11 @@ class Lifespan:
         return self._held.entered.result() if self._held and self._held.entered.done() else None
 
     @property
+    def attended(self) -> bool:
+        """Whether somebody keeps it entered, and will wait for what outlives its requests."""
+        return self._users > 0
+
+    @property
     def ready(self) -> bool:
         """Whether there is nothing to enter, or it is entered."""
         return self._enter is None or (self._held is not None and self._held.entered.done())

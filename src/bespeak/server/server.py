@@ -333,6 +333,11 @@ class MCPServer(Generic[LifespanT]):
         return self._dispatch.answer(request, notify, headers)
 
     @property
+    def attended(self) -> bool:
+        """Whether somebody runs it, and will wait at its end for calls that an approval has been spent on."""
+        return self._lifespan.attended
+
+    @property
     def ready(self) -> bool:
         """Whether it can serve: it has no lifespan, or is inside it."""
         return self._lifespan.ready

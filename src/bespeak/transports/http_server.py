@@ -49,6 +49,7 @@ class HttpApp:
         self._path = options.path.rstrip("/")
         self._welcome: set[tuple[str | bytes | None, ...]] = set()
         """Combinations of headers that have been judged, and passed: clients send the same ones again and again."""
+        self._warned = False
         self.stopping = False
         """Set when the app's own lifespan ends: calls under way may end, new ones are refused."""
 
@@ -113,6 +114,9 @@ class HttpApp:
         return None
 
     def _judge(self, method: str, headers: Headers) -> tuple[int, str] | None:
+        if not self._server.attended and not self._warned:
+            self._warned = True
+            logger.warning(UNATTENDED)
         problem = self._gate.refusal(headers)
         if problem is not None:
             return 403, problem
@@ -169,6 +173,12 @@ class HttpApp:
 NOT_RUNNING = (
     "the server's lifespan is not running. Inside another app nobody runs it for you: give that app one that does, "
     "such as FastAPI(lifespan=mcp.lifespan), or enter mcp.running() in its own"
+)
+
+
+UNATTENDED = (
+    "nobody runs this server, so at the end nobody will wait for calls that an approval has been spent on; give the app it is "
+    "mounted in its lifespan: FastAPI(lifespan=mcp.lifespan)"
 )
 
 

@@ -54,6 +54,11 @@ class Answering(Protocol):
         """Whether it can serve: it has no lifespan, or is inside it."""
         ...
 
+    @property
+    def attended(self) -> bool:
+        """Whether somebody runs it, and will wait at its end for what outlives its requests."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
