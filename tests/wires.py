@@ -14,6 +14,7 @@ from bespeak import MCPServer
 from bespeak.transports.asgi import ASGIApp
 from bespeak.transports.conversation import Conversation
 from bespeak.transports.http_client import HttpTransport
+from bespeak.transports.limited_http import LimitedHttp
 from bespeak.transports.lines import ThreadedReader, ThreadedWriter
 from bespeak.transports.stdio_server import StdioServer
 from bespeak.transports.transport import ANSWER_LIMIT, Outgoing
@@ -25,7 +26,9 @@ class Listening:
     """An ASGI app behind one of uvicorn's parsers on a free port of loopback, its lifespan run as uvicorn does."""
 
     def __init__(self, app: ASGIApp, parser: Parser = "h11") -> None:
-        config = uvicorn.Config(app, http=parser, ws="none", log_config=None, access_log=False, proxy_headers=False)
+        # httptools as `mcp.run` has it: with a bound on heads
+        http = LimitedHttp if parser == "httptools" else parser
+        config = uvicorn.Config(app, http=http, ws="none", log_config=None, access_log=False, proxy_headers=False)
         config.load()
         self._config = config
         self._state = ServerState()

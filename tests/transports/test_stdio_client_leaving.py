@@ -46,6 +46,7 @@ async def left_behind(puppet: Puppet) -> list[str]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEAVE_SECONDS", 0.2)
+    monkeypatch.setattr(module, "TERMINATE_SECONDS", 0.2)
 
 
 KILLED = "did not end in time and is killed"

@@ -42,8 +42,9 @@ def run(settings: Settings, number: int) -> None:
     settings.hand_down()
     options = uvicorn_options(settings.host, settings.port, {"workers": number, "factory": True})
     config = uvicorn.Config("bespeak.cli.workers:make_app", **options)
-    supervisor = uvicorn.supervisors.Multiprocess(config, sockets=[config.bind_socket()])
-    supervisor.run()
+    with config.bind_socket() as listening:
+        supervisor = uvicorn.supervisors.Multiprocess(config, sockets=[listening])
+        supervisor.run()
     if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
         sys.exit(STARTUP_FAILURE)
 

@@ -11,6 +11,10 @@ from pydantic_core import from_json
 logger = logging.getLogger("bespeak.client")
 
 
+HELD_BYTES = 16 * 1024 * 1024
+"""How much of one request's notifications is kept for a handler who is behind."""
+
+
 class Inbox:
     """One request's own, so that a handler may send requests itself without waiting for itself."""
 
@@ -18,10 +22,18 @@ class Inbox:
         self._handle = handle
         self._waiting: deque[bytes] = deque()
         self._handling: asyncio.Task[None] | None = None
+        self._held = 0
+        self._dropping = False
 
     def put(self, notification: bytes) -> None:
-        """Take in a notification and see that it is handled soon."""
+        """Take in a notification and see that it is handled soon. Beyond what anybody could handle, it is dropped."""
+        if self._held > HELD_BYTES:
+            if not self._dropping:
+                logger.warning("notifications come faster than they are handled; some are dropped")
+            self._dropping = True
+            return
         self._waiting.append(notification)
+        self._held += len(notification)
         if self._handling is None or self._handling.done():
             self._handling = asyncio.create_task(self._work(), name="bespeak notifications")
 
@@ -39,6 +51,8 @@ class Inbox:
     async def _work(self) -> None:
         while self._waiting:
             try:
-                await self._handle(from_json(self._waiting.popleft()))
+                notification = self._waiting.popleft()
+                self._held -= len(notification)
+                await self._handle(from_json(notification))
             except Exception:
                 logger.exception("a handler of notifications failed")

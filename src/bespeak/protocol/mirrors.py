@@ -2,8 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, cast
+
+from pydantic_core import from_json
 
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
 from bespeak.protocol.headers import Headers, decode_value, encode_value
@@ -13,6 +17,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")
 _TYPES = ("string", "integer", "boolean")
 _NUMBER = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
 _SAFE = 2**53 - 1
+_ENORMOUS = 10**400
 
 
 class InvalidMirror(ValueError):
@@ -30,10 +35,19 @@ class Mirror:
         """The argument as it was sent; `None` if it was not."""
         found: Any = arguments
         for step in self.path:
+            found = unpacked(found)
             if not isinstance(found, dict):
                 return None
             found = cast("dict[str, Any]", found).get(step)
         return found
+
+
+def unpacked(value: Any) -> Any:
+    """What a text says, if it says a list or an object in JSON, as some models write them; else the value itself."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError):
+            return from_json(value, allow_inf_nan=False)
+    return value
 
 
 def mirrors(schema: Mapping[str, Any]) -> tuple[Mirror, ...]:
@@ -112,9 +126,9 @@ def check_mirrors(found: Sequence[Mirror], headers: Headers, arguments: Mapping[
         where = f"the argument {'.'.join(mirror.path)!r}"
         wanted = _text(value)
         if sent is None:
-            # What has no place in a header, such as a list, is no client's fault to leave out; whether it is one of the
-            # tool's is said with its other arguments.
-            if wanted is None:
+            # A list has no place in a header, and it is no client's fault to leave it out; that it is one is said with the
+            # other arguments.
+            if wanted is None and not isinstance(value, int):
                 continue
             raise MCPError(HEADER_MISMATCH, f"the header {mirror.header} is missing; it repeats {where}")
         text = decode_value(mirror.header, sent)
@@ -130,7 +144,7 @@ def _text(value: Any) -> str | None:
         return "true" if value else "false"
     if isinstance(value, str):
         return value
-    if isinstance(value, (int, float)) and abs(value) <= _SAFE and value == int(value):
+    if isinstance(value, (int, float)) and abs(value) < _ENORMOUS and value == int(value):
         return str(int(value))
     return None
 
@@ -139,4 +153,4 @@ def _equal_numbers(text: str, value: Any) -> bool:
     """Whether a text is the number that was sent: 42.0 is 42."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not _NUMBER.fullmatch(text):
         return False
-    return float(text) == value and abs(value) <= _SAFE
+    return Decimal(text) == value

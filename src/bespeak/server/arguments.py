@@ -10,8 +10,9 @@ from typing import Annotated, Any, cast
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
+from bespeak.protocol.mirrors import unpacked
 from bespeak.resolve.errors import ToolError
 from bespeak.resolve.hints import peel, spell
 from bespeak.resolve.refusals import refusals
@@ -49,6 +50,12 @@ class Arguments:
         self.wire_names = {name for key, info in self._model.model_fields.items() for name in _wire_names(key, info)}
         """Every name under which something may be sent."""
 
+    def other_names(self, name: str) -> set[str]:
+        """Further names under which an argument may be sent that is shown under this one."""
+        fields = self._model.model_fields.items()
+        taken = next((wire for key, info in fields if name in (wire := set(_wire_names(key, info)))), {name})
+        return taken - {name}
+
     def read(self, sent: dict[str, Any]) -> dict[str, Any]:
         """The values of the parameters, defaults applied, anything else dropped. Raises `InvalidArguments`."""
         try:
@@ -65,19 +72,11 @@ class Arguments:
         try:
             return vars(self._model.model_validate_json(to_json(sent)))
         except ValidationError as error:
-            unpacked = {name: _unpacked(value) for name, value in sent.items()}
-            if unpacked != sent:
+            opened = {name: unpacked(value) for name, value in sent.items()}
+            if opened != sent:
                 with suppress(ValidationError):
-                    return vars(self._model.model_validate_json(to_json(unpacked)))
+                    return vars(self._model.model_validate_json(to_json(opened)))
             raise InvalidArguments(f"invalid arguments: {'; '.join(refusals(error, sent))}") from None
-
-
-def _unpacked(value: Any) -> Any:
-    """What a text says, if it says a list or an object in JSON; else the value itself."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        with suppress(ValueError):
-            return from_json(value, allow_inf_nan=False)
-    return value
 
 
 def _field(parameter: Parameter, taken: set[str]) -> tuple[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 10
 """How long requests under way may still run when the server is told to stop; claimed calls are waited for longer."""
 STUCK_SECONDS = 1.0
-"""How long threads may still run when a server on stdio is done."""
+"""How long threads may still run when a server is done."""
 KEEP_ALIVE_SECONDS = 65
 """Longer than clients keep an idle connection, so that it is they who close it, and never in the middle of a request."""
 
@@ -33,12 +33,16 @@ def run_stdio(make: Callable[[], Answering]) -> None:
     """
     with contextlib.suppress(KeyboardInterrupt), private_stdio() as files:
         asyncio.run(_serve_stdio(make(), files, signals=True))
+    leave_threads_behind()
+
+
+def leave_threads_behind() -> None:
+    """A sync function that hangs must not keep a program alive whose server is done."""
     if any(thread.name.startswith("AnyIO worker") for thread in threading.enumerate()):
         threading.Thread(target=_end_with_the_main_thread, name="bespeak end", daemon=True).start()
 
 
 def _end_with_the_main_thread() -> None:
-    """A sync function that hangs must not keep a server alive that nobody talks to."""
     threading.main_thread().join()
     time.sleep(STUCK_SECONDS)
     for stream in (sys.stdout, sys.stderr):
@@ -59,14 +63,9 @@ async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool)
     stdio = StdioServer(server, files.stdin, files.stdout)
     if signals:
         loop = asyncio.get_running_loop()
-
-        def told(number: int) -> None:
-            stdio.stop()
-            loop.remove_signal_handler(number)  # who says it twice means it
-
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError, RuntimeError):  # not everywhere, and in no other thread
-                loop.add_signal_handler(number, told, number)
+                loop.add_signal_handler(number, stdio.stop)
     try:
         await stdio.run()
     finally:
@@ -95,6 +94,7 @@ def uvicorn_options(host: str, port: int, more: dict[str, Any]) -> dict[str, Any
     return {
         "host": host,
         "port": port,
+        "http": _parser(),
         "access_log": False,
         "lifespan": "on",
         "ws": "none",
@@ -104,6 +104,14 @@ def uvicorn_options(host: str, port: int, more: dict[str, Any]) -> dict[str, Any
         "timeout_graceful_shutdown": GRACE_SECONDS,
         **more,
     }
+
+
+def _parser() -> Any:
+    try:
+        from bespeak.transports.limited_http import LimitedHttp
+    except ImportError:
+        return "auto"
+    return LimitedHttp
 
 
 def import_uvicorn() -> Any:

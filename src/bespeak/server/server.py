@@ -24,7 +24,7 @@ from bespeak.server.dispatch import Dispatch, find_tool
 from bespeak.server.lifespan import Lifespan
 from bespeak.server.listing import CacheableMethod, CacheHint
 from bespeak.server.overrides import UNSET, Overrides
-from bespeak.server.running import http_server, run_stdio, serve_http, serve_stdio
+from bespeak.server.running import http_server, leave_threads_behind, run_stdio, serve_http, serve_stdio
 from bespeak.server.tools import Tool, ToolOptions, ToolRegistry, wire_tool
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
@@ -290,6 +290,7 @@ class MCPServer(Generic[LifespanT]):
         elif transport == "streamable-http":
             with contextlib.suppress(KeyboardInterrupt):  # which uvicorn raises again when it has ended in order
                 self._http_server(**options).run()
+            leave_threads_behind()
         else:
             raise ValueError(f"transport must be 'stdio' or 'streamable-http', not {transport!r}")
 

@@ -192,7 +192,15 @@ def _compile(
     except NoOutputSchema as error:
         fault(str(error), "annotate what it returns, or drop structured_output=True")
     try:
-        mirrors(arguments.schema if arguments else {})
+        for mirror in mirrors(arguments.schema if arguments else {}):
+            others = arguments.other_names(mirror.path[0]) if arguments else set[str]()
+            if others:
+                said = ", ".join(sorted(others))
+                fault(
+                    f"{mirror.path[0]!r} is repeated in a header, but can be sent as {said} too",
+                    "give it one name",
+                    mirror.path[0],
+                )
     except InvalidMirror as error:
         fault(str(error), "see the protocol's x-mcp-header; clients drop a tool whose annotation is wrong")
     marked = {one.name for one in signature.parameters if one.marker}

@@ -75,6 +75,7 @@ class HttpTransport:
                 raise ValueError(f"the value of the header {name!r} is not one line of plain ASCII")
         self._url = url
         self._where = where
+        _hide(url, where)
         self._headers = dict(headers or {})
         self._auth = auth
         self._given = http_client
@@ -194,6 +195,26 @@ class HttpTransport:
         except EventTooLong:
             raise ConnectionError(f"{self._where} sent an event of more than {self._limit} bytes") from None
         raise Lost(method, f"{self._where} ended its stream")
+
+
+def _hide(url: str, where: str) -> None:
+    """Keep what may be secret in a URL out of the log of the library that sends it."""
+    log = logging.getLogger("httpx2")
+    if not any(isinstance(one, _Hiding) for one in log.filters):
+        log.addFilter(_Hiding())
+    _HIDDEN[url] = where
+
+
+class _Hiding(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                _HIDDEN.get(str(one), one) if type(one).__name__ == "URL" else one for one in record.args
+            )
+        return True
+
+
+_HIDDEN: dict[str, str] = {}
 
 
 @functools.cache

@@ -6,6 +6,7 @@ after a while of silence the response becomes an event stream, kept alive. The f
 """
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine
 from typing import Any
 
@@ -56,8 +57,9 @@ class Exchange:
         """Send what the work answers. If the client goes away the work is cancelled, and that is the end of it."""
         try:
             answer = await straight(work, self._suspended)
-            if self._only_gone():
-                return  # it took the cancellation and went on all the same; there is nobody to tell
+            if self._only_gone():  # it took the cancellation and went on all the same
+                await self._end_for_nobody()
+                return
             self._answering = True
             if self._timer is not None:
                 self._timer.cancel()
@@ -75,6 +77,7 @@ class Exchange:
                 elif self._stream is not None:
                     await self._stream.last_words()
                 raise
+            await self._end_for_nobody()
         finally:
             if self._watcher is not None:
                 self._watcher.cancel()
@@ -82,6 +85,12 @@ class Exchange:
                 self._timer.cancel()
             if self._stream is not None:
                 self._stream.close()
+
+    async def _end_for_nobody(self) -> None:
+        """The client has gone: nothing reaches it, but what lies between may insist on a response."""
+        if self._stream is None and not self._answering:
+            with contextlib.suppress(OSError):
+                await respond(self._send, 499, b"")
 
     def _only_gone(self) -> bool:
         """Whether the client has gone, and nobody else cancelled the task; the cancellation is taken back."""

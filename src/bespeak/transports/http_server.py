@@ -197,4 +197,6 @@ async def refuse(send: Send, status: int, reason: str) -> None:
     """Turn a request away, with the reason where a client of this protocol looks for it."""
     error = MCPError(INTERNAL_ERROR if status >= 500 else INVALID_REQUEST, reason)
     extra = [(b"allow", b"POST")] if status == 405 else []
+    if status in (408, 413):  # there is more to come that nobody wants
+        extra.append((b"connection", b"close"))
     await respond(send, status, write_error(None, error), JSON, *extra)

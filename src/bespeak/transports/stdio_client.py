@@ -19,7 +19,9 @@ from bespeak.transports.transport import ANSWER_LIMIT, Outgoing
 logger = logging.getLogger("bespeak.client")
 
 LEAVE_SECONDS = 2.0
-"""How long a child may take to leave when its input is closed, and again when it is asked to terminate."""
+"""How long a child may take to leave when its input is closed; then it is asked to terminate."""
+TERMINATE_SECONDS = 35.0
+"""How long it may take then: one that finishes what must not be broken off needs more than a moment."""
 LAST_WORDS_SECONDS = 0.2
 """How long what a child has written before it ended may still take to arrive."""
 INHERITED = {
@@ -179,23 +181,23 @@ class Child(asyncio.SubprocessProtocol):
         try:
             if pipe is not None:
                 pipe.close()
-            if not await self._gone():
+            if not await self._gone(LEAVE_SECONDS):
                 self._signal("SIGTERM")
-                if not await self._gone():
+                if not await self._gone(TERMINATE_SECONDS):
                     logger.warning("the server %r did not end in time and is killed", self._command)
                 self._signal("SIGKILL")  # whoever of its group has not listened
-                await self._gone()
+                await self._gone(LEAVE_SECONDS)
         finally:
             if not self._exited.is_set():
                 self._signal("SIGKILL")
-                await self._gone()
+                await self._gone(LEAVE_SECONDS)
             if self._transport is not None:
                 self._transport.close()
             self.conversation.end(ConnectionError("the client is closed"))
 
-    async def _gone(self) -> bool:
+    async def _gone(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LEAVE_SECONDS):
+            async with asyncio.timeout(seconds):
                 await self._exited.wait()
         return self._exited.is_set()
 

@@ -138,7 +138,12 @@ class PrivateFiles:
 @contextmanager
 def private_stdio() -> Generator[PrivateFiles]:
     """File descriptors of the real standard input and output, which nobody else has while the block is open."""
-    files = PrivateFiles(os.dup(0), os.dup(1))
+    try:
+        files = PrivateFiles(os.dup(0), os.dup(1))
+    except OSError:
+        raise ConnectionError(
+            "there is no standard input or output to serve on; start the server from a client"
+        ) from None
     nothing = os.open(os.devnull, os.O_RDONLY)
     buffered = False
     try:

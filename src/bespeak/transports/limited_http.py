@@ -1,0 +1,36 @@
+"""uvicorn's fast HTTP parser with a bound it lacks: how large the head of a request may be."""
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_BYTES = 64 * 1024
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+class LimitedHttp(HttpToolsProtocol):
+    """Refuses a request whose head does not end in time."""
+
+    _head = 0
+    _in_body = False
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._in_body:
+            self._head = 0
+            return
+        self._head += len(data)
+        if self._head > HEAD_BYTES:
+            transport: asyncio.Transport = self.transport
+            if not transport.is_closing():
+                transport.write(_TOO_LARGE)
+                transport.close()
+
+    def on_headers_complete(self) -> None:
+        self._in_body = True
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._in_body = False
+        self._head = 0
+        super().on_message_complete()
