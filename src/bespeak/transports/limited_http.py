@@ -9,28 +9,29 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close
 
 
 class LimitedHttp(HttpToolsProtocol):
-    """Refuses a request whose head does not end in time."""
+    """Refuses a request whose head does not come to an end."""
 
     _head = 0
     _in_body = False
+    _ended = False
+    """Whether the last piece of data ended a head or a whole request."""
 
     def data_received(self, data: bytes) -> None:
+        in_body, self._ended = self._in_body, False
         super().data_received(data)
-        if self._in_body:
+        if in_body or self._ended:
             self._head = 0
             return
         self._head += len(data)
-        if self._head > HEAD_BYTES:
-            transport: asyncio.Transport = self.transport
-            if not transport.is_closing():
-                transport.write(_TOO_LARGE)
-                transport.close()
+        transport: asyncio.Transport = self.transport
+        if self._head > HEAD_BYTES and not transport.is_closing():
+            transport.write(_TOO_LARGE)
+            transport.close()
 
     def on_headers_complete(self) -> None:
-        self._in_body = True
+        self._in_body = self._ended = True
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._in_body = False
-        self._head = 0
+        self._in_body, self._ended = False, True
         super().on_message_complete()
