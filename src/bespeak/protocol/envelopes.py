@@ -74,7 +74,7 @@ def read_message(raw: bytes) -> Request | Notification:
 
 def _read(message: dict[str, Any]) -> Request | Notification:
     id_: Any = message.get("id")
-    known = id_ if _is_id(id_) else None
+    known = id_ if is_id(id_) else None
     method: Any = message.get("method")
     params: Any = message.get("params", {})
     if message.get("jsonrpc") != "2.0":
@@ -94,7 +94,8 @@ def _read(message: dict[str, Any]) -> Request | Notification:
         raise Malformed(error, known) from None
 
 
-def _is_id(value: Any) -> bool:
+def is_id(value: Any) -> bool:
+    """Whether a value may be the id of a request."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
@@ -122,7 +123,7 @@ def read_meta(params: dict[str, Any]) -> Meta:
     if level is not None and level not in LOG_LEVELS and is_modern(version):
         raise MCPError(INVALID_PARAMS, f"{LOG_LEVEL_META_KEY} must be one of {', '.join(LOG_LEVELS)}")
     token = meta.get("progressToken")
-    if token is not None and not _is_id(token) and is_modern(version):
+    if token is not None and not is_id(token) and is_modern(version):
         raise MCPError(INVALID_PARAMS, "progressToken must be a string or an integer")
     info = meta.get(CLIENT_INFO_META_KEY)
     client_info = cast("dict[str, Any]", info) if isinstance(info, dict) else None

@@ -64,6 +64,7 @@ class Exchange:
             if self._timer is not None:
                 self._timer.cancel()
             if self._stream is None:
+                # `respond`, written out: every plain call passes here.
                 status = 200 if answer.code is None else http_status(answer.code)
                 headers = [JSON, (b"content-length", b"%d" % len(answer.message))]
                 await self._send({"type": "http.response.start", "status": status, "headers": headers})

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bespeak.protocol.envelopes import Malformed, Notification, Request, RequestId, read_message, write_error
+from bespeak.protocol.envelopes import Malformed, Notification, Request, RequestId, is_id, read_message, write_error
 from bespeak.protocol.errors import INVALID_REQUEST, MCPError
 from bespeak.transports.lines import LineCutter, LineTooLong, ThreadedReader, ThreadedWriter
 from bespeak.transports.transport import MESSAGE_LIMIT, Answering
@@ -107,7 +107,7 @@ class StdioServer:
     def _notified(self, notification: Notification) -> None:
         if notification.method == "notifications/cancelled":
             id_ = notification.params.get("requestId")
-            if isinstance(id_, (str, int)) and not isinstance(id_, bool) and id_ in self._tasks:
+            if is_id(id_) and id_ in self._tasks:
                 self._cancelled.add(id_)
                 self._tasks[id_].cancel("the client cancelled the request")
 
