@@ -12,10 +12,12 @@ from tests.wires import OverHttp, OverPipes
 
 Connect = Callable[..., Client]
 
+# How long an example takes says how busy the machine is; the very first text ever drawn takes seconds.
+_PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("patient", _PATIENT)
 # What lands must not hang on luck: CI tries the same examples every time. `make soak` is there to find new ones.
-hypothesis.settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    hypothesis.settings.load_profile("ci")
+hypothesis.settings.register_profile("ci", _PATIENT, derandomize=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "patient")
 
 
 @pytest.fixture
