@@ -3,11 +3,14 @@
 Knows no SDK: a client is whatever has the methods below, and both Python clients do.
 """
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from mcp_types import (
+    CONNECTION_CLOSED,
+    REQUEST_TIMEOUT,
     CallToolResult,
     ElicitRequestFormParams,
     ElicitRequestParams,
@@ -17,8 +20,9 @@ from mcp_types import (
     TextContent,
 )
 
-REVISION = "2026-07-28"
+MODERN = "2026-07-28"
 MISSING_CAPABILITY = -32021
+NO_ANSWER = (REQUEST_TIMEOUT, CONNECTION_CLOSED)
 SCOPE = (
     "full",
     "ORD-7002 has 2 lines: LAMP-9 (Desk lamp, $45.50), BULB-2 (Light bulb, $6.50). Refund all of it?",
@@ -33,6 +37,15 @@ ACCEPT = {
     "restock": ElicitResult(action="accept", content={"restock": True}),
 }
 DECLINE = ElicitResult(action="decline")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What is not the same of every desk."""
+
+    revision: str
+    any_refusal: bool
+    """Before 2026-07-28 no revision says how a client that cannot be asked is refused: every server has its own way."""
 
 
 class Person:
@@ -72,36 +85,44 @@ Connect = Callable[[Person | None], AbstractAsyncContextManager[Desk]]
 """Connects a client whose questions a person answers, or one that cannot be asked."""
 
 
-async def check(connect: Connect, refusal: type[Exception]) -> None:
+async def check(connect: Connect, refusal: type[Exception], expected: Expected) -> None:
     """Go through all of it, saying what held. Raises `AssertionError` at the first thing that does not."""
+
+    @asynccontextmanager
+    async def connected(person: Person | None) -> AsyncGenerator[Desk]:
+        async with connect(person) as desk:
+            equal(desk.protocol_version, expected.revision)
+            yield desk
+
     for what, checking in CHECKS.items():
-        await checking(connect, refusal)
+        await checking(connected)
         print(what, flush=True)
+    await capability_missing(connected, refusal, expected)
+    print("capability missing", flush=True)
 
 
-async def sees_only_the_arguments(connect: Connect, refusal: type[Exception]) -> None:
+async def sees_only_the_arguments(connect: Connect) -> None:
     async with connect(None) as desk:
-        equal(desk.protocol_version, REVISION)
         (tool,) = (await desk.list_tools()).tools
         equal(tool.name, "refund_order")
         equal(set(tool.input_schema["properties"]), {"order_id", "reason"})
 
 
-async def asks_nothing(connect: Connect, refusal: type[Exception]) -> None:
+async def asks_nothing(connect: Connect) -> None:
     person = Person()
     async with connect(person) as desk:
         refunded(await refund(desk, "ORD-7001"), order_id="ORD-7001", cents=1299, restocked=False)
     equal(person.asked, [])
 
 
-async def asks_twice(connect: Connect, refusal: type[Exception]) -> None:
+async def asks_twice(connect: Connect) -> None:
     person = Person()
     async with connect(person) as desk:
         refunded(await refund(desk, "ORD-7002"), order_id="ORD-7002", cents=5200, restocked=True)
     equal(person.asked, [SCOPE, RESTOCK])
 
 
-async def scope_declined(connect: Connect, refusal: type[Exception]) -> None:
+async def scope_declined(connect: Connect) -> None:
     person = Person(full=DECLINE)
     async with connect(person) as desk:
         result = await refund(desk, "ORD-7002")
@@ -111,43 +132,48 @@ async def scope_declined(connect: Connect, refusal: type[Exception]) -> None:
     equal(person.asked, [SCOPE])
 
 
-async def restock_declined(connect: Connect, refusal: type[Exception]) -> None:
+async def restock_declined(connect: Connect) -> None:
     person = Person(restock=DECLINE)
     async with connect(person) as desk:
         refunded(await refund(desk, "ORD-7002"), order_id="ORD-7002", cents=5200, restocked=False)
     equal(person.asked, [SCOPE, RESTOCK])
 
 
-async def capability_missing(connect: Connect, refusal: type[Exception]) -> None:
+CHECKS: dict[str, Callable[[Connect], Awaitable[None]]] = {
+    "tools/list": sees_only_the_arguments,
+    "no question": asks_nothing,
+    "two questions": asks_twice,
+    "scope declined": scope_declined,
+    "restock declined": restock_declined,
+}
+
+
+async def capability_missing(connect: Connect, refusal: type[Exception], expected: Expected) -> None:
     async with connect(None) as desk:
         refunded(await refund(desk, "ORD-7001"), order_id="ORD-7001", cents=1299, restocked=False)
         error = await refused(refund(desk, "ORD-7002"), refusal)
+    if expected.any_refusal:
+        assert error is None or error.code not in NO_ANSWER, f"not refused, but {error!r}"
+        return
+    assert error is not None, "expected a JSON-RPC error, found a tool's"
     equal(error.code, MISSING_CAPABILITY)
     equal(error.data, {"requiredCapabilities": {"elicitation": {"form": {}}}})
-
-
-CHECKS: dict[str, Callable[[Connect, type[Exception]], Awaitable[None]]] = {
-    "tools/list": sees_only_the_arguments,
-    "no question": asks_nothing,
-    "two rounds": asks_twice,
-    "scope declined": scope_declined,
-    "restock declined": restock_declined,
-    "capability missing": capability_missing,
-}
 
 
 async def refund(desk: Desk, order_id: str) -> CallToolResult:
     return await desk.call_tool("refund_order", {"order_id": order_id, "reason": "changed my mind"})
 
 
-async def refused(call: Awaitable[CallToolResult], refusal: type[Exception]) -> ErrorData:
+async def refused(call: Awaitable[CallToolResult], refusal: type[Exception]) -> ErrorData | None:
+    """The JSON-RPC error the call ended with, or `None` if it was an error of the tool."""
     try:
         result = await call
     except refusal as raised:
         if isinstance(raised, Refusal):
             return raised.error
         raise
-    raise AssertionError(f"expected an error, found {result!r}")
+    assert result.is_error, f"expected an error, found {result!r}"
+    return None
 
 
 def refunded(result: CallToolResult, **expected: Any) -> None:

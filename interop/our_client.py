@@ -1,24 +1,24 @@
 """Our client at a refund desk, reached by a URL or started by a command.
 
-python -m interop.our_client http://127.0.0.1:8000/mcp
-python -m interop.our_client COMMAND [ARGUMENT ...]
+python -m interop.our_client [--mode legacy --revision 2025-11-25] http://127.0.0.1:8000/mcp
+python -m interop.our_client [--mode legacy --revision 2025-11-25] COMMAND [ARGUMENT ...]
 """
 
 import asyncio
-import sys
 
 from bespeak import Client, MCPError, StdioServerParameters
+from interop.arguments import given
 from interop.checks import Person, check
 
 
 def main() -> None:
-    first, *rest = sys.argv[1:]
-    server = first if first.startswith("http") else StdioServerParameters(command=first, args=rest)
+    told = given()
+    server = told.url or StdioServerParameters(command=told.command[0], args=told.command[1:])
 
     def connect(person: Person | None) -> Client:
-        return Client(server, elicitation_callback=person, read_timeout_seconds=20)
+        return Client(server, elicitation_callback=person, mode=told.mode, read_timeout_seconds=20)
 
-    asyncio.run(check(connect, MCPError))
+    asyncio.run(check(connect, MCPError, told.expected))
 
 
 if __name__ == "__main__":

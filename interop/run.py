@@ -21,6 +21,8 @@ READY_SECONDS = 30.0
 CLIENT_SECONDS = 120.0
 LEAVE_SECONDS = 15.0
 POLL_SECONDS = 0.05
+AT_ONCE = 2
+LEGACY = "2025-11-25"
 
 
 class Failed(Exception):
@@ -155,40 +157,63 @@ def _free_port() -> int:
 
 
 def pairings(peer: str, node: str) -> list[Pairing]:
-    """Each of our two sides with each of theirs."""
+    """Each of our two sides with each of theirs, in both eras."""
     desk = [sys.executable, "-m", "bespeak.cli", "run", "examples/refund_desk/server.py"]
-    ours = Server("our server", desk, lambda port: [*desk, "--http", "--port", str(port)])
-    python = [peer, "-m", "interop.python_server"]
-    typescript = [node, "interop/server.mjs"]
-    clients = {
-        "Python client": [peer, "-m", "interop.python_client"],
-        "TypeScript client": [node, "interop/client.mjs"],
-    }
-    servers = [
-        Server("Python server", python, lambda port: [*python, str(port)]),
-        Server("TypeScript server", typescript, lambda port: [*typescript, str(port)]),
-    ]
+    ours = _server("our server", desk, "--http", "--port")
+    python = _server("Python server", [peer, "-m", "interop.python_server"])
+    typescript = _server("TypeScript server", [node, "interop/server.mjs"])
+    typescript_1 = _server("TypeScript 1.x server", [node, "interop/legacy_server.mjs"])
+
+    python_client = [peer, "-m", "interop.python_client"]
+    typescript_client = [node, "interop/client.mjs"]
     our_client = [sys.executable, "-m", "interop.our_client"]
+    legacy = ["--mode", "legacy", "--revision", LEGACY]
+    visits = [
+        ("Python client", python_client, ours),
+        ("TypeScript client", typescript_client, ours),
+        ("our client", our_client, python),
+        ("our client", our_client, typescript),
+        ("Python client, legacy", [*python_client, *legacy], ours),
+        ("TypeScript client, legacy", [*typescript_client, "--legacy"], ours),
+        *(
+            (f"TypeScript 1.x client, {revision}", [node, "interop/legacy_client.mjs", revision], ours)
+            for revision in (LEGACY, "2025-06-18", "2025-03-26")
+        ),
+        ("our client, legacy", [*our_client, *legacy, "--any-refusal"], python),
+        ("our client, legacy", [*our_client, *legacy, "--any-refusal"], typescript_1),
+        ("our client", [*our_client, "--revision", LEGACY, "--any-refusal"], typescript_1),
+    ]
     return [
-        *(Pairing(name, command, ours, over_http) for name, command in clients.items() for over_http in (True, False)),
-        *(Pairing("our client", our_client, server, over_http) for server in servers for over_http in (True, False)),
+        Pairing(client, command, server, over_http) for client, command, server in visits for over_http in (True, False)
     ]
 
 
-async def run(peer: str, node: str) -> int:
-    """Run them all, one after the other. How many failed."""
+def _server(name: str, command: list[str], *http: str) -> Server:
+    return Server(name, command, lambda port: [*command, *http, str(port)])
+
+
+async def run(chosen: list[Pairing]) -> int:
+    """Run them, a few at once, saying in their order what held. How many failed."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _cancel, asyncio.current_task())
+    turns = asyncio.Semaphore(AT_ONCE)
     failures = 0
-    for pairing in pairings(peer, node):
+    async with asyncio.TaskGroup() as group:
+        for running in [group.create_task(_report(pairing, turns)) for pairing in chosen]:
+            held, line = await running
+            failures += not held
+            print(line, flush=True)
+    return failures
+
+
+async def _report(pairing: Pairing, turns: asyncio.Semaphore) -> tuple[bool, str]:
+    """Whether it held, and the line that says so."""
+    async with turns:
         began = time.monotonic()
         try:
             held = await pairing.run()
         except Failed as failure:
-            failures += 1
-            print(f"FAILED  {pairing!s:44}{failure}", flush=True)
-        else:
-            print(f"ok      {pairing!s:44}{', '.join(held)}  ({time.monotonic() - began:.1f} s)", flush=True)
-    return failures
+            return False, f"FAILED  {pairing!s:58}{failure}"
+        return True, f"ok      {pairing!s:58}{', '.join(held)}  ({time.monotonic() - began:.1f} s)"
 
 
 def _cancel(task: "asyncio.Task[int] | None") -> None:
@@ -202,8 +227,12 @@ def main() -> None:
     )
     parser.add_argument("--peer", default=".peer/bin/python", help="a Python that has the official SDK")
     parser.add_argument("--node", default="node", help="a Node that runs the TypeScript SDK")
+    parser.add_argument("--only", default="", help="run the pairings that have this in their names")
     given = parser.parse_args()
-    failures = asyncio.run(run(given.peer, given.node))
+    chosen = [pairing for pairing in pairings(given.peer, given.node) if given.only in str(pairing)]
+    if not chosen:
+        parser.error(f"no pairing has {given.only!r} in its name")
+    failures = asyncio.run(run(chosen))
     if failures:
         sys.exit(f"{failures} pairings failed")
 

@@ -1,0 +1,33 @@
+"""What the Python clients are told: where the desk is, how to speak to it, and what is expected of it."""
+
+import argparse
+from dataclasses import dataclass
+
+from interop.checks import MODERN, Expected
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A command line, read."""
+
+    url: str | None
+    command: list[str]
+    """How the desk is started, without a URL."""
+    mode: str
+    expected: Expected
+
+
+def given() -> Given:
+    parser = argparse.ArgumentParser(description="A client at a refund desk.")
+    parser.add_argument("--mode", default="auto", help="how the client connects: auto, legacy, or a revision")
+    parser.add_argument("--revision", default=MODERN, help="what the two must agree on")
+    parser.add_argument(
+        "--any-refusal", action="store_true", help="a client that cannot be asked may be refused in any way"
+    )
+    parser.add_argument("server", nargs=argparse.REMAINDER, help="a URL, or a command that starts a server on stdio")
+    read = parser.parse_args()
+    server: list[str] = read.server
+    if not server:
+        parser.error("no server is given")
+    url = server[0] if server[0].startswith("http") else None
+    return Given(url, [] if url else server, read.mode, Expected(read.revision, any_refusal=read.any_refusal))

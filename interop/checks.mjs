@@ -1,0 +1,115 @@
+// The refund desk as the TypeScript clients must find it: what is called, what is answered, and what has to come back.
+//
+// Knows neither of the two SDKs: a client is whatever connects as below, and both do.
+import assert from 'node:assert/strict';
+
+export const MODERN = '2026-07-28';
+const FIRST_WITH_FORMS = '2025-06-18'; // and the first with structured content
+const MISSING_CAPABILITY = -32021;
+const SCOPE = ['full', 'ORD-7002 has 2 lines: LAMP-9 (Desk lamp, $45.50), BULB-2 (Light bulb, $6.50). Refund all of it?'];
+const RESTOCK = ['restock', 'Put Desk lamp and Light bulb back on the shelf?'];
+const DECLINED =
+    "Error executing tool refund_order: Resolver for parameter 'scope' could not resolve: elicitation was decline";
+
+const ACCEPT = {
+    full: { action: 'accept', content: { full: true } },
+    restock: { action: 'accept', content: { restock: true } }
+};
+const DECLINE = { action: 'decline' };
+
+// Goes through all of it at a revision, saying what held; throws at the first thing that does not.
+//
+// `connect(answer)` resolves to `{ client, revision, close }`; without an answer the client cannot be asked.
+export async function check(connect, revision) {
+    // Connects, hands the client over, and closes it again. Says what was asked.
+    async function visit(answers, use) {
+        const asked = [];
+        const answer = params => {
+            const [field] = Object.keys(params.requestedSchema.properties);
+            asked.push([field, params.message]);
+            return answers[field];
+        };
+        const desk = await connect(answers && answer);
+        try {
+            assert.equal(desk.revision, revision);
+            await use(desk.client);
+        } finally {
+            await desk.close();
+        }
+        return asked;
+    }
+
+    function refunded(result, expected) {
+        assert.ok(!result.isError, JSON.stringify(result));
+        const refund = revision < FIRST_WITH_FORMS ? JSON.parse(result.content[0].text) : result.structuredContent;
+        assert.deepEqual(refund, { reason: 'changed my mind', ...expected });
+    }
+
+    async function servedWithoutQuestions(client) {
+        refunded(await refund(client, 'ORD-7001'), { order_id: 'ORD-7001', cents: 1299, restocked: false });
+        await assert.rejects(refund(client, 'ORD-7002'), error => {
+            assert.equal(error.code, MISSING_CAPABILITY, String(error));
+            assert.deepEqual(error.data, { requiredCapabilities: { elicitation: { form: {} } } });
+            return true;
+        });
+    }
+
+    const withoutQuestions = {
+        async 'tools/list'() {
+            await visit(null, async client => {
+                const { tools } = await client.listTools();
+                assert.deepEqual(tools.map(tool => tool.name), ['refund_order']);
+                assert.deepEqual(Object.keys(tools[0].inputSchema.properties).sort(), ['order_id', 'reason']);
+            });
+        },
+        async 'no question'() {
+            const asked = await visit(ACCEPT, async client => {
+                refunded(await refund(client, 'ORD-7001'), { order_id: 'ORD-7001', cents: 1299, restocked: false });
+            });
+            assert.deepEqual(asked, []);
+        }
+    };
+    const withForms = {
+        async 'two questions'() {
+            const asked = await visit(ACCEPT, async client => {
+                await client.listTools(); // the client now checks the result against the tool's output schema
+                refunded(await refund(client, 'ORD-7002'), { order_id: 'ORD-7002', cents: 5200, restocked: true });
+            });
+            assert.deepEqual(asked, [SCOPE, RESTOCK]);
+        },
+        async 'scope declined'() {
+            const asked = await visit({ ...ACCEPT, full: DECLINE }, async client => {
+                const result = await refund(client, 'ORD-7002');
+                assert.equal(result.isError, true);
+                assert.deepEqual(result.content, [{ type: 'text', text: DECLINED }]);
+            });
+            assert.deepEqual(asked, [SCOPE]);
+        },
+        async 'restock declined'() {
+            const asked = await visit({ ...ACCEPT, restock: DECLINE }, async client => {
+                refunded(await refund(client, 'ORD-7002'), { order_id: 'ORD-7002', cents: 5200, restocked: false });
+            });
+            assert.deepEqual(asked, [SCOPE, RESTOCK]);
+        }
+    };
+    const withoutForms = {
+        // What a client declares beyond its revision does not count.
+        async 'capability unknown'() {
+            assert.deepEqual(await visit(ACCEPT, servedWithoutQuestions), []);
+        }
+    };
+    const missing = {
+        async 'capability missing'() {
+            await visit(null, servedWithoutQuestions);
+        }
+    };
+    const checks = { ...withoutQuestions, ...(revision < FIRST_WITH_FORMS ? withoutForms : withForms), ...missing };
+    for (const [what, checking] of Object.entries(checks)) {
+        await checking();
+        console.log(what);
+    }
+}
+
+function refund(client, order_id) {
+    return client.callTool({ name: 'refund_order', arguments: { order_id, reason: 'changed my mind' } });
+}
