@@ -25,23 +25,42 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-WIRES = ["memory", "stdio", "h11", "httptools"]
+WIRES = ("memory", "stdio", "h11", "httptools")
+ASKING = ("2025-11-25", "2025-06-18")
+"""Older revisions whose clients can be asked with a form."""
+SILENT = ("2025-03-26",)
+"""One whose clients cannot."""
 
 
-@pytest.fixture(params=WIRES)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One matrix: every transport, and every revision that the marks of a test name.
+
+    A test runs at 2026-07-28 over all transports. `asking_revisions` adds those revisions that have forms, and
+    `every_revision` those that have none as well: what should not depend on the revision is asserted at all of them.
+    """
+    if "connect" in metafunc.fixturenames:
+        every = metafunc.definition.get_closest_marker("every_revision")
+        asking = every or metafunc.definition.get_closest_marker("asking_revisions")
+        older = (*(ASKING if asking else ()), *(SILENT if every else ()))
+        cells = [*WIRES, *(f"{wire}-{revision}" for revision in older for wire in ("memory", "stdio", "httptools"))]
+        metafunc.parametrize("connect", cells, indirect=True)
+
+
+@pytest.fixture
 def connect(request: pytest.FixtureRequest) -> Connect:
-    """`connect(mcp, **options)` is a `Client` of that server, over the transport under test."""
+    """`connect(mcp, **options)` is a `Client` of that server, over the transport and at the revision under test."""
+    cell: str = request.param
+    wire, _, revision = cell.partition("-")
+    mode = {"mode": revision} if revision else {}
 
-    def over_memory(mcp: MCPServer[Any], **options: Any) -> Client:
-        return Client(mcp, **options)
+    def connected(mcp: MCPServer[Any], **options: Any) -> Client:
+        if wire == "memory":
+            return Client(mcp, **mode, **options)
+        if wire == "stdio":
+            return Client(OverPipes(mcp), **mode, **options)
+        return Client(OverHttp(mcp, "h11" if wire == "h11" else "httptools"), **mode, **options)
 
-    def over_stdio(mcp: MCPServer[Any], **options: Any) -> Client:
-        return Client(OverPipes(mcp), **options)
-
-    def over_http(mcp: MCPServer[Any], **options: Any) -> Client:
-        return Client(OverHttp(mcp, request.param), **options)
-
-    return {"memory": over_memory, "stdio": over_stdio}.get(request.param, over_http)
+    return connected
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -12,7 +12,9 @@ from zlib import crc32
 from pydantic import BaseModel
 
 from bespeak import AcceptedElicitation, Context, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, ToolError
-from bespeak.transports.transport import Notify
+from bespeak.protocol.envelopes import Bare, Request
+from bespeak.protocol.headers import Headers
+from bespeak.transports.transport import Answer, Channel, Notify, Peer
 
 BODY = -1
 """Stands for the tool where a resolver's number could stand."""
@@ -143,18 +145,56 @@ class Watched:
         self.mcp = mcp
         self.rounds: list[Record] = []
 
-    async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool = False) -> bytes | None:
+    async def answer(
+        self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Answer:
+        with self.recording(request.method):
+            return await self.mcp.answer(request, notify, headers, raise_exceptions=raise_exceptions)
+
+    @contextmanager
+    def recording(self, method: str) -> Generator[None]:
         record = Record()
-        if b'"tools/call"' in message:
+        if method == "tools/call":
             self.rounds.append(record)
         token = _record.set(record)
         try:
-            return await self.mcp.serve(message, notify, raise_exceptions=raise_exceptions)
+            yield
         finally:
             _record.reset(token)
 
+    def peer(self, unaskable: str | None = None, assumed: str | None = None) -> Peer:
+        return WatchedPeer(self, self.mcp.peer(unaskable, assumed))
+
+    @property
+    def ready(self) -> bool:
+        return self.mcp.ready
+
+    @property
+    def attended(self) -> bool:
+        return self.mcp.attended
+
     def running(self) -> AbstractAsyncContextManager[Any]:
         return self.mcp.running()
+
+
+class WatchedPeer:
+    """The same for clients of older revisions."""
+
+    def __init__(self, watched: Watched, inner: Peer) -> None:
+        self._watched = watched
+        self._inner = inner
+        self.heard = inner.heard
+        self.close = inner.close
+
+    @property
+    def version(self) -> str | None:
+        return self._inner.version
+
+    async def answer(
+        self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Answer:
+        with self._watched.recording(request.method):
+            return await self._inner.answer(request, channel, headers, raise_exceptions=raise_exceptions)
 
 
 def build(plan: Plan) -> Watched:

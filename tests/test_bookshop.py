@@ -15,6 +15,7 @@ from tests.answering import CANCEL, DECLINE, Person, accept, text
 from tests.conftest import Connect
 
 
+@pytest.mark.every_revision
 async def test_the_model_sees_one_property(connect: Connect) -> None:
     async with connect(reserve.mcp) as client:
         (tool,) = (await client.list_tools()).tools
@@ -28,6 +29,7 @@ async def test_the_model_sees_one_property(connect: Connect) -> None:
     }
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize(
     ("title", "said"),
     [("Dune", "Reserved 'Dune' (6 copies left)."), ("Neuromancer", "'Neuromancer' is out of stock.")],
@@ -37,12 +39,14 @@ async def test_the_resolver_runs_before_the_tool(connect: Connect, title: str, s
         assert text(await client.call_tool("reserve_book", {"title": title})) == said
 
 
+@pytest.mark.every_revision
 async def test_a_client_that_sends_the_stock_anyway_is_ignored(connect: Connect) -> None:
     lie = {"title": "Neuromancer", "stock": {"title": "Neuromancer", "copies": 99}}
     async with connect(reserve.mcp) as client:
         assert text(await client.call_tool("reserve_book", lie)) == "'Neuromancer' is out of stock."
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize(
     ("title", "said"),
     [
@@ -55,6 +59,7 @@ async def test_dependencies_of_dependencies(connect: Connect, title: str, said: 
         assert text(await client.call_tool("order_book", {"title": title})) == said
 
 
+@pytest.mark.every_revision
 async def test_two_consumers_share_one_look_up_and_the_next_call_looks_up_again(connect: Connect) -> None:
     looked_up: list[str] = []
 
@@ -70,6 +75,7 @@ async def test_two_consumers_share_one_look_up_and_the_next_call_looks_up_again(
             assert looked_up == ["Dune", "Dune"]
 
 
+@pytest.mark.every_revision
 async def test_in_stock_there_is_no_question_and_no_round_trip(connect: Connect) -> None:
     person = Person()
     async with connect(backorder.mcp, elicitation_callback=person) as client:
@@ -77,6 +83,7 @@ async def test_in_stock_there_is_no_question_and_no_round_trip(connect: Connect)
     assert person.asked == []
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(
     ("confirm", "said"),
     [(True, "Backordered 'Neuromancer'; it ships in 2-3 weeks."), (False, "No order placed.")],
@@ -97,6 +104,7 @@ async def test_out_of_stock_the_user_is_asked_and_no_is_still_an_answer(
     ]
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(("answer", "word"), [(DECLINE, "decline"), (CANCEL, "cancel")])
 async def test_declining_a_precondition_fails_the_call_with_a_text_the_model_can_read(
     connect: Connect, answer: Any, word: str
@@ -109,6 +117,7 @@ async def test_declining_a_precondition_fails_the_call_with_a_text_the_model_can
     )
 
 
+@pytest.mark.asking_revisions
 async def test_stronger_a_resolver_no_question_needs_runs_once_per_call(connect: Connect) -> None:
     """Where the tutorial lets a resolver run again in every round, ours waits until nothing is open."""
     ran: list[str] = []
@@ -134,6 +143,7 @@ async def test_stronger_a_resolver_no_question_needs_runs_once_per_call(connect:
     assert ran == ["courier"]
 
 
+@pytest.mark.every_revision
 async def test_a_resolver_reaches_what_outlives_a_call_through_the_lifespan(connect: Connect) -> None:
     from bespeak import Context
 
@@ -154,6 +164,7 @@ async def test_a_resolver_reaches_what_outlives_a_call_through_the_lifespan(conn
         assert text(await client.call_tool("query")) == "a pool of connections"
 
 
+@pytest.mark.asking_revisions
 async def test_one_approval_in_two_calls_is_asked_for_twice(connect: Connect) -> None:
     person = Person({"confirm_backorder": accept(confirm=True)})
     async with connect(backorder.mcp, elicitation_callback=person) as client:

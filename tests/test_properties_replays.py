@@ -32,6 +32,8 @@ from tests.test_properties import (
     still_running,
 )
 
+pytestmark = pytest.mark.every_revision
+
 OTHERWISE = "Error executing tool consume: this call was already settled with other answers; start a new call"
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Literal
@@ -13,11 +13,12 @@ from uvicorn.server import ServerState
 from bespeak import MCPServer
 from bespeak.transports.asgi import ASGIApp
 from bespeak.transports.conversation import Conversation
+from bespeak.transports.ending_http import EndingH11
 from bespeak.transports.http_client import HttpTransport
 from bespeak.transports.limited_http import LimitedHttp
 from bespeak.transports.lines import ThreadedReader, ThreadedWriter
 from bespeak.transports.stdio_server import StdioServer
-from bespeak.transports.transport import ANSWER_LIMIT, Outgoing
+from bespeak.transports.transport import ANSWER_LIMIT, Ask, Outgoing
 
 Parser = Literal["h11", "httptools"]
 
@@ -26,8 +27,8 @@ class Listening:
     """An ASGI app behind one of uvicorn's parsers on a free port of loopback, its lifespan run as uvicorn does."""
 
     def __init__(self, app: ASGIApp, parser: Parser = "h11") -> None:
-        # httptools as `mcp.run` has it: with a bound on heads
-        http = LimitedHttp if parser == "httptools" else parser
+        # both as `mcp.run` has them
+        http = LimitedHttp if parser == "httptools" else EndingH11
         config = uvicorn.Config(app, http=http, ws="none", log_config=None, access_log=False, proxy_headers=False)
         config.load()
         self._config = config
@@ -81,9 +82,17 @@ class OverHttp:
     ) -> None:
         await self._stack.aclose()
 
-    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
         assert self._inner is not None
-        return await self._inner.exchange(request, notify)
+        return await self._inner.exchange(request, notify, ask)
+
+    async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        assert self._inner is not None
+        await self._inner.say(message, headers)
+
+    async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
+        assert self._inner is not None
+        await self._inner.begin(headers, notify, ask)
 
 
 class OverPipes:
@@ -131,5 +140,11 @@ class OverPipes:
             self.conversation.feed(piece)
         self.conversation.end(ConnectionError("the server closed its output"))
 
-    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
-        return await self.conversation.exchange(request, notify)
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
+        return await self.conversation.exchange(request, notify, ask)
+
+    async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        await self.conversation.say(message)
+
+    async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
+        self.conversation.begin(notify, ask)

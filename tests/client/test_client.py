@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -49,7 +50,11 @@ async def test_a_client_speaks_the_modern_revision(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["", "modern", "1999-01-01", "AUTO"])
 def test_a_mode_that_is_no_revision_is_refused(mode: str) -> None:
-    with pytest.raises(ValueError, match=r"mode must be 'auto' or a revision this client speaks \('2026-07-28'"):
+    told = (
+        "mode must be one of 'auto', 'legacy', '2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', "
+        f"not {mode!r}"
+    )
+    with pytest.raises(ValueError, match=re.escape(told)):
         Client(Fake(COMPLETE), mode=mode)
 
 
@@ -64,18 +69,48 @@ def test_a_client_connects_to_servers_and_transports_only(server: Any) -> None:
         Client(server)
 
 
-async def test_the_transport_is_left_when_the_server_cannot_be_discovered() -> None:
-    refused = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}).encode()
-    fake = Fake(COMPLETE, discovered=refused)
-    with pytest.raises(MCPError, match="no such method"):
-        await Client(fake).__aenter__()
+def no_such_method(request: Any, notify: Any) -> bytes:
+    error = {"code": -32601, "message": f"no such method: {request['method']}"}
+    return json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": error}).encode()
+
+
+@pytest.mark.parametrize(
+    ("mode", "last"),
+    [
+        ("auto", "initialize"),
+        ("legacy", "initialize"),
+        ("2026-07-28", "server/discover"),
+        ("2025-11-25", "initialize"),
+        ("2024-11-05", "initialize"),
+    ],
+)
+async def test_the_transport_is_left_when_no_revision_can_be_agreed_on(mode: str, last: str) -> None:
+    fake = Fake(no_such_method, discovered=no_such_method)
+    with pytest.raises(MCPError, match=f"no such method: {last}"):
+        await Client(fake, mode=mode).__aenter__()
     assert fake.entered == 0
 
 
-async def test_a_malformed_discovery_is_an_error_of_its_own() -> None:
-    fake = Fake(COMPLETE, discovered={"capabilities": 5})
+async def test_a_server_that_refuses_both_eras_is_said_to_have_done_so() -> None:
+    with pytest.raises(MCPError) as caught:
+        await Client(Fake(no_such_method, discovered=no_such_method)).__aenter__()
+    assert caught.value.__notes__ == [
+        "before that, the server did not speak 2026-07-28: no such method: server/discover (-32601)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "discovered"),
+    [
+        ("auto", {"resultType": "complete", "capabilities": 5}),  # without resultType it might be an older server
+        ("2026-07-28", {"resultType": "complete", "capabilities": 5}),
+        ("2026-07-28", {"capabilities": 5}),
+    ],
+)
+async def test_a_malformed_discovery_is_an_error_of_its_own(mode: str, discovered: dict[str, Any]) -> None:
+    fake = Fake(COMPLETE, discovered=discovered)
     with pytest.raises(InvalidServerResponse, match="the server's DiscoverResult is malformed: see capabilities"):
-        await Client(fake).__aenter__()
+        await Client(fake, mode=mode).__aenter__()
     assert fake.entered == 0
 
 
@@ -169,6 +204,7 @@ def chatty() -> MCPServer[Any]:
     return mcp
 
 
+@pytest.mark.every_revision
 async def test_notifications_reach_their_callbacks_in_order_and_before_the_result(connect: Connect) -> None:
     seen: list[Any] = []
 
@@ -185,6 +221,7 @@ async def test_notifications_reach_their_callbacks_in_order_and_before_the_resul
     assert seen == [(1, 3, "one"), ("info", "stock", "between"), (2, None, None), "result"]
 
 
+@pytest.mark.every_revision
 async def test_a_message_handler_sees_every_notification(connect: Connect) -> None:
     seen: list[str] = []
 
@@ -198,6 +235,7 @@ async def test_a_message_handler_sees_every_notification(connect: Connect) -> No
     assert seen == ["notifications/progress", "notifications/message", "notifications/progress"]
 
 
+@pytest.mark.every_revision
 async def test_progress_reaches_the_callback_while_the_call_still_runs(connect: Connect) -> None:
     mcp = MCPServer("shop")
     heard = asyncio.Event()
@@ -252,6 +290,7 @@ async def test_a_malformed_notification_does_not_harm_the_call(raw: bytes, caplo
         assert text(await client.call_tool("tool")) == "done"
 
 
+@pytest.mark.every_revision
 async def test_a_handler_that_fails_is_logged_and_the_call_goes_on(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -263,6 +302,7 @@ async def test_a_handler_that_fails_is_logged_and_the_call_goes_on(
     assert "a handler of notifications failed" in caplog.text
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("own_task", [False, True], ids=["in place", "in a task of its own"])
 async def test_a_handler_that_calls_the_server_itself_does_not_deadlock(connect: Connect, own_task: bool) -> None:
     seen: list[str] = []

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from bespeak import Client, Context, Elicit, MCPError, MCPServer, Resolve, StdioServerParameters
 from bespeak.client import CallbackContext, InvalidServerResponse, Lost
 from bespeak.client.session import PAGES
-from bespeak.transports.transport import Outgoing
+from bespeak.transports.transport import Ask, Outgoing
 from tests.answering import Person, accept, text
 from tests.client.test_session import COMPLETE, FORM, Fake, asking
 from tests.conftest import Connect
@@ -32,9 +32,9 @@ class Wire(Fake):
         super().__init__(*replies, **options)
         self.sent: list[Outgoing] = []
 
-    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
         self.sent.append(request)
-        return await super().exchange(request, notify)
+        return await super().exchange(request, notify, ask)
 
     @property
     def calls(self) -> list[Outgoing]:
@@ -278,6 +278,7 @@ async def test_a_mismatch_of_a_listing_is_the_answer() -> None:
     assert wire.methods[1:] == ["tools/list"]
 
 
+@pytest.mark.every_revision
 async def test_mirrored_arguments_arrive_whatever_they_hold_though_nobody_listed_the_tools(connect: Connect) -> None:
     mcp = MCPServer("shop")
 
@@ -346,6 +347,7 @@ async def test_what_is_not_lost_is_not_sent_again(error: Exception) -> None:
 # Time
 
 
+@pytest.mark.asking_revisions
 async def test_a_timeout_counts_each_request_and_never_the_time_a_callback_takes(connect: Connect) -> None:
     mcp = MCPServer("shop")
 

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -20,9 +20,11 @@ from mcp_types import (
 
 from bespeak import Client, MCPError, MCPServer
 from bespeak.client import InvalidServerResponse
-from bespeak.transports.transport import Outgoing
+from bespeak.transports.transport import Ask, Outgoing
 from tests.conftest import Connect
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.every_revision
 
 COMPLETE: dict[str, Any] = {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
 DISCOVERED: dict[str, Any] = {
@@ -69,6 +71,8 @@ class Fake:
         self._discovered = discovered
         self.requests: list[dict[str, Any]] = []
         """All but `server/discover`."""
+        self.said: list[dict[str, Any]] = []
+        """What wants no response."""
         self.entered = 0
 
     async def __aenter__(self) -> "Fake":
@@ -78,7 +82,7 @@ class Fake:
     async def __aexit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self.entered -= 1
 
-    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
         message = json.loads(request.message)
         if request.method == "server/discover":
             reply = self._discovered
@@ -92,6 +96,12 @@ class Fake:
         if isinstance(reply, bytes):
             return reply
         return json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": reply}).encode()
+
+    async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        self.said.append(json.loads(message))
+
+    async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
+        """Nothing comes but with a request."""
 
     @property
     def params(self) -> list[dict[str, Any]]:

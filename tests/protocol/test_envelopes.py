@@ -17,10 +17,15 @@ from mcp_types import (
 
 from bespeak.protocol.envelopes import (
     LOG_LEVELS,
+    Bare,
+    Batch,
     Malformed,
+    Message,
     Notification,
     Request,
+    Response,
     read_message,
+    read_meta,
     write_error,
     write_notification,
     write_request,
@@ -33,7 +38,7 @@ from bespeak.protocol.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
     MCPError,
 )
-from bespeak.protocol.versions import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS, check_version, is_modern
+from bespeak.protocol.versions import LATEST_MODERN_VERSION, check_version, is_modern
 
 META: dict[str, Any] = {PROTOCOL_VERSION_META_KEY: LATEST_MODERN_VERSION, CLIENT_CAPABILITIES_META_KEY: {}}
 
@@ -48,7 +53,7 @@ def without(name: str) -> dict[str, Any]:
     return message
 
 
-def read(message: Any) -> Request | Notification:
+def read(message: Any) -> Message | Batch:
     return read_message(json.dumps(message).encode())
 
 
@@ -130,6 +135,39 @@ def test_a_notification_needs_no_params_and_no_metadata() -> None:
     assert read({"jsonrpc": "2.0", "method": "notifications/x"}) == Notification("notifications/x", {})
 
 
+@pytest.mark.parametrize("id_", ["r", 7])
+def test_a_response_is_read_with_what_it_answers(id_: str | int) -> None:
+    # protocol 25.2: servers of older revisions ask their clients
+    error = {"code": -1, "message": "no"}
+    assert read({"jsonrpc": "2.0", "id": id_, "result": {"a": 1}}) == Response(id_, {"a": 1}, None)
+    assert read({"jsonrpc": "2.0", "id": id_, "error": error}) == Response(id_, None, error)
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_batch_is_read_as_its_messages(count: int) -> None:
+    # protocol 25.5: one older revision allows them; who takes none refuses it
+    one = read(envelope())
+    assert isinstance(one, Request)
+    assert read([envelope()] * count) == Batch((one,) * count)
+
+
+def test_what_is_wrong_in_a_batch_does_not_spoil_the_rest_of_it() -> None:
+    batch = read([17, envelope(), envelope(jsonrpc="1.0"), []])
+    assert isinstance(batch, Batch)
+    number, request, other, array = batch.messages
+    assert isinstance(request, Request)
+    assert isinstance(number, Malformed)
+    assert isinstance(other, Malformed)
+    assert isinstance(array, Malformed)
+    assert (number.error.code, number.id, number.error.message) == (
+        INVALID_REQUEST,
+        None,
+        "each message of a batch must be an object",
+    )
+    assert (other.error.code, other.id) == (INVALID_REQUEST, 1)
+    assert array.error.message == number.error.message
+
+
 # What is malformed
 
 
@@ -148,8 +186,8 @@ def test_a_constant_that_json_does_not_know_is_a_parse_error(constant: bytes) ->
     assert refused(raw).error.code == PARSE_ERROR
 
 
-@pytest.mark.parametrize("message", [[], [envelope()], "text", 1, True, None])
-def test_a_batch_or_anything_but_an_object_is_an_invalid_request(message: Any) -> None:
+@pytest.mark.parametrize("message", [[], [envelope()] * 101, "text", 1, True, None])
+def test_an_empty_or_endless_batch_or_anything_but_an_object_is_an_invalid_request(message: Any) -> None:
     malformed = refused(json.dumps(message).encode())
     assert (malformed.error.code, malformed.id) == (INVALID_REQUEST, None)
     assert "one JSON-RPC message at a time" in malformed.error.message
@@ -173,9 +211,10 @@ def test_a_method_that_is_no_string_is_an_invalid_request(method: Any) -> None:
     assert "no method" in malformed.error.message
 
 
-def test_a_response_sent_to_a_server_is_an_invalid_request() -> None:
-    malformed = refused(b'{"jsonrpc": "2.0", "id": "r", "result": {}}')
+def test_a_message_with_neither_method_nor_result_is_an_invalid_request() -> None:
+    malformed = refused(b'{"jsonrpc": "2.0", "id": "r"}')
     assert (malformed.error.code, malformed.id) == (INVALID_REQUEST, "r")
+    assert "no method" in malformed.error.message
 
 
 @pytest.mark.parametrize("id_", [None, True, False, 1.5, 1.0, [1], {}])
@@ -196,17 +235,34 @@ def test_params_that_are_no_object_are_invalid_params(params: Any) -> None:
 
 
 @pytest.mark.parametrize("params", [{}, {"_meta": None}, {"_meta": []}, {"_meta": "x"}])
-def test_a_request_without_metadata_is_invalid_params(params: Any) -> None:
-    malformed = refused(json.dumps(envelope(params=params)).encode())
-    assert (malformed.error.code, malformed.id) == (INVALID_PARAMS, 1)
-    assert "params._meta is missing" in malformed.error.message
+def test_metadata_that_is_missing_or_no_object_is_invalid_params(params: Any) -> None:
+    with pytest.raises(MCPError, match=r"params\._meta is missing") as caught:
+        read_meta(params)
+    assert caught.value.code == INVALID_PARAMS
 
 
-def test_a_request_without_params_is_invalid_params() -> None:
-    assert refused(json.dumps(without("params")).encode()).error.code == INVALID_PARAMS
+WITHOUT_VERSION: list[Any] = [
+    {},
+    {"_meta": None},
+    {"_meta": []},
+    {"_meta": "x"},
+    {"_meta": {}},
+    {"_meta": {"progressToken": 1}},
+    {"_meta": {CLIENT_CAPABILITIES_META_KEY: {}}},
+]
 
 
-@pytest.mark.parametrize("version", [..., None, 20260728, ["2026-07-28"]])
+@pytest.mark.parametrize("params", WITHOUT_VERSION)
+def test_a_request_that_does_not_name_its_version_is_an_older_client_s(params: Any) -> None:
+    # protocol 27.1: the version's key is the evidence, a bare `_meta` is none
+    assert read(envelope(params=params)) == Bare(1, "tools/list", params)
+
+
+def test_a_request_without_params_is_an_older_client_s() -> None:
+    assert read(without("params")) == Bare(1, "tools/list", {})
+
+
+@pytest.mark.parametrize("version", [None, 20260728, ["2026-07-28"]])
 def test_metadata_must_name_a_protocol_version(version: Any) -> None:
     malformed = refused_meta(**{PROTOCOL_VERSION_META_KEY: version})
     assert (malformed.error.code, malformed.id) == (INVALID_PARAMS, 1)
@@ -233,11 +289,14 @@ def test_unknown_capabilities_are_legal() -> None:
 
 
 @pytest.mark.parametrize("version", ["2031-01-01", "2025-11-25", "", "latest"])
-def test_an_unsupported_version_is_answered_with_the_supported_ones(version: str) -> None:
+def test_a_version_that_no_request_can_name_is_answered_with_those_spoken_here(version: str) -> None:
     with pytest.raises(MCPError) as refused:
         check_version(version)
     assert refused.value.code == UNSUPPORTED_PROTOCOL_VERSION
-    assert refused.value.data == {"supported": list(MODERN_PROTOCOL_VERSIONS), "requested": version}
+    assert refused.value.data == {
+        "supported": ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"],
+        "requested": version,
+    }
     assert refused.value.message == "unsupported protocol version"
 
 

@@ -376,8 +376,10 @@ def test_a_version_spoken_here_passes() -> None:
 
 
 @pytest.mark.parametrize("version", ["2031-01-01", "2025-11-25", "2024-11-05", "", "2026-07-28 ", "v999"])
-def test_a_version_not_spoken_here_is_refused_with_those_that_are(version: str) -> None:
+def test_a_version_that_no_request_can_name_is_refused_with_those_spoken_here(version: str) -> None:
     with pytest.raises(MCPError, match="unsupported protocol version") as caught:
         check_version(version)
     assert caught.value.code == UNSUPPORTED_PROTOCOL_VERSION
-    assert caught.value.data == {"supported": [VERSION], "requested": version}
+    # the older ones are reached by `initialize`
+    supported = [VERSION, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
+    assert caught.value.data == {"supported": supported, "requested": version}

@@ -13,6 +13,8 @@ from bespeak.resolve.callables import Kind, kind_of
 from bespeak.server.tools import Tool
 from tests.conftest import Connect
 
+pytestmark = pytest.mark.asking_revisions
+
 
 def function(title: str) -> str:
     return f"function {title}"

@@ -15,6 +15,8 @@ from bespeak.server.resolve import find_resolved_parameters, returns_input_requi
 from bespeak.server.tools import Tool
 from tests.conftest import Connect
 
+pytestmark = pytest.mark.asking_revisions
+
 if TYPE_CHECKING:
     from decimal import Decimal as Missing
 

@@ -140,6 +140,7 @@ def test_no_return_annotation_has_no_arm_of_questions_made_by_hand() -> None:
 # Nothing but arguments is shown, and nothing else is taken
 
 
+@pytest.mark.every_revision
 async def test_the_model_sees_arguments_only(connect: Connect) -> None:
     mcp = MCPServer("shop")
 
@@ -163,6 +164,7 @@ async def test_the_model_sees_arguments_only(connect: Connect) -> None:
     assert tool.input_schema["required"] == ["title"]
 
 
+@pytest.mark.asking_revisions
 async def test_what_a_client_sends_for_a_resolved_parameter_is_ignored(connect: Connect) -> None:
     mcp = MCPServer("shop")
 

@@ -10,6 +10,7 @@ from pydantic_core import from_json
 from bespeak import Client, Elicit, MCPError, MCPServer, Resolve, Sample
 from bespeak.protocol.envelopes import write_request
 from tests.conftest import Connect
+from tests.serving import serve
 
 ABSENT: Any = object()
 
@@ -168,16 +169,16 @@ async def test_what_is_no_number_of_json_is_refused(spelled: bytes) -> None:
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
     }
 
-    async def serve(params: dict[str, Any], old: bytes = b"", new: bytes = b"") -> dict[str, Any]:
+    async def called(params: dict[str, Any], old: bytes = b"", new: bytes = b"") -> dict[str, Any]:
         raw = write_request(1, "tools/call", {"name": "one", "arguments": {}, "_meta": meta, **params})
-        response = await mcp.serve(raw.replace(old, new), lambda _: None)
+        response = await serve(mcp, raw.replace(old, new))
         assert response is not None
         return from_json(response)
 
     async with mcp.running():
-        state = (await serve({}))["result"]["requestState"]
+        state = (await called({}))["result"]["requestState"]
         retry = {"requestState": state, "inputResponses": {"order": accept(copies=1, price=31415)}}
-        response = await serve(retry, b"31415", spelled)
+        response = await called(retry, b"31415", spelled)
     # Refusing the message as no JSON is as good as refusing the value.
     assert "error" in response or "price: must be a number" in failed(response["result"])
 

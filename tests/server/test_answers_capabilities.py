@@ -46,6 +46,7 @@ from tests.server.test_answers_consumers import (
     take_value,
     take_value_or_default,
 )
+from tests.serving import serve
 
 HELLO = SamplingMessage(role="user", content=TextContent(type="text", text="hello"))
 READ_HUNK = Tool(name="read_hunk", input_schema={"type": "object"})
@@ -78,7 +79,7 @@ async def raw(mcp: MCPServer, capabilities: dict[str, Any], **params: Any) -> di
     }
     async with mcp.running():
         message = write_request(1, "tools/call", {"name": "take", "arguments": {}, "_meta": meta, **params})
-        response = await mcp.serve(message, lambda _: None)
+        response = await serve(mcp, message, lambda _: None)
     assert response is not None
     return from_json(response)
 
@@ -151,6 +152,7 @@ async def test_capabilities_are_those_of_the_current_request_and_their_lack_is_n
     assert done["result"]["content"][0]["text"] == "1 2"
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize(
     ("consumer", "expected"),
     [
@@ -168,6 +170,7 @@ async def test_without_the_capability_a_question_is_cancelled_if_every_consumer_
         assert text(await client.call_tool("take")) == expected
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("consumer", [take_value, take_accepted, take_clear], ids=lambda one: one.__name__)
 async def test_one_consumer_that_cannot_live_with_it_is_enough_for_the_error(connect: Connect, consumer: Any) -> None:
     async def take(
@@ -197,6 +200,7 @@ async def test_a_question_cancelled_for_want_of_a_capability_stays_cancelled_in_
     assert done["result"]["content"][0]["text"] == "cancel 0"
 
 
+@pytest.mark.every_revision
 async def test_questions_made_by_hand_need_the_capability_too(connect: Connect) -> None:
     async def take() -> str | InputRequiredResult:
         form = ElicitRequestFormParams(message="?", requested_schema={"type": "object", "properties": {}})
@@ -230,6 +234,7 @@ async def home(context: CallbackContext) -> ListRootsResult:
     return ListRootsResult(roots=[Root.model_validate({"uri": "file:///srv", "name": "srv"})])
 
 
+@pytest.mark.every_revision
 async def test_a_sampled_message_is_injected(connect: Connect) -> None:
     async def take(it: Annotated[CreateMessageResult, Resolve(sample, key="said")]) -> str:
         assert isinstance(it.content, TextContent)
@@ -252,6 +257,7 @@ async def test_a_message_sampled_with_tools_is_injected_as_such(connect: Connect
     assert [tool.name for one in model.asked for tool in one.tools or ()] == ["read_hunk"]
 
 
+@pytest.mark.every_revision
 async def test_tools_are_not_sent_to_a_model_that_did_not_declare_them(connect: Connect) -> None:
     async def take(it: Annotated[CreateMessageResultWithTools, Resolve(sample_with_tools)]) -> str:
         return it.model
@@ -262,6 +268,7 @@ async def test_tools_are_not_sent_to_a_model_that_did_not_declare_them(connect: 
     assert caught.value.data == {"requiredCapabilities": {"sampling": {"tools": {}}}}
 
 
+@pytest.mark.every_revision
 async def test_roots_are_injected(connect: Connect) -> None:
     async def take(it: Annotated[ListRootsResult, Resolve(roots)]) -> str:
         return f"{[(str(root.uri), root.name) for root in it.roots]}"
@@ -270,6 +277,7 @@ async def test_roots_are_injected(connect: Connect) -> None:
         assert text(await client.call_tool("take")) == "[('file:///srv', 'srv')]"
 
 
+@pytest.mark.asking_revisions
 async def test_questions_of_all_kinds_travel_together_and_survive_rounds(connect: Connect) -> None:
     async def summary(
         number: Annotated[int, Resolve(ask, key="number")],
@@ -296,6 +304,7 @@ async def test_questions_of_all_kinds_travel_together_and_survive_rounds(connect
     assert len(model.asked) == 1
 
 
+@pytest.mark.every_revision
 async def test_sampling_and_roots_have_no_decline_but_a_default_serves_a_client_without_them(connect: Connect) -> None:
     async def take(
         said: Annotated[CreateMessageResult | None, Resolve(sample)] = None,

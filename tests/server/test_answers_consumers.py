@@ -81,6 +81,7 @@ def serving(*tools: Any) -> MCPServer:
 # Consumers
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(
     ("consumer", "accepted", "declined", "cancelled"),
     [
@@ -105,6 +106,7 @@ async def test_a_consumer_gets_what_its_annotation_names_and_any_other_outcome_e
         assert bool(result.is_error) == expected.startswith("Error")
 
 
+@pytest.mark.every_revision
 async def test_a_computed_value_arrives_as_accepted_where_the_outcome_is_taken(connect: Connect) -> None:
     async def take(
         bare: Annotated[int, Resolve(computed)],
@@ -119,6 +121,7 @@ async def test_a_computed_value_arrives_as_accepted_where_the_outcome_is_taken(c
         assert text(await client.call_tool("take")) == f"7 {wrapped} {wrapped} {wrapped}"
 
 
+@pytest.mark.every_revision
 async def test_a_computed_value_nobody_can_take_ends_the_call_as_an_answer_would(connect: Connect) -> None:
     async def take(it: Annotated[DeclinedElicitation, Resolve(computed)]) -> str:
         return f"{it!r}"
@@ -127,6 +130,7 @@ async def test_a_computed_value_nobody_can_take_ends_the_call_as_an_answer_would
         assert text(await client.call_tool("take")) == f"{UNRESOLVED} accept"
 
 
+@pytest.mark.asking_revisions
 async def test_each_consumer_of_one_question_gets_it_in_its_own_way(connect: Connect) -> None:
     async def double(number: Annotated[int, Resolve(ask)] = 50) -> int:
         return number * 2
@@ -141,6 +145,7 @@ async def test_each_consumer_of_one_question_gets_it_in_its_own_way(connect: Con
         assert person.asked == ["ask"]
 
 
+@pytest.mark.asking_revisions
 async def test_a_decline_that_a_resolver_cannot_do_without_ends_the_call_naming_its_parameter(connect: Connect) -> None:
     async def double(number: Annotated[int, Resolve(ask)]) -> int:
         return number * 2
@@ -155,6 +160,7 @@ async def test_a_decline_that_a_resolver_cannot_do_without_ends_the_call_naming_
     assert text(result) == UNRESOLVED.replace("'it'", "'number'") + " decline"
 
 
+@pytest.mark.every_revision
 async def test_a_bare_value_beside_an_outcome_is_honoured_or_refused_at_registration(connect: Connect) -> None:
     async def take(it: Annotated[int | DeclinedElicitation, Resolve(ask)]) -> str:
         return f"{it!r}"
@@ -167,6 +173,7 @@ async def test_a_bare_value_beside_an_outcome_is_honoured_or_refused_at_registra
         assert text(await client.call_tool("take")) == "3"
 
 
+@pytest.mark.asking_revisions
 async def test_a_resolver_annotated_any_may_ask_for_a_typed_parameter(connect: Connect) -> None:
     async def unsure() -> Any:
         return Elicit("How many?", int)
@@ -178,6 +185,7 @@ async def test_a_resolver_annotated_any_may_ask_for_a_typed_parameter(connect: C
         assert text(await client.call_tool("take")) == "3"
 
 
+@pytest.mark.asking_revisions
 async def test_a_person_is_asked_once_for_a_question_many_take(connect: Connect) -> None:
     times: list[str] = []
 

@@ -44,6 +44,7 @@ def message(result: dict[str, Any], key: str) -> str:
 # What the author's validators refuse
 
 
+@pytest.mark.asking_revisions
 async def test_a_slip_is_asked_again_with_the_validators_message_under_the_question(connect: Connect) -> None:
     person = Person({"even": [accepted(number=3), accepted(number=5), accepted(number=4)]})
     async with connect(even(), elicitation_callback=person) as client:
@@ -52,6 +53,7 @@ async def test_a_slip_is_asked_again_with_the_validators_message_under_the_quest
     assert person.messages == ["A number?", *["A number?\n\nnumber: must be even"] * 2]
 
 
+@pytest.mark.asking_revisions
 async def test_after_three_attempts_in_all_the_call_fails_with_the_validators_message(connect: Connect) -> None:
     person = Person({"even": accepted(number=3)})
     async with connect(even(), elicitation_callback=person) as client:
@@ -62,6 +64,7 @@ async def test_after_three_attempts_in_all_the_call_fails_with_the_validators_me
     )
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(("attempts", "words"), [(1, "after 1 attempt:"), (2, "after 2 attempts:")])
 async def test_the_author_sets_the_number_of_attempts(connect: Connect, attempts: int, words: str) -> None:
     person = Person({"even": accepted(number=3)})
@@ -71,6 +74,7 @@ async def test_the_author_sets_the_number_of_attempts(connect: Connect, attempts
     assert words in result.model_dump()["content"][0]["text"]
 
 
+@pytest.mark.asking_revisions
 async def test_re_asking_is_not_drift_however_often(connect: Connect) -> None:
     person = Person({"even": [*[accepted(number=3)] * 8, accepted(number=8)]})
     async with connect(even(attempts=9), elicitation_callback=person) as client:
@@ -184,6 +188,7 @@ def three_rounds() -> MCPServer:
     return mcp
 
 
+@pytest.mark.asking_revisions
 async def test_three_rounds_with_differing_aliases_restore_what_was_sent(connect: Connect) -> None:
     answers = {"first": accepted(amountIn=1), "second": accepted(amountIn=2), "third": accepted(amountIn=3)}
     person = Person(answers)

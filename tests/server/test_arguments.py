@@ -13,6 +13,8 @@ from bespeak import Context, InvalidSignature, MCPServer, Resolve
 from tests.answering import text
 from tests.conftest import Connect
 
+pytestmark = pytest.mark.every_revision
+
 
 class Stock(BaseModel):
     title: str

@@ -83,6 +83,7 @@ class Desk:
 # Asking
 
 
+@pytest.mark.asking_revisions
 async def test_a_client_answers_a_question_made_by_hand_like_any_other(connect: Connect) -> None:
     desk = Desk()
     person = Person({"who": accept(name="you")})
@@ -110,6 +111,7 @@ async def test_a_state_is_sealed_on_the_wire_and_plain_to_its_author(connect: Co
     assert desk.seen[-1][0] == state
 
 
+@pytest.mark.asking_revisions
 async def test_a_question_without_a_state_gives_its_author_none_back(connect: Connect) -> None:
     desk = Desk(None)
     async with connect(desk.mcp, elicitation_callback=Person({"who": accept(name="you")})) as client:
@@ -143,6 +145,7 @@ async def test_missing_answers_are_asked_again_and_unknown_ones_are_the_authors_
         assert said(await request(client, requestState=again["requestState"], inputResponses=named("you")))
 
 
+@pytest.mark.asking_revisions
 async def test_a_sync_body_may_ask_by_hand(connect: Connect) -> None:
     mcp = MCPServer[Any]("desk")
 
@@ -183,6 +186,7 @@ async def test_every_kind_of_answer_arrives_as_its_wire_type(connect: Connect) -
 # Several rounds
 
 
+@pytest.mark.asking_revisions
 async def test_a_call_by_hand_goes_through_as_many_rounds_as_it_likes(connect: Connect) -> None:
     mcp, rounds = MCPServer[Any]("desk"), list[tuple[str, int, str | None]]()
 

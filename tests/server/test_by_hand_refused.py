@@ -65,6 +65,7 @@ async def test_a_malformed_answer_is_an_error_of_the_protocol_and_may_be_correct
 # Capabilities
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(
     ("questions", "missing", "names"),
     [

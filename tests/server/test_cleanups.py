@@ -42,6 +42,7 @@ async def more_workers(workers: Annotated[TaskGroup, Resolve(workers)]) -> Async
 # Scopes across a yield
 
 
+@pytest.mark.every_revision
 async def test_a_generator_may_hold_a_task_group_across_its_yield(connect: Connect) -> None:
     mcp, done = MCPServer("Workers"), list[str]()
 
@@ -59,6 +60,7 @@ async def test_a_generator_may_hold_a_task_group_across_its_yield(connect: Conne
     assert done == ["work"]
 
 
+@pytest.mark.every_revision
 async def test_generators_may_hold_task_groups_within_each_other(connect: Connect) -> None:
     mcp, done = MCPServer("Workers"), list[str]()
 
@@ -79,6 +81,7 @@ async def test_generators_may_hold_task_groups_within_each_other(connect: Connec
     assert sorted(done) == ["inner", "outer"]
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize("group", [workers, more_workers, standard_workers])
 async def test_a_task_group_a_question_depends_on_opens_in_every_round(
     connect: Connect, group: Callable[..., Any], caplog: pytest.LogCaptureFixture
@@ -103,6 +106,7 @@ async def test_a_task_group_a_question_depends_on_opens_in_every_round(
     assert [record.message for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("group", [workers, more_workers, standard_workers])
 async def test_a_bodys_tool_error_reaches_the_client_through_a_task_group(
     connect: Connect, group: Callable[..., Any]
@@ -118,6 +122,7 @@ async def test_a_bodys_tool_error_reaches_the_client_through_a_task_group(
     assert text(result) == "Error executing tool spread: nothing to spread"
 
 
+@pytest.mark.every_revision
 async def test_a_child_task_that_fails_ends_the_body_and_names_the_generator(connect: Connect) -> None:
     mcp = MCPServer("Workers")
 
@@ -146,6 +151,7 @@ async def moves_on_after() -> AsyncIterator[int]:
         yield 1
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("scope", [fails_after, moves_on_after])
 async def test_a_scope_across_a_yield_that_ends_the_body_is_a_failure_and_no_cancellation_of_the_client(
     connect: Connect, scope: Callable[..., Any]
@@ -164,6 +170,7 @@ async def test_a_scope_across_a_yield_that_ends_the_body_is_a_failure_and_no_can
     assert call.result().is_error
 
 
+@pytest.mark.every_revision
 async def test_phase_two_beside_an_open_task_group_runs_concurrently(connect: Connect) -> None:
     mcp, met = MCPServer("Workers"), asyncio.Barrier(2)
 
@@ -234,6 +241,7 @@ class Order:
         return order
 
 
+@pytest.mark.every_revision
 async def test_a_client_that_leaves_in_the_body_lets_the_cleanup_complete_which_sees_the_cancellation(
     connect: Connect,
 ) -> None:
@@ -248,6 +256,7 @@ async def test_a_client_that_leaves_in_the_body_lets_the_cleanup_complete_which_
     assert order.events == ["CancelledError", "closed"]
 
 
+@pytest.mark.every_revision
 async def test_a_client_that_leaves_during_the_cleanup_lets_it_complete(connect: Connect) -> None:
     order = Order()
     async with connect(order.mcp) as client:
@@ -259,6 +268,7 @@ async def test_a_client_that_leaves_during_the_cleanup_lets_it_complete(connect:
     assert order.events == ["closed"]
 
 
+@pytest.mark.every_revision
 async def test_a_client_that_leaves_twice_lets_the_cleanup_complete(connect: Connect) -> None:
     order = Order()
     order.body_waits = True
@@ -272,6 +282,7 @@ async def test_a_client_that_leaves_twice_lets_the_cleanup_complete(connect: Con
     assert order.events == ["CancelledError", "closed"]
 
 
+@pytest.mark.every_revision
 async def test_a_scope_of_the_clients_that_ends_lets_the_cleanup_complete(connect: Connect) -> None:
     order = Order()
     order.body_waits = True
@@ -301,6 +312,7 @@ async def test_a_cleanup_is_shielded_in_a_call_without_a_client_too() -> None:
     assert order.events == ["closed"]
 
 
+@pytest.mark.every_revision
 async def test_a_cleanup_after_a_failing_body_is_shielded_too(connect: Connect) -> None:
     order = Order()
 
@@ -316,6 +328,7 @@ async def test_a_cleanup_after_a_failing_body_is_shielded_too(connect: Connect) 
     assert order.events == ["ValueError", "closed"]
 
 
+@pytest.mark.every_revision
 async def test_a_cleanup_over_its_time_is_stopped_and_the_result_stands(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -330,6 +343,7 @@ async def test_a_cleanup_over_its_time_is_stopped_and_the_result_stands(
 # Exceptions of the body
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("sort", ["async", "sync"])
 async def test_a_generator_rolls_back_when_the_body_fails_and_commits_when_it_does_not(
     connect: Connect, sort: str
@@ -367,6 +381,7 @@ async def test_a_generator_rolls_back_when_the_body_fails_and_commits_when_it_do
     assert events == ["commit", "rollback"]
 
 
+@pytest.mark.every_revision
 async def test_a_cleanup_that_fails_after_a_failed_body_leaves_both_in_the_log(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:

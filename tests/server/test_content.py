@@ -51,6 +51,7 @@ class Point:
     x: int
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(
     ("value", "content"),
     [
@@ -90,6 +91,7 @@ async def test_a_returned_value_becomes_blocks(connect: Connect, value: Any, con
     assert not result.is_error
 
 
+@pytest.mark.every_revision
 async def test_a_value_json_does_not_know_becomes_its_text(connect: Connect) -> None:
     class Handle:
         def __str__(self) -> str:
@@ -98,6 +100,7 @@ async def test_a_value_json_does_not_know_becomes_its_text(connect: Connect) -> 
     assert (await returned(connect, {"handle": Handle()})).content == [plain('{\n  "handle": "a handle"\n}')]
 
 
+@pytest.mark.every_revision
 async def test_an_untyped_list_may_hold_media(connect: Connect) -> None:
     mcp = MCPServer("shop")
 
@@ -162,6 +165,7 @@ def test_media_takes_a_path_or_data(kind: type[Image] | type[Audio]) -> None:
         kind("a.png", b"x")
 
 
+@pytest.mark.every_revision
 async def test_a_missing_file_is_the_tool_s_crash_and_its_path_stays_private(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:

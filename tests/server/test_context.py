@@ -25,6 +25,7 @@ from pydantic import BaseModel
 from bespeak import Context, Elicit, MCPServer, Resolve
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
+from tests.serving import serve
 
 META: dict[str, Any] = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: {}}
 
@@ -44,7 +45,7 @@ class Wire:
     async def call(self, name: str) -> dict[str, Any]:
         params = {"name": name, "_meta": self._meta}
         message = {"jsonrpc": "2.0", "id": "r1", "method": "tools/call", "params": params}
-        raw = await self._mcp.serve(json.dumps(message).encode(), lambda note: self.notes.append(json.loads(note)))
+        raw = await serve(self._mcp, json.dumps(message).encode(), lambda note: self.notes.append(json.loads(note)))
         assert raw is not None
         return json.loads(raw)
 
@@ -84,6 +85,7 @@ async def test_a_context_knows_its_request(connect: Connect) -> None:
     assert (ctx.input_responses, ctx.request_state) == (None, None)
 
 
+@pytest.mark.every_revision
 async def test_a_context_is_found_by_its_annotation_whatever_the_parameter_is_called(connect: Connect) -> None:
     mcp = MCPServer[int]("shop")
 
@@ -95,6 +97,7 @@ async def test_a_context_is_found_by_its_annotation_whatever_the_parameter_is_ca
         assert text(await client.call_tool("tool")) == "true"
 
 
+@pytest.mark.every_revision
 async def test_every_call_has_an_id_of_its_own_and_it_does_not_change(connect: Connect) -> None:
     mcp = MCPServer("shop")
 
@@ -129,6 +132,7 @@ async def test_all_rounds_of_a_call_share_its_id_and_are_counted(connect: Connec
     assert [round_ for _, round_ in seen] == [1, 2, 2]
 
 
+@pytest.mark.asking_revisions
 async def test_answers_to_questions_made_by_hand_are_typed_and_their_state_comes_back(connect: Connect) -> None:
     mcp = MCPServer("shop")
     seen: list[Any] = []

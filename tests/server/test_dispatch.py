@@ -19,11 +19,15 @@ from pydantic import BaseModel
 from bespeak import Elicit, MCPError, MCPServer, RequestStateSecurity, Resolve, ToolError
 from tests.answering import text
 from tests.conftest import Connect
+from tests.serving import serve
+
+pytestmark = pytest.mark.every_revision
 
 META: dict[str, Any] = {
     PROTOCOL_VERSION_META_KEY: "2026-07-28",
     CLIENT_CAPABILITIES_META_KEY: {"elicitation": {"form": {}}},
 }
+SPOKEN = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
 
 
 async def served(
@@ -35,7 +39,7 @@ async def served(
 
 
 async def answered(mcp: MCPServer[Any], raw: bytes) -> dict[str, Any]:
-    response = await mcp.serve(raw, lambda _: None)
+    response = await serve(mcp, raw, lambda _: None)
     assert response is not None
     return json.loads(response)
 
@@ -82,7 +86,7 @@ async def test_discover_says_what_the_server_is() -> None:
         "id": "d1",
         "result": {
             "resultType": "complete",
-            "supportedVersions": ["2026-07-28"],
+            "supportedVersions": SPOKEN,
             "capabilities": {"tools": {}, "logging": {}},
             "instructions": "Ask first.",
             "ttlMs": 0,
@@ -114,12 +118,12 @@ async def test_an_unknown_method_is_method_not_found(mcp: MCPServer[Any], method
 
 
 async def test_a_notification_is_never_answered(mcp: MCPServer[Any]) -> None:
-    assert await mcp.serve(b'{"jsonrpc": "2.0", "method": "notifications/cancelled"}', lambda _: None) is None
+    assert await serve(mcp, b'{"jsonrpc": "2.0", "method": "notifications/cancelled"}', lambda _: None) is None
 
 
 async def test_a_notification_is_not_answered_even_if_its_params_are_wrong(mcp: MCPServer[Any]) -> None:
     # protocol 1: notifications have no id, and the receiver MUST NOT answer
-    assert await mcp.serve(b'{"jsonrpc": "2.0", "method": "notifications/x", "params": []}', lambda _: None) is None
+    assert await serve(mcp, b'{"jsonrpc": "2.0", "method": "notifications/x", "params": []}', lambda _: None) is None
 
 
 @pytest.mark.parametrize(
@@ -127,6 +131,7 @@ async def test_a_notification_is_not_answered_even_if_its_params_are_wrong(mcp: 
     [
         (b"{", -32700),
         (b"[]", -32600),
+        (b'[{"jsonrpc": "2.0", "id": 3, "method": "tools/list"}]', -32600),
         (b'{"jsonrpc": "2.0", "id": 3, "method": "tools/list"}', -32602),
         (b'{"jsonrpc": "2.0", "id": 3, "method": "tools/list", "params": {"_meta": {}}}', -32602),
     ],
@@ -140,7 +145,7 @@ async def test_an_unsupported_version_is_told_the_supported_ones_by_every_method
     for method in ("server/discover", "tools/list", "tools/call"):
         error = (await served(mcp, method, {"_meta": meta}))["error"]
         assert error["code"] == -32022
-        assert error["data"] == {"supported": ["2026-07-28"], "requested": "2031-01-01"}
+        assert error["data"] == {"supported": SPOKEN, "requested": "2031-01-01"}
 
 
 # Calls

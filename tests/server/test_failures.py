@@ -56,6 +56,7 @@ async def no_price_to_open() -> AsyncIterator[int]:
     yield 1
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize("price", [no_price, no_price_in_a_thread, no_price_to_open])
 @pytest.mark.parametrize("asks", [False, True])
 async def test_the_text_of_a_resolvers_tool_error_reaches_the_client(
@@ -85,6 +86,7 @@ async def crash_closing() -> AsyncIterator[int]:
     raise LookupError("password is hunter2")
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(
     ("price", "reason"),
     [
@@ -109,6 +111,7 @@ async def test_of_any_other_exception_the_client_sees_only_the_resolver_and_its_
     assert "Traceback" in caplog.text
 
 
+@pytest.mark.every_revision
 async def test_of_a_bodys_exception_the_client_sees_only_the_tool(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -126,12 +129,14 @@ async def test_of_a_bodys_exception_the_client_sees_only_the_tool(
     assert "LookupError: password is hunter2" in caplog.text
 
 
+@pytest.mark.asking_revisions
 async def test_a_failure_is_logged_once(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
     async with connect(shop(crash, asks=True), elicitation_callback=yes()) as client:
         await client.call_tool("pay")
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
 
 
+@pytest.mark.every_revision
 async def test_an_author_s_own_text_is_no_log_of_an_error(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
     async with connect(shop(no_price)) as client:
         await client.call_tool("pay")
@@ -142,6 +147,7 @@ async def throttled() -> int:
     raise MCPError(1234, "come back later", {"seconds": 5})
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize("asks", [False, True])
 async def test_an_mcp_error_of_a_resolver_is_a_json_rpc_error(connect: Connect, asks: bool) -> None:
     async with connect(shop(throttled, asks=asks), elicitation_callback=yes()) as client:
@@ -150,6 +156,7 @@ async def test_an_mcp_error_of_a_resolver_is_a_json_rpc_error(connect: Connect, 
     assert (error.value.code, error.value.message, error.value.data) == (1234, "come back later", {"seconds": 5})
 
 
+@pytest.mark.every_revision
 async def test_an_mcp_error_of_a_guard_is_a_json_rpc_error_and_nobody_is_asked(connect: Connect) -> None:
     mcp, person = MCPServer("Shop"), yes()
 
@@ -168,6 +175,7 @@ async def test_an_mcp_error_of_a_guard_is_a_json_rpc_error_and_nobody_is_asked(c
     assert person.asked == []
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize("asks", [False, True])
 async def test_an_mcp_error_of_a_body_is_a_json_rpc_error(connect: Connect, asks: bool) -> None:
     mcp = MCPServer("Shop")
@@ -185,6 +193,7 @@ async def test_an_mcp_error_of_a_body_is_a_json_rpc_error(connect: Connect, asks
     assert error.value.code == 1234
 
 
+@pytest.mark.every_revision
 async def test_an_mcp_error_of_a_cleanup_is_a_json_rpc_error(connect: Connect) -> None:
     async def price() -> AsyncIterator[int]:
         yield 1
@@ -201,6 +210,7 @@ async def ends_in_a_cancellation_of_its_own() -> int:
     return await gone
 
 
+@pytest.mark.every_revision
 async def test_a_resolvers_cancellation_of_its_own_never_lets_the_body_run(connect: Connect) -> None:
     mcp, bodies = MCPServer("Shop"), list[Any]()
 
@@ -224,6 +234,7 @@ async def test_a_resolvers_cancellation_of_its_own_never_lets_the_body_run(conne
     assert "'ends_in_a_cancellation_of_its_own'" in text(call.result())
 
 
+@pytest.mark.every_revision
 async def test_a_bodys_cancellation_of_its_own_is_a_failure_of_the_tool(connect: Connect) -> None:
     mcp = MCPServer("Shop")
 
@@ -238,6 +249,7 @@ async def test_a_bodys_cancellation_of_its_own_is_a_failure_of_the_tool(connect:
     assert text(call.result()) == "Error executing tool pay"
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(("answer", "word"), [(DECLINE, "decline"), (CANCEL, "cancel")])
 async def test_a_decline_or_cancel_nobody_takes_is_a_tool_error(connect: Connect, answer: Any, word: str) -> None:
     runs: list[str] = []
@@ -255,6 +267,7 @@ async def test_a_decline_or_cancel_nobody_takes_is_a_tool_error(connect: Connect
     assert runs == []
 
 
+@pytest.mark.every_revision
 async def test_a_cancel_that_is_taken_goes_on(connect: Connect) -> None:
     mcp = MCPServer("Shop")
 
@@ -266,6 +279,7 @@ async def test_a_cancel_that_is_taken_goes_on(connect: Connect) -> None:
         assert text(await client.call_tool("pay")) == "True"
 
 
+@pytest.mark.every_revision
 async def test_a_timeout_names_the_resolver_to_the_client(connect: Connect) -> None:
     mcp = MCPServer("Shop")
 
@@ -284,6 +298,7 @@ async def test_a_timeout_names_the_resolver_to_the_client(connect: Connect) -> N
     )
 
 
+@pytest.mark.asking_revisions
 async def test_the_time_a_person_takes_is_no_matter_of_the_timeout(connect: Connect) -> None:
     mcp = MCPServer("Shop")
 
@@ -299,6 +314,7 @@ async def test_the_time_a_person_takes_is_no_matter_of_the_timeout(connect: Conn
         assert text(await client.call_tool("pay")) == "paid"
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("sort", ["async", "sync"])
 async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(connect: Connect, sort: str) -> None:
     mcp = MCPServer("Shop")

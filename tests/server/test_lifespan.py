@@ -13,6 +13,8 @@ from bespeak import Client, Context, MCPServer
 from tests.answering import text
 from tests.conftest import Connect
 
+pytestmark = pytest.mark.every_revision
+
 
 class Diary:
     """A lifespan that notes when, and in which task, it is entered and left."""

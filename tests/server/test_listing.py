@@ -10,6 +10,9 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from bespeak import MCPError, MCPServer
 from bespeak.server.listing import CacheableMethod, CacheHint
 from tests.conftest import Connect
+from tests.serving import serve
+
+pytestmark = pytest.mark.every_revision
 
 META: dict[str, Any] = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: {}}
 
@@ -23,7 +26,7 @@ def shop(*names: str, page_size: int | None = None) -> MCPServer[Any]:
 
 async def listed(mcp: MCPServer[Any], **params: Any) -> dict[str, Any]:
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": META, **params}}
-    raw = await mcp.serve(json.dumps(request).encode(), lambda _: None)
+    raw = await serve(mcp, json.dumps(request).encode(), lambda _: None)
     assert raw is not None
     return json.loads(raw)
 

@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from bespeak import Audio, Image, InvalidSignature, MCPServer
 from tests.answering import text
 from tests.conftest import Connect
+from tests.serving import serve
 
 
 class Stock(BaseModel):
@@ -76,6 +77,7 @@ STOCK_SCHEMA = {
 # Values that are no objects are wrapped
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(
     ("hint", "value", "schema", "structured"),
     [
@@ -102,6 +104,7 @@ async def test_a_value_that_is_no_object_travels_as_result(
     assert not result.is_error
 
 
+@pytest.mark.asking_revisions
 async def test_an_optional_model_is_wrapped(connect: Connect) -> None:
     schema = await output_schema(returning(Stock | None, None))
     assert schema is not None
@@ -111,10 +114,12 @@ async def test_an_optional_model_is_wrapped(connect: Connect) -> None:
     assert given.structured_content == {"result": {"title": "Dune", "copies": 0}}
 
 
+@pytest.mark.asking_revisions
 async def test_a_dict_whose_keys_are_no_strings_is_wrapped(connect: Connect) -> None:
     assert (await result_of(connect, returning(dict[int, int], {1: 2}))).structured_content == {"result": {"1": 2}}
 
 
+@pytest.mark.asking_revisions
 async def test_a_root_model_that_is_no_object_is_wrapped(connect: Connect) -> None:
     assert (await result_of(connect, returning(Numbers, Numbers([1])))).structured_content == {"result": [1]}
 
@@ -122,6 +127,7 @@ async def test_a_root_model_that_is_no_object_is_wrapped(connect: Connect) -> No
 # Objects travel as they are
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(
     ("hint", "value", "structured"),
     [
@@ -155,6 +161,7 @@ async def test_a_typed_dict_s_schema_names_its_tool() -> None:
     }
 
 
+@pytest.mark.asking_revisions
 async def test_what_a_model_computes_and_renames_is_promised_as_it_is_sent(connect: Connect) -> None:
     class Price(BaseModel):
         net: int = Field(serialization_alias="netPrice")
@@ -175,6 +182,7 @@ async def test_what_a_model_computes_and_renames_is_promised_as_it_is_sent(conne
 # Nothing structured
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize(
     ("hint", "value"),
     [
@@ -198,6 +206,7 @@ async def test_what_has_no_schema_promises_none(connect: Connect, hint: Any, val
     assert not result.is_error
 
 
+@pytest.mark.every_revision
 async def test_a_tool_without_a_return_hint_promises_nothing(connect: Connect) -> None:
     def tool():  # pyright: ignore[reportUnknownParameterType] - unannotated on purpose
         return {"a": 1}
@@ -213,6 +222,7 @@ class Handle:
         return "a handle"
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize(
     ("hint", "value"), [(Handle, Handle()), (list[Handle], [Handle()]), (Iterator[int], iter([1]))]
 )
@@ -229,12 +239,14 @@ async def test_a_question_made_by_hand_is_not_part_of_the_schema() -> None:
     assert await output_schema(returning(InputRequiredResult, None)) is None
 
 
+@pytest.mark.every_revision
 async def test_structured_output_false_promises_nothing(connect: Connect) -> None:
     tool = returning(Stock, Stock(title="Dune"))
     assert await output_schema(tool, structured_output=False) is None
     assert (await result_of(connect, tool, structured_output=False)).structured_content is None
 
 
+@pytest.mark.asking_revisions
 async def test_structured_output_true_is_as_good_as_the_hint(connect: Connect) -> None:
     tool = returning(Stock, Stock(title="Dune"))
     assert await output_schema(tool, structured_output=True) == STOCK_SCHEMA
@@ -252,6 +264,7 @@ def test_structured_output_true_needs_a_type_with_a_schema(hint: Any) -> None:
 # A promise is kept
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize(
     ("hint", "value"), [(int, "many"), (Stock, {"copies": 1}), (list[int], ["a"]), (Flags, {"off": 1}), (str, 5)]
 )
@@ -265,6 +278,7 @@ async def test_a_value_that_breaks_the_promised_schema_is_an_error(
     assert "ValidationError" in caplog.text
 
 
+@pytest.mark.asking_revisions
 async def test_a_mapping_may_stand_for_the_promised_model(connect: Connect) -> None:
     result = await result_of(connect, returning(Stock, {"title": "Dune"}))
     assert result.structured_content == {"title": "Dune", "copies": 0}
@@ -279,7 +293,7 @@ async def test_a_number_json_does_not_know_never_reaches_the_wire(number: float)
         "io.modelcontextprotocol/clientCapabilities": dict[str, Any](),
     }
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "tool", "_meta": meta}}
-    raw = await mcp.serve(json.dumps(request).encode(), lambda _: None)
+    raw = await serve(mcp, json.dumps(request).encode(), lambda _: None)
     assert raw is not None
     constants: list[str] = []
     json.loads(raw, parse_constant=constants.append)
@@ -289,6 +303,7 @@ async def test_a_number_json_does_not_know_never_reaches_the_wire(number: float)
 # Ready-made results
 
 
+@pytest.mark.asking_revisions
 async def test_a_ready_made_result_travels_as_it_is(connect: Connect) -> None:
     made = CallToolResult(
         content=[TextContent(type="text", text="a")],
@@ -304,6 +319,7 @@ async def test_a_ready_made_result_travels_as_it_is(connect: Connect) -> None:
     assert result.meta["com.example/x"] == {"y": None}
 
 
+@pytest.mark.every_revision
 async def test_a_ready_made_result_must_keep_the_promised_schema(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -313,6 +329,7 @@ async def test_a_ready_made_result_must_keep_the_promised_schema(
     assert "tool" in caplog.text
 
 
+@pytest.mark.every_revision
 async def test_a_ready_made_error_need_not_keep_the_promised_schema(connect: Connect) -> None:
     made = CallToolResult(content=[TextContent(type="text", text="sold out")], is_error=True)
     result = await result_of(connect, returning(Stock, made))

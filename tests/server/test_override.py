@@ -71,6 +71,7 @@ async def called(mcp: MCPServer[Any], tool: str = "order") -> str:
 # What replaces
 
 
+@pytest.mark.every_revision
 async def test_a_function_stands_in_while_the_block_is_open(connect: Connect) -> None:
     mcp = shop()
     async with connect(mcp) as client:
@@ -79,6 +80,7 @@ async def test_a_function_stands_in_while_the_block_is_open(connect: Connect) ->
         assert text(await client.call_tool("order", {"title": "Dune"})) == "Dune: 7"
 
 
+@pytest.mark.every_revision
 async def test_a_value_stands_in_while_the_block_is_open(connect: Connect) -> None:
     mcp = shop()
     async with connect(mcp) as client:
@@ -145,6 +147,7 @@ async def test_a_replacement_may_be_a_generator_and_cleans_up() -> None:
     assert events == ["closed"]
 
 
+@pytest.mark.every_revision
 async def test_what_a_replacement_raises_names_the_replacement(connect: Connect) -> None:
     mcp = shop()
 
@@ -157,6 +160,7 @@ async def test_what_a_replacement_raises_names_the_replacement(connect: Connect)
     assert "resolver 'broken' failed (order -> stock -> broken)" in text(result)
 
 
+@pytest.mark.every_revision
 async def test_a_question_as_a_value_is_an_error_that_names_the_resolver(connect: Connect) -> None:
     mcp = shop()
     async with connect(mcp) as client:
@@ -266,6 +270,7 @@ async def test_a_call_that_is_open_across_rounds_takes_the_replacement_from_then
 # Keys
 
 
+@pytest.mark.asking_revisions
 async def test_the_wire_key_stays_the_originals(connect: Connect) -> None:
     mcp, person = shop(), Person({"tests.server.test_override:confirm": accept(ok=True)})
 
@@ -278,6 +283,7 @@ async def test_the_wire_key_stays_the_originals(connect: Connect) -> None:
     assert person.messages == ["Differently?"]
 
 
+@pytest.mark.asking_revisions
 async def test_an_authors_key_stays_too(connect: Connect) -> None:
     mcp, person = MCPServer("Shop"), Person({"consent": accept(ok=True)})
 
@@ -311,6 +317,7 @@ def guarded() -> tuple[MCPServer[Any], Callable[..., Any]]:
     return mcp, allowed
 
 
+@pytest.mark.every_revision
 async def test_the_replacement_of_a_guard_is_a_guard(connect: Connect) -> None:
     (mcp, allowed), person = guarded(), Person()
 
@@ -346,6 +353,7 @@ def priced() -> tuple[MCPServer[Any], Callable[..., Any]]:
     return mcp, price
 
 
+@pytest.mark.asking_revisions
 async def test_the_replacement_of_a_once_resolver_runs_once(connect: Connect) -> None:
     (mcp, price), runs = priced(), list[int]()
 
@@ -359,6 +367,7 @@ async def test_the_replacement_of_a_once_resolver_runs_once(connect: Connect) ->
     assert len(runs) == 1
 
 
+@pytest.mark.asking_revisions
 async def test_a_value_may_replace_a_once_resolver(connect: Connect) -> None:
     (mcp, price), person = priced(), Person({"agree": accept(ok=True)})
     async with connect(mcp, elicitation_callback=person) as client:

@@ -108,6 +108,7 @@ async def test_phase_two_and_once_values_are_computed_anew_in_the_next_call(conn
     assert (chain.runs["guard"], chain.runs["stock"], chain.runs["price"]) == (8, 2, 2)
 
 
+@pytest.mark.asking_revisions
 async def test_a_decline_on_the_way_runs_no_phase_two(connect: Connect) -> None:
     chain = Chain()
     person = Person({"first": accept(ok=True), "second": DECLINE})
@@ -120,6 +121,7 @@ async def test_a_decline_on_the_way_runs_no_phase_two(connect: Connect) -> None:
     assert {"stock", "above", "body"}.isdisjoint(chain.runs)
 
 
+@pytest.mark.every_revision
 async def test_a_guard_that_fails_in_the_first_round_means_nobody_is_asked(connect: Connect) -> None:
     chain, person = Chain(), yes()
     chain.allowed = False
@@ -174,6 +176,7 @@ async def test_independent_questions_travel_in_one_round(connect: Connect) -> No
     assert len(rounds) == 2
 
 
+@pytest.mark.every_revision
 async def test_arguments_named_like_resolved_parameters_and_unknown_ones_are_dropped(connect: Connect) -> None:
     mcp = MCPServer("Shop")
 
@@ -301,6 +304,7 @@ async def excluding() -> Excluding:
     return Excluding(amount=5)
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("price", [secret, excluding])
 async def test_a_once_value_that_does_not_survive_its_serialisation_is_never_replaced_by_what_does(
     connect: Connect, price: Callable[..., Any]
@@ -321,6 +325,7 @@ async def test_a_once_value_that_does_not_survive_its_serialisation_is_never_rep
     assert shown in ([], [await price()] * 2)
 
 
+@pytest.mark.every_revision
 async def test_a_once_value_its_type_cannot_serialise_is_an_error_that_names_the_resolver(connect: Connect) -> None:
     mcp = MCPServer("Shop")
 

@@ -34,6 +34,7 @@ from bespeak.server.resolve import (
 )
 from tests.answering import CANCEL, DECLINE, Person, accept, text
 from tests.conftest import Connect
+from tests.serving import serve
 
 
 class Stock(BaseModel):
@@ -182,6 +183,7 @@ def test_no_parameters_make_no_plans() -> None:
 # resolve_arguments
 
 
+@pytest.mark.every_revision
 async def test_values_are_given_by_parameter_when_nothing_is_asked(connect: Connect) -> None:
     async def ready(stock: Annotated[Stock, Resolve(check_stock)]) -> Backorder | Elicit[Backorder]:
         return Backorder(confirm=stock.copies > 1)
@@ -212,6 +214,7 @@ async def test_without_a_client_values_are_given_too() -> None:
     )
 
 
+@pytest.mark.asking_revisions
 async def test_a_question_is_asked_once_and_its_answer_used_when_the_client_retries(connect: Connect) -> None:
     person = Person({"confirm": accept(confirm=True)})
     mcp = by_hand(order, {"title"}, lambda values: f"{values['sure'].confirm} {values['only'].action}")
@@ -220,6 +223,7 @@ async def test_a_question_is_asked_once_and_its_answer_used_when_the_client_retr
     assert person.messages == ["4 left. Order?"]
 
 
+@pytest.mark.asking_revisions
 async def test_questions_that_depend_on_answers_come_in_later_rounds(connect: Connect) -> None:
     async def again(sure: Annotated[Backorder, Resolve(confirm)]) -> Elicit[Backorder]:
         return Elicit(f"Really {sure.confirm}?", Backorder)
@@ -233,6 +237,7 @@ async def test_questions_that_depend_on_answers_come_in_later_rounds(connect: Co
     assert person.messages == ["4 left. Order?", "Really True?"]
 
 
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize(("answer", "action"), [(DECLINE, "decline"), (CANCEL, "cancel")])
 async def test_a_decline_is_a_tool_error_for_whoever_wants_the_bare_value(
     connect: Connect, answer: Any, action: str
@@ -243,6 +248,7 @@ async def test_a_decline_is_a_tool_error_for_whoever_wants_the_bare_value(
     assert text(result).endswith(f"Resolver for parameter 'sure' could not resolve: elicitation was {action}")
 
 
+@pytest.mark.asking_revisions
 async def test_a_decline_is_an_outcome_for_whoever_wants_it(connect: Connect) -> None:
     def fn(answer: Annotated[ElicitationResult[Backorder], Resolve(confirm)]) -> None: ...
 
@@ -251,6 +257,7 @@ async def test_a_decline_is_an_outcome_for_whoever_wants_it(connect: Connect) ->
         assert text(await client.call_tool("tool")) == "DeclinedElicitation"
 
 
+@pytest.mark.every_revision
 async def test_sampling_and_roots_are_asked_for_together(connect: Connect) -> None:
     async def write() -> Sample:
         return Sample([SamplingMessage(role="user", content=TextContent(type="text", text="hi"))], max_tokens=9)
@@ -293,7 +300,7 @@ async def test_a_generator_needs_a_call_that_closes_it() -> None:
 async def sent(mcp: MCPServer[Any], capabilities: dict[str, Any], **params: Any) -> dict[str, Any]:
     meta = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: capabilities}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "tool", "_meta": meta, **params}}
-    raw = await mcp.serve(json.dumps(message).encode(), lambda _: None)
+    raw = await serve(mcp, json.dumps(message).encode(), lambda _: None)
     assert raw is not None
     return json.loads(raw)
 

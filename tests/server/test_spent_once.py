@@ -374,6 +374,7 @@ async def test_a_missing_capability_may_be_made_good(connect: Connect) -> None:
         assert list(asking["inputRequests"]) == ["word"]
 
 
+@pytest.mark.every_revision
 async def test_a_call_that_asks_nothing_is_not_claimed_and_runs_as_often_as_it_is_sent(connect: Connect) -> None:
     mcp, ids = MCPServer[Any]("till"), list[str]()
 

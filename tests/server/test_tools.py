@@ -31,6 +31,7 @@ async def ask_if_sure() -> Elicit[Confirmation]:
 # The decorator
 
 
+@pytest.mark.every_revision
 async def test_tool_works_without_parentheses(connect: Connect) -> None:
     mcp = MCPServer("shop")
 
@@ -44,6 +45,7 @@ async def test_tool_works_without_parentheses(connect: Connect) -> None:
         assert text(await client.call_tool("greet", {"name": "you"})) == "hello you"
 
 
+@pytest.mark.every_revision
 async def test_tool_works_with_parentheses_and_returns_the_function(connect: Connect) -> None:
     mcp = MCPServer("shop")
 
@@ -103,6 +105,7 @@ async def test_the_tool_with_a_partial_is_described_by_its_function() -> None:
     assert (tool.name, tool.description) == ("add", "Add two numbers.")
 
 
+@pytest.mark.every_revision
 async def test_a_method_and_a_callable_object_are_tools(connect: Connect) -> None:
     class Till:
         """Counts."""
@@ -125,6 +128,7 @@ async def test_a_method_and_a_callable_object_are_tools(connect: Connect) -> Non
         assert all("self" not in tool.input_schema["properties"] for tool in (await client.list_tools()).tools)
 
 
+@pytest.mark.every_revision
 async def test_tools_are_handed_to_the_server_when_it_is_made(connect: Connect) -> None:
     mcp = MCPServer("shop", tools=[Tool.from_function(add, name="plus")])
     async with connect(mcp) as client:
@@ -148,6 +152,7 @@ def test_two_tools_of_one_name_are_refused_when_the_server_is_made() -> None:
         MCPServer("shop", tools=[Tool.from_function(add), Tool.from_function(add)])
 
 
+@pytest.mark.every_revision
 async def test_a_removed_tool_is_unknown_and_its_name_free_again(connect: Connect) -> None:
     mcp = MCPServer("shop")
     mcp.add_tool(add)
@@ -177,6 +182,7 @@ def test_a_lambda_needs_a_name_wherever_it_was_written() -> None:
         MCPServer("shop").add_tool(Shelf.pick)
 
 
+@pytest.mark.every_revision
 async def test_a_lambda_with_a_name_is_a_tool(connect: Connect) -> None:
     mcp = MCPServer("shop")
     mcp.add_tool(lambda: 1, name="one")

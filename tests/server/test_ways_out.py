@@ -47,6 +47,7 @@ async def takes_a_while() -> bool:
     return True
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("guard", [True, False])
 async def test_a_resolver_whose_task_was_cancelled_by_somebody_is_a_failure(connect: Connect, guard: bool) -> None:
     mcp = MCPServer[Any]("shop")
@@ -66,6 +67,7 @@ async def test_a_resolver_whose_task_was_cancelled_by_somebody_is_a_failure(conn
     assert ran == []
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("raised", [SystemExit(3), GeneratorExit(), BaseExceptionGroup("g", [SystemExit(1)])])
 @pytest.mark.parametrize("where", ["body", "resolver", "sync body", "sync resolver"])
 async def test_what_an_author_raises_is_a_failure_of_the_tool_and_not_of_the_server(
@@ -226,6 +228,7 @@ def test_a_number_no_float_can_hold_does_not_become_infinite(wanted: Any) -> Non
 # Nothing of an author's values reaches the client
 
 
+@pytest.mark.every_revision
 async def test_what_was_to_be_sampled_is_not_told_to_the_client(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -244,6 +247,7 @@ async def test_what_was_to_be_sampled_is_not_told_to_the_client(
     assert "secret text" in caplog.text
 
 
+@pytest.mark.asking_revisions
 async def test_the_default_of_one_call_is_not_the_default_of_the_next(connect: Connect) -> None:
     mcp = MCPServer[Any]("shop")
 
@@ -269,6 +273,7 @@ DECLINED = accept().model_copy(update={"action": "decline", "content": None})
 # Threads
 
 
+@pytest.mark.every_revision
 async def test_clients_who_hang_up_do_not_pile_up_threads(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
     go_on = threading.Event()
 
@@ -301,6 +306,7 @@ async def test_clients_who_hang_up_do_not_pile_up_threads(connect: Connect, capl
 # Results and arguments
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("value", ["\ud800", ToolError("\ud800")])
 async def test_a_result_json_cannot_carry_is_a_failure_of_the_tool(connect: Connect, value: Any) -> None:
     mcp = MCPServer[Any]("shop")
@@ -328,6 +334,7 @@ async def test_without_a_client_arguments_need_not_be_json() -> None:
     assert text(await mcp.call_tool("tool", {"day": date(2026, 7, 28)})) == "2026-07-28"
 
 
+@pytest.mark.every_revision
 async def test_a_parameter_named_like_a_renamed_one_keeps_its_own_value(connect: Connect) -> None:
     mcp = MCPServer[Any]("shop")
 

@@ -34,6 +34,8 @@ from bespeak.resolve.threads import THREADS
 from tests.answering import text
 from tests.conftest import Connect
 
+pytestmark = pytest.mark.every_revision
+
 T = TypeVar("T")
 
 

@@ -151,18 +151,20 @@ async def test_checks_come_in_the_order_of_the_protocol(
     one = message(method, version, name="place", arguments={"region": "north"}, inputResponses=7)
     if wrong("meta"):
         del one["params"]["_meta"]
+    # What says nowhere which revision it speaks might be an older client's: there the header has to.
+    said = {"batch": version, "meta": VERSION}.get(fault, None if wrong("version header") else version)
     body = b"{" if wrong("json") else json.dumps([one] if wrong("batch") else one).encode()
     headers = lines(
         method,
         origin="http://evil.example" if wrong("origin") else None,
         accept="text/html" if wrong("accept") else "*/*",
         content_type="text/plain" if wrong("content-type") else "application/json",
-        mcp_protocol_version=None if wrong("version header") else version,
+        mcp_protocol_version=said,
         mcp_method=None if wrong("method header") else method,
         mcp_name=None if wrong("name header") else "place",
         mcp_param_region=None if wrong("param header") else "north",
     )
-    response = await send(server, body, headers, verb="GET" if wrong("verb") else "POST")
+    response = await send(server, body, headers, verb="PUT" if wrong("verb") else "POST")
     assert (response.status, response.code) == (status, code)
     assert says in response.message
     assert response.headers["content-type"] == "application/json"
@@ -178,7 +180,10 @@ async def test_a_version_that_differs_is_a_mismatch_before_it_is_unsupported(ser
 
 async def test_an_unsupported_version_is_told_which_ones_are_supported(server: Listening) -> None:
     response = await send(server, message(version="v999"), lines(mcp_protocol_version="v999"))
-    assert response.json()["error"]["data"] == {"supported": [VERSION], "requested": "v999"}
+    assert response.json()["error"]["data"] == {
+        "supported": [VERSION, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"],
+        "requested": "v999",
+    }
 
 
 async def test_a_legacy_version_in_the_metadata_is_unsupported(server: Listening) -> None:
@@ -199,6 +204,35 @@ async def test_the_name_of_a_resource_is_its_uri(server: Listening) -> None:
 
 
 # Methods, paths, origins and hosts
+
+
+UNMARKED: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+
+@pytest.mark.parametrize("body", [UNMARKED, [UNMARKED]], ids=["one", "batch"])
+async def test_what_says_nowhere_which_revision_it_speaks_is_told_what_is_missing(server: Listening, body: Any) -> None:
+    # protocol 27.1, the last row: no header, no metadata, and no session either
+    response = await send(server, body, lines("tools/list", without="mcp-protocol-version"))
+    assert (response.status, response.code) == (400, -32020)
+    assert "the header MCP-Protocol-Version is missing" in response.message
+    assert "so is Mcp-Session-Id" in response.message
+
+
+@pytest.mark.parametrize("verb", ["GET", "DELETE"])
+async def test_get_and_delete_are_for_the_sessions_of_older_clients(server: Listening, verb: str) -> None:
+    response = await send(server, b"", lines(without="mcp-protocol-version"), verb=verb)
+    assert (response.status, response.code) == (400, -32600)
+    assert ("no stream without a session" if verb == "GET" else "Mcp-Session-Id is missing") in response.message
+    assert "id" not in response.json()
+
+
+@pytest.mark.parametrize("verb", ["GET", "DELETE"])
+async def test_where_there_are_no_sessions_only_post_is_taken_and_the_response_says_so(verb: str) -> None:
+    async with Listening(make_server().streamable_http_app(stateless_http=True)) as server:
+        response = await send(server, b"", lines(without="mcp-protocol-version"), verb=verb)
+    assert response.status == 405
+    assert response.headers["allow"] == "POST"
+    assert "id" not in response.json()
 
 
 @pytest.mark.parametrize("verb", ["GET", "DELETE", "PUT", "PATCH", "OPTIONS", "SEARCH"])

@@ -7,31 +7,47 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from bespeak import Client, MCPServer
+from bespeak.protocol.envelopes import Bare, Notification, Request, Response
+from bespeak.protocol.headers import Headers
 from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.transport import Notify, Outgoing
+from bespeak.transports.transport import Answer, Ask, Channel, Notify, Outgoing
+
+META = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: dict[str, Any]()}
 
 
 class Echo:
-    """A server that answers a message with itself, or not at all."""
+    """A server that answers a request with its method."""
+
+    ready = True
+    attended = True
 
     def __init__(self) -> None:
         self.events: list[str] = []
         self.raise_exceptions: list[bool] = []
+        self.told: list[Notification | Response] = []
 
-    async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool = False) -> bytes | None:
+    async def answer(
+        self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Answer:
+        await self.reached(request.method, raise_exceptions)
+        notify(b"about " + request.method.encode())
+        return Answer(request.method.encode())
+
+    async def reached(self, method: str, raise_exceptions: bool) -> None:
         self.raise_exceptions.append(raise_exceptions)
-        if message == b"silence":
-            return None
-        if message == b"wait":
+        if method == "wait":
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
                 self.events.append("cancelled")
                 raise
-        notify(b"about " + message)
-        return message
+
+    def peer(self, unaskable: str | None = None, assumed: str | None = None) -> "OlderEcho":
+        self.events.append(f"peer {unaskable} {assumed}")
+        return OlderEcho(self)
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -42,19 +58,52 @@ class Echo:
             self.events.append("left")
 
 
+class OlderEcho:
+    """Its side for clients of older revisions."""
+
+    version = None
+
+    def __init__(self, echo: Echo) -> None:
+        self._echo = echo
+
+    async def answer(
+        self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Answer:
+        await self._echo.reached(request.method, raise_exceptions)
+        channel.notify(b"about an older " + request.method.encode())
+        if request.method == "ask":
+            channel.push(b'{"jsonrpc": "2.0", "id": "q-1", "method": "roots/list"}')
+        if request.method == "tell":
+            channel.push(b'{"jsonrpc": "2.0", "method": "notifications/cancelled"}')
+        channel.pause()
+        return Answer(b"older " + request.method.encode())
+
+    def heard(self, message: Notification | Response) -> None:
+        self._echo.told.append(message)
+
+    def close(self, reason: str) -> None:
+        self._echo.events.append(reason)
+
+
+OPENED = ["entered", "peer None None"]
+CLOSED = ["the client has closed the connection", "left"]
+
+
 def ignore(note: bytes) -> None: ...
 
 
-def outgoing(message: bytes) -> Outgoing:
-    return Outgoing(1, "tools/call", message, {})
+def outgoing(method: str, *, older: bool = False) -> Outgoing:
+    params = {} if older else {"_meta": META}
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return Outgoing(1, method, json.dumps(message).encode(), {})
 
 
 async def test_the_server_s_lifespan_is_held_while_the_transport_is_open() -> None:
     echo = Echo()
     async with MemoryTransport(echo) as transport:
-        assert echo.events == ["entered"]
-        await transport.exchange(outgoing(b"a"), ignore)
-    assert echo.events == ["entered", "left"]
+        assert echo.events == OPENED
+        await transport.exchange(outgoing("a"), ignore)
+    assert echo.events == OPENED + CLOSED
 
 
 async def test_the_lifespan_is_left_whatever_happens_inside_and_does_not_see_it() -> None:
@@ -62,7 +111,7 @@ async def test_the_lifespan_is_left_whatever_happens_inside_and_does_not_see_it(
     with pytest.raises(KeyError):
         async with MemoryTransport(echo):
             raise KeyError
-    assert echo.events == ["entered", "left"]
+    assert echo.events == OPENED + CLOSED
 
 
 async def test_leaving_without_having_entered_is_harmless() -> None:
@@ -71,42 +120,100 @@ async def test_leaving_without_having_entered_is_harmless() -> None:
     assert echo.events == []
 
 
+async def test_nothing_is_exchanged_before_the_transport_is_open() -> None:
+    echo = Echo()
+    with pytest.raises(RuntimeError, match=r"the transport is not open; use it through `async with Client\(\.\.\.\)`"):
+        await MemoryTransport(echo).exchange(outgoing("a"), ignore)
+    assert echo.raise_exceptions == []
+
+
 async def test_a_message_is_exchanged_for_its_answer_and_its_notifications() -> None:
     notes: list[bytes] = []
     async with MemoryTransport(Echo()) as transport:
-        assert await transport.exchange(outgoing(b"a"), notes.append) == b"a"
+        assert await transport.exchange(outgoing("a"), notes.append) == b"a"
     assert notes == [b"about a"]
+
+
+async def test_a_message_that_names_no_revision_is_for_the_peer_of_older_clients() -> None:
+    notes: list[bytes] = []
+    async with MemoryTransport(Echo()) as transport:
+        assert await transport.exchange(outgoing("a", older=True), notes.append) == b"older a"
+    assert notes == [b"about an older a"]
+
+
+async def test_what_is_pushed_reaches_the_client_as_a_question_or_as_a_notification() -> None:
+    notes: list[Any] = []
+    asked: list[dict[str, Any]] = []
+    ask: Ask = asked.append
+    async with MemoryTransport(Echo()) as transport:
+        await transport.exchange(outgoing("ask", older=True), ignore, ask)
+        await transport.exchange(outgoing("tell", older=True), notes.append, ask)
+    assert asked == [{"jsonrpc": "2.0", "id": "q-1", "method": "roots/list"}]
+    assert [json.loads(note) for note in notes[1:]] == [{"jsonrpc": "2.0", "method": "notifications/cancelled"}]
+
+
+async def test_a_question_to_a_client_that_takes_none_is_a_connection_error() -> None:
+    async with MemoryTransport(Echo()) as transport:
+        with pytest.raises(ConnectionError, match="the client takes no questions"):
+            await transport.exchange(outgoing("ask", older=True), ignore)
+
+
+async def test_what_wants_no_answer_is_told_to_the_peer() -> None:
+    echo = Echo()
+    async with MemoryTransport(echo) as transport:
+        await transport.say(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}', {})
+        await transport.say(b'{"jsonrpc": "2.0", "id": "q-1", "result": {"roots": []}}', {})
+    assert echo.told == [Notification("notifications/initialized", {}), Response("q-1", {"roots": []}, None)]
 
 
 async def test_no_answer_to_a_request_is_a_connection_error() -> None:
     async with MemoryTransport(Echo()) as transport:
+        silence = Outgoing(1, "silence", b'{"jsonrpc": "2.0", "method": "silence"}', {})
         with pytest.raises(ConnectionError, match="the server gave no answer to a request"):
-            await transport.exchange(outgoing(b"silence"), ignore)
+            await transport.exchange(silence, ignore)
 
 
-async def test_cancelling_the_wait_cancels_the_request() -> None:
+@pytest.mark.parametrize(
+    ("raw", "code", "told"),
+    [
+        (b"{", -32700, "the message is not valid JSON"),
+        (b'[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]', -32600, "one JSON-RPC message at a time"),
+    ],
+)
+async def test_what_is_no_message_is_answered_and_not_served(raw: bytes, code: int, told: str) -> None:
     echo = Echo()
     async with MemoryTransport(echo) as transport:
-        waiting = asyncio.ensure_future(transport.exchange(outgoing(b"wait"), ignore))
+        response = json.loads(await transport.exchange(Outgoing(1, "a", raw, {}), ignore))
+    assert response["error"]["code"] == code
+    assert told in response["error"]["message"]
+    assert echo.raise_exceptions == []
+
+
+@pytest.mark.parametrize("older", [False, True])
+async def test_cancelling_the_wait_cancels_the_request(older: bool) -> None:
+    echo = Echo()
+    async with MemoryTransport(echo) as transport:
+        waiting = asyncio.ensure_future(transport.exchange(outgoing("wait", older=older), ignore))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.wait({waiting})
         assert "cancelled" in echo.events
 
 
+@pytest.mark.parametrize("older", [False, True])
 @pytest.mark.parametrize("raised", [True, False])
-async def test_whether_crashes_are_raised_is_handed_to_the_server(raised: bool) -> None:
+async def test_whether_crashes_are_raised_is_handed_to_the_server(raised: bool, older: bool) -> None:
     echo = Echo()
     async with MemoryTransport(echo, raise_exceptions=raised) as transport:
-        await transport.exchange(outgoing(b"a"), ignore)
+        await transport.exchange(outgoing("a", older=older), ignore)
     assert echo.raise_exceptions == [raised]
 
 
 async def test_requests_run_side_by_side() -> None:
     echo = Echo()
     async with MemoryTransport(echo) as transport:
-        waiting = asyncio.ensure_future(transport.exchange(outgoing(b"wait"), ignore))
-        assert await transport.exchange(outgoing(b"a"), ignore) == b"a"
+        waiting = asyncio.ensure_future(transport.exchange(outgoing("wait"), ignore))
+        assert await transport.exchange(outgoing("a"), ignore) == b"a"
         waiting.cancel()
         await asyncio.wait({waiting})
 
@@ -134,14 +241,12 @@ async def test_what_travels_is_json() -> None:
     mcp = MCPServer("shop")
     seen: list[Any] = []
 
-    class Spy:
-        async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool = False) -> bytes | None:
-            response = await mcp.serve(message, notify, raise_exceptions=raise_exceptions)
+    class Spy(MemoryTransport):
+        async def serve(self, message: bytes, channel: Channel) -> bytes | None:
+            response = await super().serve(message, channel)
             seen.extend([message, response])
             return response
 
-        running = staticmethod(mcp.running)
-
-    async with Client(Spy()) as client:
+    async with Client(Spy(mcp)) as client:
         await client.list_tools()
     assert [type(json.loads(raw)) for raw in seen] == [dict] * 4

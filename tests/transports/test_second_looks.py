@@ -121,7 +121,7 @@ async def test_a_server_on_stdio_that_is_cancelled_ends_its_calls() -> None:
 # Hints
 
 
-async def test_a_server_that_does_not_know_this_revision_is_said_to_be_older() -> None:
+async def test_a_server_that_knows_no_revision_at_all_is_said_to_serve_another_transport_perhaps() -> None:
     async def old(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             return
@@ -132,7 +132,9 @@ async def test_a_server_that_does_not_know_this_revision_is_said_to_be_older() -
         with pytest.raises(ConnectionError) as caught:
             await Client(listening.url).__aenter__()
     assert caught.value.__notes__ == [
-        "perhaps the server does not speak 2026-07-28; this client speaks no older revision yet"
+        f"before that, the server did not speak 2026-07-28: {listening.url} answered with HTTP status 404; "
+        "is this the path of its MCP endpoint?",
+        "perhaps it serves HTTP+SSE, the transport of 2024-11-05, which this client does not speak",
     ]
 
 

@@ -190,7 +190,10 @@ async def test_notifications_reach_the_callbacks_of_their_own_request(puppet: Pu
 async def test_what_is_no_message_is_skipped_and_logged(puppet: Puppet, caplog: pytest.LogCaptureFixture) -> None:
     async with Client(stdio_client(puppet.parameters(), limit=100_000)) as client:
         assert text(await asyncio.wait_for(client.call_tool("garbage"), 10)) == "after all that"
-    assert caplog.text.count("the server wrote something that is no message") == 4
+    # an array may be several messages of an older server: each is looked at by itself
+    for garbage in (b"hello", b"\xff\x00", b"1", b"2", b"{"):
+        assert caplog.text.count(f"the server wrote something that is no message: {garbage!r}") == 1
+    assert caplog.text.count("the server wrote something that is no message") == 5
     assert caplog.text.count("the server sent a line of more than 100000 bytes; it is skipped") == 1
     assert caplog.text.count("the server sent a request, which this revision does not allow") == 1
 
@@ -227,7 +230,7 @@ async def test_what_the_child_says_on_standard_error_goes_where_it_is_sent(puppe
     with (tmp_path / "errors").open("w") as errors:
         parameters = StdioServerParameters(sys.executable, ["-S", "-c", "raise SystemExit('out of ink')"])
         with pytest.raises(ConnectionError, match="exited with code 1"):
-            async with Client(stdio_client(parameters, errlog=errors)):
+            async with Client(stdio_client(parameters, errlog=errors), mode="2026-07-28"):
                 raise AssertionError("nobody is there")
     assert (tmp_path / "errors").read_text() == "out of ink\n"
 
@@ -304,7 +307,7 @@ async def test_a_request_that_cannot_be_sent_does_not_wait_for_an_answer(
 
 async def test_a_child_that_dies_before_it_ever_answers_is_not_started_again(puppet: Puppet) -> None:
     with pytest.raises(ConnectionError) as caught:
-        async with Client(puppet.parameters("mute")):
+        async with Client(puppet.parameters("mute"), mode="2026-07-28"):
             raise AssertionError("nobody is there")
     assert str(caught.value) == f"the server {sys.executable!r} exited with code 3"
     assert len(puppet.pids) == 1

@@ -180,7 +180,7 @@ BROKEN: list[tuple[bytes, int, str, Any]] = [
     (b'[{"jsonrpc": "2.0", "id": 1, "method": "server/discover"}]', -32600, "one JSON-RPC message at a time", None),
     (b"17", -32600, "one JSON-RPC message at a time", None),
     (b'{"id": 1, "method": "server/discover"}', -32600, 'must say "jsonrpc": "2.0"', 1),
-    (b'{"jsonrpc": "2.0", "id": 7, "result": {}}', -32600, "no method", 7),
+    (b'{"jsonrpc": "2.0", "id": 7}', -32600, "no method", 7),
     (b'{"jsonrpc": "2.0", "id": null, "method": "a", "params": {}}', -32600, "a string or an integer", None),
     (b'{"jsonrpc": "2.0", "id": true, "method": "a", "params": {}}', -32600, "a string or an integer", None),
     (b'{"jsonrpc": "2.0", "id": "x", "method": "a", "params": []}', -32602, "params must be an object", "x"),
@@ -198,6 +198,17 @@ async def test_what_is_no_request_is_answered_with_what_is_wrong(raw: bytes, cod
         assert (answer["error"]["code"], answer.get("id")) == (code, id_)
         assert telling in answer["error"]["message"]
         assert ("id" in answer) == (id_ is not None), "an id that is not known is left out, not null"
+        assert await wire.rest() == []
+
+
+@pytest.mark.parametrize("outcome", [{"result": {}}, {"error": {"code": -1, "message": "no"}}], ids=str)
+@pytest.mark.parametrize("id_", [7, "x", None], ids=str)
+async def test_a_response_is_never_answered(id_: Any, outcome: dict[str, Any]) -> None:
+    # protocol 25.2: older clients answer what they are asked; one to nobody's question is passed over
+    async with Wire(Shop().mcp) as wire:
+        wire.send({"jsonrpc": "2.0", "id": id_, **outcome})
+        wire.send(request(8, "server/discover"))
+        assert (await wire.next())["id"] == 8
         assert await wire.rest() == []
 
 

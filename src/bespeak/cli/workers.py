@@ -50,6 +50,8 @@ def run(settings: Settings, number: int) -> None:
 
 
 def make_app() -> HttpApp:
-    """A worker's app."""
+    """A worker's app. A session lives in one process, and the next request may reach another: so there are none."""
     settings = Settings.inherited()
-    return load(settings.target).streamable_http_app(host=settings.host, streamable_http_path=settings.path)
+    return load(settings.target).streamable_http_app(
+        host=settings.host, streamable_http_path=settings.path, stateless_http=True
+    )

@@ -5,9 +5,7 @@ from types import TracebackType
 from typing import Any
 
 from mcp_types import (
-    SERVER_INFO_META_KEY,
     CallToolResult,
-    DiscoverResult,
     Implementation,
     InputResponses,
     ListToolsResult,
@@ -15,8 +13,8 @@ from mcp_types import (
     SamplingCapability,
     ServerCapabilities,
 )
-from pydantic import ValidationError
 
+from bespeak.client.answers import Answers
 from bespeak.client.callbacks import (
     Callbacks,
     ElicitationCallback,
@@ -27,13 +25,13 @@ from bespeak.client.callbacks import (
     SamplingCallback,
 )
 from bespeak.client.driver import Driver
+from bespeak.client.negotiation import MODES, Hello, negotiate
 from bespeak.client.session import ClientSession, retry_params, typed
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
-from bespeak.protocol.versions import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
-from bespeak.transports.http_client import HttpStatusError, HttpTransport
+from bespeak.transports.http_client import HttpTransport
 from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.stdio_client import StdioServerParameters, StdioTransport
-from bespeak.transports.transport import Serving, Transport
+from bespeak.transports.transport import Answering, Transport
 
 
 class Client:
@@ -45,7 +43,7 @@ class Client:
 
     def __init__(
         self,
-        server: Serving | Transport | StdioServerParameters | str,
+        server: Answering | Transport | StdioServerParameters | str,
         *,
         raise_exceptions: bool = False,
         read_timeout_seconds: float | None = None,
@@ -60,16 +58,16 @@ class Client:
         elicitation_callback: ElicitationCallback | None = None,
         input_required_max_rounds: int = 10,
     ) -> None:
-        if mode != "auto" and mode not in MODERN_PROTOCOL_VERSIONS:
-            known = ", ".join(repr(version) for version in MODERN_PROTOCOL_VERSIONS)
-            raise ValueError(f"mode must be 'auto' or a revision this client speaks ({known}), not {mode!r}")
+        if mode not in MODES:
+            raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
         if input_required_max_rounds < 0:
             raise ValueError("input_required_max_rounds cannot be negative")
         self._transport = _transport(server, raise_exceptions)
         callbacks = Callbacks(elicitation_callback, sampling_callback, sampling_capabilities, list_roots_callback)
+        answers = Answers(callbacks)
         self._session = ClientSession(
             self._transport,
-            version=LATEST_MODERN_VERSION if mode == "auto" else mode,
+            answers=answers,
             capabilities=callbacks.capabilities(),
             client_info=client_info or Implementation(name="bespeak", version=version("bespeak")),
             log_level=log_level or ("debug" if logging_callback else None),
@@ -77,30 +75,32 @@ class Client:
             logging_callback=logging_callback,
             message_handler=message_handler,
         )
-        self._driver = Driver(self._session, callbacks, input_required_max_rounds)
-        self._version = LATEST_MODERN_VERSION if mode == "auto" else mode
-        self._discovered: DiscoverResult | None = None
+        self._driver = Driver(self._session, answers, input_required_max_rounds)
+        self._mode = mode
+        self._hello: Hello | None = None
 
     async def __aenter__(self) -> "Client":
         await self._transport.__aenter__()
         try:
-            self._discovered = await self._session.discover()
+            self._hello = await negotiate(self._session, self._mode)
         except BaseException as error:
-            if isinstance(error, MCPError) or (
-                isinstance(error, HttpStatusError) and error.status in (400, 404, 405, 406)
-            ):
-                error.add_note(
-                    f"perhaps the server does not speak {self._version}; this client speaks no older revision yet"
-                )
-            await self._transport.__aexit__(type(error), error, error.__traceback__)
+            await self._leave(type(error), error, error.__traceback__)
             raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._discovered = None
-        await self._transport.__aexit__(kind, error, traceback)
+        self._hello = None
+        await self._leave(kind, error, traceback)
+
+    async def _leave(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await self._session.close()
+        finally:
+            await self._transport.__aexit__(kind, error, traceback)
 
     # What is known of the server
 
@@ -112,16 +112,13 @@ class Client:
 
     @property
     def protocol_version(self) -> str:
-        return self._version
+        """The revision that is spoken; until the client is connected, the newest one it would."""
+        return self._session.version
 
     @property
     def server_info(self) -> Implementation | None:
         """What the server says of itself: for display and logs, never for decisions."""
-        info = (self._connected().meta or {}).get(SERVER_INFO_META_KEY)
-        try:
-            return Implementation.model_validate(info) if info else None
-        except ValidationError:
-            return None
+        return self._connected().info
 
     @property
     def server_capabilities(self) -> ServerCapabilities:
@@ -131,10 +128,10 @@ class Client:
     def instructions(self) -> str | None:
         return self._connected().instructions
 
-    def _connected(self) -> DiscoverResult:
-        if self._discovered is None:
+    def _connected(self) -> Hello:
+        if self._hello is None:
             raise RuntimeError("the client is not connected; use it as `async with Client(...) as client:`")
-        return self._discovered
+        return self._hello
 
     # Requests
 
@@ -184,7 +181,7 @@ def _transport(server: Any, raise_exceptions: bool) -> Transport:
     if isinstance(server, StdioServerParameters):
         return StdioTransport(server)
     if not isinstance(server, type):
-        if hasattr(server, "serve") and hasattr(server, "running"):
+        if hasattr(server, "answer") and hasattr(server, "running"):
             return MemoryTransport(server, raise_exceptions=raise_exceptions)
         if hasattr(server, "exchange"):
             return server

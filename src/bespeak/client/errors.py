@@ -9,6 +9,10 @@ class InvalidServerResponse(RuntimeError):
     """The server answered with something the protocol does not allow."""
 
 
+class Undeclared(InvalidServerResponse):
+    """The server asked what this client never said it can answer."""
+
+
 class CallbackFailed(RuntimeError):
     """One of the client's callbacks failed to answer a question; the call is not retried. `__cause__` says why."""
 

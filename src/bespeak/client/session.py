@@ -1,10 +1,11 @@
-"""One client's requests to one server: metadata on every leg, fresh ids, notifications in order."""
+"""One client's requests to one server: what each leg must carry in its era, fresh ids, notifications in order."""
 
 import asyncio
 import contextlib
 import functools
 import itertools
 import logging
+from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, cast, overload
 
 from mcp_types import (
@@ -15,6 +16,7 @@ from mcp_types import (
     CallToolResult,
     DiscoverResult,
     Implementation,
+    InitializeResult,
     InputRequiredResult,
     InputResponses,
     ListToolsResult,
@@ -22,21 +24,25 @@ from mcp_types import (
     LoggingMessageNotificationParams,
 )
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
+from bespeak.client.answers import Answers
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.client.inbox import Inbox
+from bespeak.client.pushed import Leg, PushedQuestions
 from bespeak.client.results import read_result
 from bespeak.protocol.envelopes import write_request
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
 from bespeak.protocol.headers import routing_headers
 from bespeak.protocol.mirrors import InvalidMirror, Mirror, mirror_headers, mirrors
-from bespeak.transports.transport import Lost, Outgoing, Transport
+from bespeak.protocol.revisions import JUNE, capabilities_at, declared_at, info_at
+from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
+from bespeak.transports.transport import Lost, Outgoing, SessionGone, Transport
 
 logger = logging.getLogger("bespeak.client")
 
-READING = frozenset({"server/discover", "tools/list"})
+READING = frozenset({"server/discover", "tools/list", "ping"})
 """Methods that change nothing, and may be sent again when their response is lost."""
 PAGES = 100
 """How many pages of tools are read to learn their headers."""
@@ -51,7 +57,7 @@ class ClientSession:
         self,
         transport: Transport,
         *,
-        version: str,
+        answers: Answers,
         capabilities: dict[str, Any],
         client_info: Implementation,
         log_level: LoggingLevel | None = None,
@@ -60,19 +66,86 @@ class ClientSession:
         message_handler: MessageHandler | None = None,
     ) -> None:
         self._transport = transport
+        self._answers = answers
+        self._capabilities = capabilities
+        self._client_info = client_info.model_dump(mode="json", by_alias=True, exclude_none=True)
+        self._log_level = log_level
         self._read_timeout = read_timeout_seconds
         self._logging_callback = logging_callback
         self._message_handler = message_handler
         self._ids = itertools.count(1)
-        self._version = version
         self._mirrors: dict[str, tuple[Mirror, ...]] = {}
-        self._meta: dict[str, Any] = {
+        self._meta: dict[str, Any] = {}
+        self._declared: dict[str, Any] = {}
+        self._pushed: PushedQuestions | None = None
+        """Set when the server is of an older revision."""
+        self._shaking = asyncio.Lock()
+        self._shaken = 0
+        self.version = LATEST_MODERN_VERSION
+
+    @property
+    def transport(self) -> Transport:
+        return self._transport
+
+    # Which revision is spoken
+
+    def speak(self, version: str) -> None:
+        """Speak a modern revision from now on: every request carries what it needs itself."""
+        self.version, self._pushed = version, None
+        self._meta = {
             PROTOCOL_VERSION_META_KEY: version,
-            CLIENT_CAPABILITIES_META_KEY: capabilities,
-            CLIENT_INFO_META_KEY: client_info.model_dump(mode="json", by_alias=True, exclude_none=True),
+            CLIENT_CAPABILITIES_META_KEY: self._capabilities,
+            CLIENT_INFO_META_KEY: self._client_info,
         }
-        if log_level is not None:
-            self._meta[LOG_LEVEL_META_KEY] = log_level
+        if self._log_level is not None:
+            self._meta[LOG_LEVEL_META_KEY] = self._log_level
+
+    async def initialize(self, version: str, *, exactly: bool = False) -> InitializeResult:
+        """Make the handshake of an older revision, and speak what comes of it from now on."""
+        self.version, self._meta = version, {}
+        self._pushed = self._pushed or PushedQuestions(self._answer_pushed, self._say)
+        self._declared = declared_at(version, self._capabilities)
+        params = {
+            "protocolVersion": version,
+            "capabilities": self._declared,
+            "clientInfo": info_at(version, self._client_info),
+        }
+        send = functools.partial(self._send, timeout=self._read_timeout, progress_callback=None, meta=None)
+        result = typed(InitializeResult, await send("initialize", params, {}))
+        agreed = result.protocol_version
+        if agreed not in HANDSHAKE_PROTOCOL_VERSIONS or (exactly and agreed != version):
+            spoken = version if exactly else ", ".join(HANDSHAKE_PROTOCOL_VERSIONS)
+            raise ConnectionError(f"the server wants to speak {agreed!r}, and this client {spoken}")
+        self.version = agreed
+        await self._say(to_json({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        unbound = Inbox(functools.partial(self._handle, None, None))
+        await self._transport.begin(self._headers("", {}), unbound.put, functools.partial(self._pushed.take, None))
+        if self._log_level is not None and result.capabilities.logging is not None:
+            try:
+                await send("logging/setLevel", {"level": self._log_level}, self._headers("logging/setLevel", {}))
+            except MCPError as error:
+                logger.warning("the server does not let its log level be set: %s", error)
+        return result
+
+    async def _shake_again(self, before: int) -> None:
+        """Make the handshake anew, unless somebody else just did."""
+        async with self._shaking:
+            if self._shaken == before:
+                logger.warning("the server no longer knows this client; the handshake is made again")
+                await self.initialize(self.version, exactly=True)
+                self._shaken += 1
+
+    async def close(self) -> None:
+        """Stop answering: the connection is about to end."""
+        if self._pushed is not None:
+            await self._pushed.close()
+
+    async def _say(self, message: bytes) -> None:
+        await self._transport.say(message, self._headers("", {}))
+
+    async def _answer_pushed(self, key: str, question: Mapping[str, Any]) -> dict[str, Any]:
+        self._answers.check_declared(key, question, capabilities_at(self.version, self._declared))
+        return await self._answers.answer(self, key, question)
 
     async def request(
         self,
@@ -90,26 +163,44 @@ class ClientSession:
         """
         timeout = self._read_timeout if read_timeout_seconds is None else read_timeout_seconds
         headers = self._headers(method, params)
+        shaken = self._shaken
         send = functools.partial(
             self._send, method, params, timeout=timeout, progress_callback=progress_callback, meta=meta
         )
-        try:
-            return await send(headers)
-        except Lost:
-            if method not in READING:
-                raise
-            return await send(headers)
-        except MCPError as error:
-            if error.code != HEADER_MISMATCH or method != "tools/call" or not self._transport.mirrors:
-                raise
-            with contextlib.suppress(
-                MCPError, OSError, InvalidServerResponse
-            ):  # if that fails too, the first failure is the one to know
-                await self._learn_mirrors()
-            learnt = self._headers(method, params)
-            if learnt == headers:
-                raise
-            return await send(learnt)
+        lost = gone = relearnt = False
+        while True:
+            try:
+                return await send(headers)
+            except Lost:
+                if method not in READING or lost:
+                    raise
+                lost = True
+            except SessionGone:  # and so the server has not even looked at the request
+                if gone:
+                    raise
+                gone = True
+                await self._shake_again(shaken)
+                headers = self._headers(method, params)
+            except MCPError as error:
+                learnt = None if relearnt else await self._relearnt(error, method, params, headers)
+                if learnt is None:
+                    raise
+                relearnt, headers = True, learnt
+
+    async def _relearnt(
+        self, error: MCPError, method: str, params: dict[str, Any], headers: dict[str, str]
+    ) -> dict[str, str] | None:
+        """The headers to send instead, if those were wrong because a tool has changed; `None` if they were not."""
+        if error.code != HEADER_MISMATCH or method != "tools/call":
+            return None
+        if not self._transport.mirrors or self._pushed is not None:
+            return None
+        with contextlib.suppress(
+            MCPError, OSError, InvalidServerResponse
+        ):  # if that fails too, the first failure is the one to know
+            await self._learn_mirrors()
+        learnt = self._headers(method, params)
+        return None if learnt == headers else learnt
 
     async def _send(
         self,
@@ -126,12 +217,15 @@ class ClientSession:
         if progress_callback is not None:
             stamped["progressToken"] = id_
         try:
-            message = write_request(id_, method, {**params, "_meta": stamped})
+            message = write_request(id_, method, {**params, "_meta": stamped} if stamped else params)
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(f"the arguments of {method} are not JSON: {error}") from None
         inbox = Inbox(functools.partial(self._handle, id_, progress_callback))
         try:
-            response = await self._exchange(Outgoing(id_, method, message, headers), inbox, timeout)
+            if self._pushed is None:
+                response = await self._exchange(Outgoing(id_, method, message, headers), inbox, timeout)
+            else:
+                response = await self._converse(self._pushed, Outgoing(id_, method, message, headers), inbox, timeout)
             await inbox.settled()
         except BaseException:
             inbox.discard()
@@ -150,12 +244,24 @@ class ClientSession:
                 raise
             raise TimeoutError(f"no answer to {request.method} within {timeout:g} s") from None
 
+    async def _converse(self, pushed: PushedQuestions, request: Outgoing, inbox: Inbox, timeout: float | None) -> bytes:
+        """An exchange with a server that may push questions into it."""
+        leg = Leg(timeout)
+        pushed.legs.add(leg)
+        try:
+            work = self._transport.exchange(request, inbox.put, functools.partial(pushed.take, leg))
+            return await leg.run(work, request.method)
+        finally:
+            pushed.ended(leg)
+
     # What HTTP repeats in headers
 
     def _headers(self, method: str, params: dict[str, Any]) -> dict[str, str]:
         if not self._transport.mirrors:
             return {}
-        headers = routing_headers(self._version, method, params)
+        if self._pushed is not None:
+            return {"MCP-Protocol-Version": self.version} if self.version >= JUNE else {}
+        headers = routing_headers(self.version, method, params)
         if method == "tools/call":
             headers |= mirror_headers(self._mirrors.get(params.get("name", ""), ()), params.get("arguments") or {})
         return headers
@@ -243,17 +349,28 @@ class ClientSession:
         params = {"cursor": cursor} if cursor is not None else {}
         result = await self.request("tools/list", params, meta=meta)
         tools = result.get("tools")
-        if self._transport.mirrors and isinstance(tools, list):
+        if self._transport.mirrors and self._pushed is None and isinstance(tools, list):
             result["tools"] = [tool for tool in cast("list[Any]", tools) if self._usable(tool)]
         return typed(ListToolsResult, result)
+
+    async def probe(self) -> dict[str, Any]:
+        """What the server makes of a modern request, raw. It is sent once, whatever happens: a server may not survive it."""
+        headers = self._headers("server/discover", {})
+        return await self._send(
+            "server/discover", {}, headers, timeout=self._read_timeout, progress_callback=None, meta=None
+        )
 
     async def discover(self) -> DiscoverResult:
         """What the server says it supports."""
         return typed(DiscoverResult, await self.request("server/discover", {}))
 
-    async def _handle(self, id_: int, progress_callback: ProgressCallback | None, message: dict[str, Any]) -> None:
+    async def _handle(
+        self, id_: int | None, progress_callback: ProgressCallback | None, message: dict[str, Any]
+    ) -> None:
         params: dict[str, Any] = message.get("params", {})
-        if message["method"] == "notifications/progress":
+        if message["method"] == "notifications/cancelled" and self._pushed is not None:
+            self._pushed.take_back(params)
+        elif message["method"] == "notifications/progress":
             if progress_callback is not None and params.get("progressToken") == id_:
                 await progress_callback(params["progress"], params.get("total"), params.get("message"))
         elif message["method"] == "notifications/message" and self._logging_callback is not None:

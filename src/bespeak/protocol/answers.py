@@ -12,6 +12,7 @@ from mcp_types import (
 from pydantic import BaseModel, ValidationError
 
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
+from bespeak.resolve.questions import ELICIT, ROOTS
 
 
 def read_answers(params: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
@@ -27,12 +28,12 @@ def read_answers(params: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
     return cast("dict[str, dict[str, Any]]", answers)
 
 
-def typed_answer(key: str, answer: dict[str, Any]) -> InputResponse:
-    """An answer as a wire type, told apart by what it holds. Raises `MCPError` if it is none."""
+def typed_answer(key: str, answer: dict[str, Any], method: str | None = None) -> InputResponse:
+    """An answer as a wire type, told apart by what it holds unless it is known what was asked. Raises `MCPError` if it is none."""
     model: type[BaseModel]
-    if "action" in answer:
+    if method == ELICIT or (method is None and "action" in answer):
         model = ElicitResult
-    elif "roots" in answer:
+    elif method == ROOTS or (method is None and "roots" in answer):
         model = ListRootsResult
     else:
         model = CreateMessageResultWithTools if isinstance(answer.get("content"), list) else CreateMessageResult

@@ -22,6 +22,9 @@ from bespeak.protocol.versions import is_modern
 RequestId = str | int
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 CAPABILITIES = ("elicitation", "sampling", "roots", "extensions", "experimental")
+MOST_IN_A_BATCH = 100
+ONE_AT_A_TIME = "one JSON-RPC message at a time: the body must be an object"
+NOT_FOR_A_BATCH = "this request must come alone, and not in a batch"
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
@@ -45,11 +48,34 @@ class Request(NamedTuple):
     meta: Meta
 
 
+class Bare(NamedTuple):
+    """A request that does not say which revision it speaks: a handshake has said so, or is one."""
+
+    id: RequestId
+    method: str
+    params: dict[str, Any]
+
+
 class Notification(NamedTuple):
     """One message that wants no answer."""
 
     method: str
     params: dict[str, Any]
+
+
+class Response(NamedTuple):
+    """An older client's answer to a request that was pushed to it."""
+
+    id: RequestId | None
+    result: Any
+    error: Any
+    """`None` unless the client refused."""
+
+
+class Batch(NamedTuple):
+    """Several messages at once, which some older revisions allow."""
+
+    messages: "tuple[Message | Malformed, ...]"
 
 
 class Malformed(Exception):
@@ -61,18 +87,50 @@ class Malformed(Exception):
         super().__init__(error.message)
 
 
-def read_message(raw: bytes) -> Request | Notification:
+Message = Request | Bare | Notification | Response
+
+
+def read_message(raw: bytes) -> Message | Batch:
     """The message in some bytes. Raises `Malformed`."""
     try:
         message = from_json(raw, allow_inf_nan=False)
     except ValueError:
         raise Malformed(MCPError(PARSE_ERROR, "the message is not valid JSON"), None) from None
+    if isinstance(message, dict):
+        return _read(cast("dict[str, Any]", message))
+    if not isinstance(message, list):
+        raise no_batch()
+    messages = cast("list[Any]", message)
+    if not messages or len(messages) > MOST_IN_A_BATCH:
+        what = (
+            "this batch is empty"
+            if not messages
+            else f"and a batch, where it is allowed, holds {MOST_IN_A_BATCH} at most"
+        )
+        raise Malformed(MCPError(INVALID_REQUEST, f"{ONE_AT_A_TIME}; {what}"), None)
+    return Batch(tuple(map(_read_one, messages)))
+
+
+def no_batch() -> Malformed:
+    """The answer to several messages at once where that is not allowed."""
+    return Malformed(MCPError(INVALID_REQUEST, ONE_AT_A_TIME), None)
+
+
+def not_for_a_batch(message: Message) -> bool:
+    """Whether a message must come alone, where batches are allowed."""
+    return isinstance(message, Request) or (isinstance(message, Bare) and message.method == "initialize")
+
+
+def _read_one(message: Any) -> "Message | Malformed":
     if not isinstance(message, dict):
-        raise Malformed(MCPError(INVALID_REQUEST, "one JSON-RPC message at a time: the body must be an object"), None)
-    return _read(cast("dict[str, Any]", message))
+        return Malformed(MCPError(INVALID_REQUEST, "each message of a batch must be an object"), None)
+    try:
+        return _read(cast("dict[str, Any]", message))
+    except Malformed as malformed:
+        return malformed
 
 
-def _read(message: dict[str, Any]) -> Request | Notification:
+def _read(message: dict[str, Any]) -> Message:
     id_: Any = message.get("id")
     known = id_ if is_id(id_) else None
     method: Any = message.get("method")
@@ -80,6 +138,8 @@ def _read(message: dict[str, Any]) -> Request | Notification:
     if message.get("jsonrpc") != "2.0":
         raise Malformed(MCPError(INVALID_REQUEST, 'the message must say "jsonrpc": "2.0"'), known)
     if not isinstance(method, str):
+        if method is None and ("result" in message or "error" in message):
+            return Response(known, message.get("result"), message.get("error"))
         raise Malformed(MCPError(INVALID_REQUEST, "the message has no method"), known)
     if "id" not in message:
         return Notification(method, cast("dict[str, Any]", params) if isinstance(params, dict) else {})
@@ -88,10 +148,18 @@ def _read(message: dict[str, Any]) -> Request | Notification:
     if known is None:
         raise Malformed(MCPError(INVALID_REQUEST, "the id must be a string or an integer"), None)
     sent = cast("dict[str, Any]", params)
+    if not _says_version(sent):
+        return Bare(known, method, sent)
     try:
         return Request(known, method, sent, read_meta(sent))
     except MCPError as error:
         raise Malformed(error, known) from None
+
+
+def _says_version(params: dict[str, Any]) -> bool:
+    """Whether a request names its revision itself; a bare `_meta` is no sign of that."""
+    meta = params.get("_meta")
+    return isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
 
 
 def is_id(value: Any) -> bool:
@@ -151,6 +219,11 @@ def write_error(id_: RequestId | None, error: MCPError) -> bytes:
 def write_notification(method: str, params: dict[str, Any]) -> bytes:
     """A notification."""
     return _write({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def write_push(id_: RequestId, request: dict[str, Any]) -> bytes:
+    """A question that is pushed to a client."""
+    return _write({"jsonrpc": "2.0", "id": id_, **request})
 
 
 def write_request(id_: RequestId, method: str, params: dict[str, Any]) -> bytes:

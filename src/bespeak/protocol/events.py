@@ -5,6 +5,9 @@ from collections.abc import Iterator
 KEEP_ALIVE = b":\r\n\r\n"
 """A comment: whatever lies between the two ends sees that the stream lives."""
 
+LONGEST_ID = 1024
+LONGEST_RETRY = 9
+"""Digits of the longest pause, in milliseconds, that is listened to."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -12,9 +15,16 @@ class EventTooLong(ValueError):
     """An event exceeds what its reader is willing to hold."""
 
 
-def write_event(message: bytes) -> bytes:
+def write_event(message: bytes, id_: str | None = None) -> bytes:
     """A message as an event. JSON as it is written here has no line breaks."""
-    return b"event: message\r\ndata: " + message + b"\r\n\r\n"
+    named = b"" if id_ is None else b"id: " + id_.encode() + b"\r\n"
+    return named + b"event: message\r\ndata: " + message + b"\r\n\r\n"
+
+
+def write_first_event(id_: str, retry_ms: int | None) -> bytes:
+    """An event without a message: from here on a reader can come back for the rest."""
+    pause = b"" if retry_ms is None else b"retry: %d\r\n" % retry_ms
+    return b"id: " + id_.encode() + b"\r\n" + pause + b"data:\r\n\r\n"
 
 
 class EventReader:
@@ -29,6 +39,16 @@ class EventReader:
         self._kind = b""
         self._after_return = False
         self._first = True
+        self._id: str | None = None
+        self.last_id: str | None = None
+        """Where to go on reading if the stream breaks off; `None` if it does not say."""
+        self.retry_ms: int | None = None
+        """How long to wait before that."""
+
+    def again(self) -> None:
+        """The same stream comes over another connection: what had begun on the old one does not go on."""
+        self._pieces, self._held, self._data, self._length, self._kind = [], 0, [], 0, b""
+        self._after_return, self._first, self._id = False, True, self.last_id
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The data of each event that this piece completes. Raises `EventTooLong`."""
@@ -58,6 +78,7 @@ class EventReader:
         if not line:
             data, kind = self._data, self._kind
             self._data, self._length, self._kind = [], 0, b""
+            self.last_id = self._id
             if data and kind in (b"", b"message"):
                 yield b"\n".join(data)
             return
@@ -68,3 +89,7 @@ class EventReader:
             self._length += len(value) + 1
         elif name == b"event":
             self._kind = value
+        elif name == b"id" and b"\0" not in value and len(value) <= LONGEST_ID:
+            self._id = value.decode(errors="replace") or None
+        elif name == b"retry" and value.isdigit() and len(value) <= LONGEST_RETRY:
+            self.retry_ms = int(value)

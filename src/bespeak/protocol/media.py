@@ -12,6 +12,14 @@ def accepts_answers(accept: bytes | None, *, streams: bool) -> bool:
     return all(_quality(ranges, media) > 0 for media in wanted)
 
 
+def accepts_streams(accept: bytes | None) -> bool:
+    """Whether a client takes event streams."""
+    if accept is None:
+        return True
+    ranges = dict(_range(part) for part in accept.decode("latin-1").lower().split(","))
+    return _quality(ranges, "text/event-stream") > 0
+
+
 def _range(part: str) -> tuple[str, float]:
     media, *parameters = (piece.strip() for piece in part.split(";"))
     for parameter in parameters:

@@ -46,6 +46,10 @@ class BadAnswer(ToolError):
     """The client answered a question wrongly. Not final: the same round may be sent again with a right answer."""
 
 
+class NotAnswered(ToolError):
+    """A question was pushed to the client, and no answer will come. Says why."""
+
+
 UNASKED_CANCELLATION = "ended in a cancellation that nobody asked for"
 
 
@@ -61,9 +65,10 @@ class ResolverFailed(Exception):
 class MissingCapability(Exception):
     """Questions are open that the client did not declare it can answer."""
 
-    def __init__(self, required: dict[str, Any]) -> None:
+    def __init__(self, required: dict[str, Any], reason: str | None = None) -> None:
         self.required = required
-        super().__init__(f"the client must declare {', '.join(capability_names(required))} for this call")
+        text = f"the client must declare {', '.join(capability_names(required))} for this call"
+        super().__init__(f"{text}; {reason}" if reason else text)
 
 
 def capability_names(required: dict[str, Any]) -> list[str]:

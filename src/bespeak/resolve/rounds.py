@@ -6,7 +6,10 @@ open and so only once per call.
 
 A resolver that returns a question settles at once if the progress holds an outcome for exactly that question (the same
 pin), or if the client has just sent one. Otherwise the question is open, and all that depends on it waits for another
-round. An outcome that somebody cannot do without (a decline, mostly) ends the call: what comes later in graph order is
+round. A client of an older revision has no other round: there the question is pushed, and the resolver waits for its
+outcome while others run.
+
+An outcome that somebody cannot do without (a decline, mostly) ends the call: what comes later in graph order is
 cancelled, what comes earlier is waited for, so that which error the client sees does not depend on timing.
 """
 
@@ -29,6 +32,7 @@ from bespeak.resolve.errors import (
     BadAnswer,
     Meant,
     MissingCapability,
+    NotAnswered,
     ResolverFailed,
 )
 from bespeak.resolve.forms import FormError, Refused
@@ -53,6 +57,7 @@ from bespeak.resolve.questions import (
 from bespeak.resolve.signature import Factory
 from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import in_thread
+from bespeak.resolve.turns import Push, Turns
 
 logger = logging.getLogger("bespeak.resolve")
 
@@ -61,6 +66,11 @@ DRIFT_LIMIT = 3
 
 class Round:
     """One wire request of a call, seen from the resolvers."""
+
+    asked = False
+    """Whether anything was pushed."""
+    _turns: Turns | None = None
+    _why: str | None = None
 
     def __init__(
         self,
@@ -71,6 +81,7 @@ class Round:
         progress: Progress,
         answers: Mapping[str, Mapping[str, Any]],
         declared: Mapping[str, Any],
+        push: Push | None = None,
     ) -> None:
         self.graph = graph
         self.progress = progress
@@ -87,6 +98,9 @@ class Round:
         self._aborts: dict[int, str] = {}
         self._limit = count
         self._guarded = False
+        if push is not None:
+            asking = [index for index in graph.questions if graph.nodes[index].may_ask]
+            self._turns = Turns(push, asking, lambda: self._limit)
         self._generators = OpenGenerators()
 
     async def guard(self) -> None:
@@ -103,7 +117,7 @@ class Round:
             return {}
         await self._run(self.graph.questions)
         if self._lacking:
-            raise MissingCapability(self._lacking)
+            raise MissingCapability(self._lacking, self._why or (self._turns and self._turns.push.why(self._lacking)))
         return {
             self.graph.nodes[index].key: question.request(note)
             for index, (question, note) in sorted(self._open.items())
@@ -128,16 +142,22 @@ class Round:
     # Running resolvers
 
     async def _run(self, indices: tuple[int, ...]) -> None:
+        step = self._step if self._turns is None else self._step_in_turn
         if indices in self.graph.chains:
             for index in indices:
                 if index < self._limit:
-                    await self._step(self.graph.nodes[index])
+                    await step(self.graph.nodes[index])
                 if not self._done[index]:  # and so none of those that come after can run
                     break
         elif indices:
-            await Phase(self.graph, indices, self._done, self._step, lambda: self._limit).run()
+            await Phase(self.graph, indices, self._done, step, lambda: self._limit).run()
         if self._aborts:
             raise Aborted(self._aborts[min(self._aborts)])
+
+    async def _step_in_turn(self, node: Node) -> None:
+        await self._step(node)
+        if self._turns is not None:
+            self._turns.settled(node.index)
 
     async def _step(self, node: Node) -> None:
         """Run one resolver and settle what it gives."""
@@ -150,14 +170,17 @@ class Round:
             else:
                 result = await self._call(node)
             if isinstance(result, Question):
-                self._asked(node, result)
+                if self._turns is None:
+                    self._asked(node, result)
+                else:
+                    await self._pushed(node, result, self._turns)
                 return
             if node.kind is Kind.VALUE and isinstance(result, OUTCOMES):
                 self._take(node, cast("Outcome", result))
                 return
             if node.once and index not in self.graph.rest:
                 result = self._seal_once(node, node.once, result)
-        except (Meant, ResolverFailed):
+        except (Meant, ResolverFailed, MissingCapability):
             raise
         except asyncio.CancelledError as error:
             if is_cancelled():
@@ -244,7 +267,8 @@ class Round:
 
     # Questions
 
-    def _asked(self, node: Node, marker: Question) -> None:
+    def _rendered(self, node: Node, marker: Question) -> tuple[Rendered, str, str]:
+        """The question, a digest of what it rests on, and its pin."""
         if not node.may_ask:
             reason = "asked a question, though its return annotation says that it does not"
             if node.kind.is_generator:
@@ -257,7 +281,40 @@ class Round:
         except ValueError as error:
             raise ResolverFailed(node.name, node.path, "asked what cannot be asked") from error
         rests = digest([self._rest(self.graph.nodes[i]) for i in node.rests_on]) if node.rests_on else NOTHING
-        pin = pin_of(question, rests)
+        return question, rests, pin_of(question, rests)
+
+    async def _pushed(self, node: Node, marker: Question, turns: Turns) -> None:
+        """Ask at once, again if the answer was a slip, and settle with the outcome."""
+        question, _, pin = self._rendered(node, marker)
+        missing = lacking(question.requires, self._declared)
+        problem = None if missing else turns.push.cannot(question.request())
+        if missing or problem:
+            self._unanswerable(node, pin, missing or question.requires)
+            if not self._done[node.index]:
+                self._why = problem
+                turns.drop()
+            return
+        note: str | None = None
+        for attempt in range(1, question.attempts + 1):
+            self.asked = True
+            try:
+                answer = await turns.ask(node.index, node.key, question.request(note))
+            except NotAnswered as failure:
+                raise NotAnswered(f"resolver {node.name!r} got no answer: {failure}") from failure
+            if answer is None:
+                return
+            try:
+                entry, outcome = settle(question, answer, pin)
+            except Refused as slip:
+                note = str(slip)
+                if attempt == question.attempts:
+                    raise _too_often(node, question, note) from None
+            else:
+                self._settled(node, entry, outcome)
+                return
+
+    def _asked(self, node: Node, marker: Question) -> None:
+        question, rests, pin = self._rendered(node, marker)
         if self._recorded(node, question, pin):
             return
         shown = self.progress.shown.get(node.key)
@@ -271,8 +328,7 @@ class Round:
                 except Refused as slip:
                     note, attempts = str(slip), attempts + 1
                     if attempts > question.attempts:
-                        tries = "1 attempt" if question.attempts == 1 else f"{question.attempts} attempts"
-                        raise BadAnswer(f"no valid answer to {node.key!r} after {tries}: {note}") from None
+                        raise _too_often(node, question, note) from None
                 else:
                     self._settled(node, entry, outcome)
                     return
@@ -347,6 +403,11 @@ class Round:
 
 def _restored(adapter: TypeAdapter[Any], kept: Any) -> Any:
     return adapter.validate_json(to_json(kept), by_alias=False, by_name=True)
+
+
+def _too_often(node: Node, question: Rendered, note: str) -> BadAnswer:
+    tries = "1 attempt" if question.attempts == 1 else f"{question.attempts} attempts"
+    return BadAnswer(f"no valid answer to {node.key!r} after {tries}: {note}")
 
 
 def _unresolved(taken: FromNode, outcome: Outcome) -> str:

@@ -114,6 +114,7 @@ class Call(Shelter):
         *,
         declared: Mapping[str, Any] | None,
         raise_exceptions: bool = False,
+        stateful: bool = True,
     ) -> None:
         super().__init__()
         self.calls = calls
@@ -123,7 +124,7 @@ class Call(Shelter):
         self._facts = facts_of(context)
         self._declared = declared
         # Taken before any author code runs, which may change the arguments in place.
-        self._arguments = digest(sent) if consumer.may_ask and declared is not None else None
+        self._arguments = digest(sent) if stateful and consumer.may_ask and declared is not None else None
         self._raise_exceptions = raise_exceptions
 
     def resume(self, token: Any, request_id: str | int) -> None:
@@ -183,8 +184,8 @@ class Call(Shelter):
 
     # With resolvers
 
-    async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        round_ = Round(
+    def _round(self, arguments: dict[str, Any]) -> Round:
+        return Round(
             self.consumer.graph,
             arguments=arguments,
             context=self._context,
@@ -192,6 +193,9 @@ class Call(Shelter):
             answers=self._facts.answers or {},
             declared=EVERYTHING if self._declared is None else self._declared,
         )
+
+    async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        round_ = self._round(arguments)
         try:
             result = await self._played(round_, arguments)
         except BaseException as error:
@@ -267,7 +271,12 @@ class Call(Shelter):
             return await self._ask_by_hand(value)
         return result_of(self.consumer, value)
 
-    async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+    def _why(self, missing: Mapping[str, Any]) -> str | None:
+        """Why the client has not declared what is missing, if that is not its own choice."""
+        return None
+
+    def _asked_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+        """The questions a body has returned. Raises `MissingCapability` if the client cannot answer them."""
         requests = asked.model_dump(mode="json", by_alias=True, exclude_none=True).get("inputRequests", {})
         if not requests and asked.request_state is None:
             raise TypeError(f"{self.consumer.name!r} returned an InputRequiredResult with neither requests nor a state")
@@ -276,7 +285,11 @@ class Call(Shelter):
             needs = requirements(request["method"], request.get("params", {}))
             merge(missing, lacking(needs, EVERYTHING if self._declared is None else self._declared))
         if missing:
-            raise MissingCapability(missing)
+            raise MissingCapability(missing, self._why(missing))
+        return requests
+
+    async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+        requests = self._asked_by_hand(asked)
         body = to_json([asked.request_state, list(requests)]).decode()
         if len(body) > BUDGET // 2:
             size = len(asked.request_state or "")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 from mcp_types import (
     ClientCapabilities,
     CreateMessageResult,
+    CreateMessageResultWithTools,
     ElicitResult,
     Implementation,
     InputResponses,
@@ -22,7 +23,11 @@ from typing_extensions import TypeVar
 
 from bespeak.protocol.answers import typed_answer
 from bespeak.protocol.envelopes import LOG_LEVELS, Request, write_notification
-from bespeak.resolve.outcomes import ElicitationResult
+from bespeak.protocol.revisions import MARCH
+from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
+from bespeak.resolve.outcomes import AcceptedElicitation, ElicitationResult
+from bespeak.resolve.questions import ELICIT
+from bespeak.server.asking import Asker, ask_once, ask_request, read_as
 from bespeak.state.seal import new_call_id
 from bespeak.transports.transport import Notify
 
@@ -80,6 +85,7 @@ class Context(Generic[LifespanT, RequestT]):
         request: Request | None = None,
         notify: Notify | None = None,
         headers: Mapping[str, str] | None = None,
+        asker: Asker | None = None,
     ) -> None:
         self._server = server
         self._lifespan_context = lifespan_context
@@ -87,6 +93,7 @@ class Context(Generic[LifespanT, RequestT]):
         self._request = request
         self._notify = notify
         self._headers = headers
+        self._asker = asker
 
     # The call
 
@@ -176,6 +183,8 @@ class Context(Generic[LifespanT, RequestT]):
         if token is None or not math.isfinite(progress) or progress <= self._reached:
             return
         self._reached = progress
+        if (self.protocol_version or MARCH) < MARCH:
+            message = None
         params: dict[str, Any] = {"progressToken": token, "progress": progress, "total": total, "message": message}
         await self._send("notifications/progress", {name: value for name, value in params.items() if value is not None})
 
@@ -205,15 +214,32 @@ class Context(Generic[LifespanT, RequestT]):
             if behind is not None:
                 await behind
 
-    # Asking in mid-call: a client of this era has no way to take such a question
+    # Asking in mid-call: only older clients have a way to take such a question
 
     async def elicit(self, message: str, schema: type[AnswerT]) -> ElicitationResult[AnswerT]:
         """Push a form. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise self._cannot_push("elicit", schema.__name__, f"Elicit({message!r}, {schema.__name__})")
+        if self._asker is None:
+            raise self._cannot_push("elicit", schema.__name__, f"Elicit({message!r}, {schema.__name__})")
+        return await ask_once(self._asker, self._facts.consumer, Elicit(message, schema))
 
     async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> ElicitResult:
-        """Push a URL question. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise CannotPush(f"{self._nobody('elicit_url')}; return an InputRequiredResult with the URL question instead")
+        """Push a URL question. Only clients of 2025-11-25 take those."""
+        if self._asker is None:
+            instead = "return an InputRequiredResult with the URL question instead"
+            raise CannotPush(f"{self._nobody('elicit_url')}; {instead}")
+        params = {"mode": "url", "message": message, "url": url}
+        if elicitation_id is not None:
+            params["elicitationId"] = elicitation_id
+        answer = await ask_request(self._asker, self._facts.consumer, {"method": ELICIT, "params": params})
+        return read_as(ElicitResult, self._facts.consumer, answer)
+
+    async def close_sse_stream(self) -> None:
+        """Let an older client's connection go while a long call goes on: it comes back for the rest, if there is an event store.
+
+        Does nothing for other clients.
+        """
+        if self._asker is not None:
+            self._asker.pause()
 
     def _nobody(self, what: str) -> str:
         called = f"{self._facts.consumer!r} called ctx.{what}()"
@@ -240,6 +266,11 @@ def facts_of(context: Context[Any, Any]) -> CallFacts:
 def request_of(context: Context[Any, Any]) -> Request | None:
     """The framework's side of a context: the client's request."""
     return context._request
+
+
+def asker_of(context: Context[Any, Any]) -> Asker | None:
+    """The framework's side of a context: how an older client is asked; `None` for others."""
+    return context._asker
 
 
 def end(context: Context[Any, Any]) -> None:
@@ -273,12 +304,24 @@ class Session:
     async def send_log_message(self, level: LoggingLevel, data: Any, logger: str | None = None) -> None:
         await self._context.log(level, data, logger_name=logger)
 
-    async def create_message(self, messages: Any, *, max_tokens: int, **_options: Any) -> CreateMessageResult:
-        """Push a sampling request. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise self._context._cannot_push(
-            "session.create_message", "CreateMessageResult", f"Sample(messages, max_tokens={max_tokens})"
-        )
+    async def create_message(
+        self, messages: Any, *, max_tokens: int, **options: Any
+    ) -> CreateMessageResult | CreateMessageResultWithTools:
+        """Push a sampling request, with the options of `Sample`. Only clients of 2025-11-25 and earlier take it."""
+        if self._context._asker is None:
+            raise self._context._cannot_push(
+                "session.create_message", "CreateMessageResult", f"Sample(messages, max_tokens={max_tokens})"
+            )
+        return await self._ask(Sample(messages, max_tokens=max_tokens, **options))
 
     async def list_roots(self) -> ListRootsResult:
         """Push a roots request. Only clients of 2025-11-25 and earlier take pushed questions."""
-        raise self._context._cannot_push("session.list_roots", "ListRootsResult", "ListRoots()")
+        if self._context._asker is None:
+            raise self._context._cannot_push("session.list_roots", "ListRootsResult", "ListRoots()")
+        return await self._ask(ListRoots())
+
+    async def _ask(self, marker: Question) -> Any:
+        """The answer to what cannot be declined."""
+        assert self._context._asker is not None, "whoever calls this has seen to it"
+        outcome = await ask_once(self._context._asker, self._context._facts.consumer, marker)
+        return outcome.data if isinstance(outcome, AcceptedElicitation) else None

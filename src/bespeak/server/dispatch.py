@@ -7,21 +7,27 @@ from typing import Any, cast
 from mcp_types import SERVER_INFO_META_KEY, InputRequiredResult
 
 from bespeak.protocol.answers import read_answers
-from bespeak.protocol.envelopes import Malformed, Notification, Request, read_message, write_error, write_result
+from bespeak.protocol.envelopes import Request, write_error, write_result
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.mirrors import check_mirrors
-from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, check_version
+from bespeak.protocol.revisions import result_at
+from bespeak.protocol.versions import SPOKEN, check_version
+from bespeak.server.asking import Asker
 from bespeak.server.calls import Call, Calls, run_plain
 from bespeak.server.context import CallFacts, Context, end
 from bespeak.server.listing import CacheableMethod, CacheHint, hint_fields, page
+from bespeak.server.peers import OlderClient
+from bespeak.server.pushed import PushedCall
 from bespeak.server.tools import Tool, ToolRegistry
 from bespeak.transports.transport import Answer, Notify
 
 logger = logging.getLogger("bespeak.server")
 
+CAPABILITIES: Mapping[str, Any] = {"tools": {}, "logging": {}}
+"""What this server can do, in every era."""
 
-Handler = Callable[[Request, Notify, Headers | None, bool], Awaitable[dict[str, Any]]]
+Handler = Callable[[Request, Notify, Headers | None, Asker | None, bool], Awaitable[dict[str, Any]]]
 
 
 class Dispatch:
@@ -36,30 +42,33 @@ class Dispatch:
         calls: Calls,
         cache_hints: Mapping[CacheableMethod, CacheHint],
         page_size: int | None,
-        context: Callable[[CallFacts, Request, Notify, Headers | None], Context[Any, Any]],
+        question_seconds: float,
+        context: Callable[[CallFacts, Request, Notify, Headers | None, Asker | None], Context[Any, Any]],
     ) -> None:
+        self._info = info
         self._stamp = {SERVER_INFO_META_KEY: info}
-        self._instructions = instructions
+        self._instructions = {"instructions": instructions} if instructions else {}
         self._tools = tools
         self._calls = calls
         self._cache_hints = dict(cache_hints)
         self._page_size = page_size
+        self._question_seconds = question_seconds
         self._context = context
-        self._methods: dict[str, Handler] = {
+        self._older_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
             "tools/list": self._list_tools,
-            "server/discover": self._discover,
         }
+        self._methods: dict[str, Handler] = {**self._older_methods, "server/discover": self._discover}
 
-    async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool) -> bytes | None:
-        """The response to a request; `None` to a notification."""
-        try:
-            request = read_message(message)
-        except Malformed as malformed:
-            return write_error(malformed.id, malformed.error)
-        if isinstance(request, Notification):
-            return None
-        return (await self.answer(request, notify, None, raise_exceptions=raise_exceptions)).message
+    def peer(self, unaskable: str | None, assumed: str | None) -> OlderClient:
+        """The server's side of a connection, for clients of older revisions."""
+        return OlderClient(
+            self._answer_older,
+            lambda: {"capabilities": CAPABILITIES, "serverInfo": self._info, **self._instructions},
+            question_seconds=self._question_seconds,
+            unaskable=unaskable,
+            assumed=assumed,
+        )
 
     async def answer(
         self, request: Request, notify: Notify, headers: Headers | None, *, raise_exceptions: bool = False
@@ -67,29 +76,57 @@ class Dispatch:
         """The response to a request, whatever happens."""
         try:
             check_version(request.meta.protocol_version)
-            handle = self._methods.get(request.method)
-            if handle is None:
-                raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
-            return Answer(self._write(request, await handle(request, notify, headers, raise_exceptions)), None)
-        except MCPError as error:
-            return Answer(self._error(request, error), error.code)
-        except Exception:
-            logger.exception("request %r (%s) failed", request.id, request.method)
-            if raise_exceptions:
-                raise
-            return Answer(write_error(request.id, MCPError(INTERNAL_ERROR, "internal error")), INTERNAL_ERROR)
+            handle = self._handler(self._methods, request)
+            return Answer(self._write(request, await handle(request, notify, headers, None, raise_exceptions)), None)
+        except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
+            return self._failed(request, error, raise_exceptions=raise_exceptions)
 
-    def _write(self, request: Request, result: dict[str, Any]) -> bytes:
+    async def _answer_older(
+        self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
+    ) -> Answer:
+        """The response to a request of an older client, whatever happens."""
+        try:
+            handle = self._handler(self._older_methods, request)
+            result = await handle(request, notify, headers, asker, raise_exceptions)
+            version = request.meta.protocol_version
+            return Answer(self._written(request, result, lambda known: result_at(version, request.method, known)))
+        except Exception as error:  # noqa: BLE001 - the same edge
+            return self._failed(request, error, raise_exceptions=raise_exceptions)
+
+    @staticmethod
+    def _handler(methods: Mapping[str, Handler], request: Request) -> Handler:
+        handle = methods.get(request.method)
+        if handle is None:
+            raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
+        return handle
+
+    def _failed(self, request: Request, error: Exception, *, raise_exceptions: bool) -> Answer:
+        if isinstance(error, MCPError):
+            return Answer(self._error(request, error), error.code)
+        logger.error("request %r (%s) failed", request.id, request.method, exc_info=error)
+        if raise_exceptions:
+            raise error
+        return Answer(write_error(request.id, MCPError(INTERNAL_ERROR, "internal error")), INTERNAL_ERROR)
+
+    def _stamped(self, result: dict[str, Any]) -> dict[str, Any]:
         result.setdefault("resultType", "complete")
         result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp
+        return result
+
+    def _write(self, request: Request, result: dict[str, Any]) -> bytes:
+        return self._written(request, result, self._stamped)
+
+    def _written(
+        self, request: Request, result: dict[str, Any], finish: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> bytes:
         try:
-            return write_result(request.id, result)
+            return write_result(request.id, finish(result))
         except ValueError as error:
             if request.method != "tools/call":
                 raise
             # What JSON cannot carry is a failure of the tool, like any other.
             failure = find_tool(self._tools, request.params["name"]).failure(error)
-            return write_result(request.id, {**failure, "resultType": "complete", "_meta": self._stamp})
+            return write_result(request.id, finish(failure))
 
     @staticmethod
     def _error(request: Request, error: MCPError) -> bytes:
@@ -100,11 +137,10 @@ class Dispatch:
             return write_error(request.id, MCPError(error.code, "the error's details cannot be sent"))
 
     async def _discover(self, request: Request, *_: Any) -> dict[str, Any]:
-        instructions = {"instructions": self._instructions} if self._instructions else {}
         return {
-            "supportedVersions": list(MODERN_PROTOCOL_VERSIONS),
-            "capabilities": {"tools": {}, "logging": {}},
-            **instructions,
+            "supportedVersions": list(SPOKEN),
+            "capabilities": CAPABILITIES,
+            **self._instructions,
             **hint_fields(self._cache_hints, "server/discover"),
         }
 
@@ -118,7 +154,12 @@ class Dispatch:
         }
 
     async def _call_tool(
-        self, request: Request, notify: Notify, headers: Headers | None, raise_exceptions: bool
+        self,
+        request: Request,
+        notify: Notify,
+        headers: Headers | None,
+        asker: Asker | None,
+        raise_exceptions: bool,
     ) -> dict[str, Any]:
         params = request.params
         name, sent = params.get("name"), params.get("arguments")
@@ -128,6 +169,8 @@ class Dispatch:
             raise MCPError(INVALID_PARAMS, "params.arguments must be an object")
         tool = find_tool(self._tools, name)
         arguments = cast("dict[str, Any]", sent or {})
+        if asker is not None:
+            return await self._call_older(tool, arguments, request, notify, headers, asker, raise_exceptions)
         if headers is not None and tool.mirrors:
             check_mirrors(tool.mirrors, headers, arguments)
         answers = read_answers(params)
@@ -137,7 +180,7 @@ class Dispatch:
             if not isinstance(result, InputRequiredResult):
                 return result
             asked = result
-        context = self._context(CallFacts(tool.name, answers=answers), request, notify, headers)
+        context = self._context(CallFacts(tool.name, answers=answers), request, notify, headers, None)
         call = Call(
             self._calls,
             tool,
@@ -152,6 +195,34 @@ class Dispatch:
             if "requestState" in params:
                 call.resume(params["requestState"], request.id)
             elif not tool.graph.has_generators:
+                return await call.run()
+            return await self._calls.shelter(call, call.run())
+        finally:
+            end(context)
+
+    async def _call_older(
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        request: Request,
+        notify: Notify,
+        headers: Headers | None,
+        asker: Asker,
+        raise_exceptions: bool,
+    ) -> dict[str, Any]:
+        """A call that has one request. What later revisions send with a retry means nothing here."""
+        asked: InputRequiredResult | None = None
+        if tool.plain:
+            result = await run_plain(tool, arguments, raise_exceptions=raise_exceptions)
+            if not isinstance(result, InputRequiredResult):
+                return result
+            asked = result
+        context = self._context(CallFacts(tool.name), request, notify, headers, asker)
+        call = PushedCall(self._calls, tool, arguments, context, asker, raise_exceptions=raise_exceptions)
+        try:
+            if asked is not None:
+                return await self._calls.shelter(call, call.ask(asked))
+            if not (tool.may_ask or tool.graph.has_generators):
                 return await call.run()
             return await self._calls.shelter(call, call.run())
         finally:

@@ -22,7 +22,7 @@ from bespeak.resolve.progress import Progress
 from bespeak.resolve.rounds import Round
 from bespeak.resolve.signature import EMPTY, Parameter, Signature, read
 from bespeak.server.calls import EVERYTHING
-from bespeak.server.context import Context, facts_of, request_of
+from bespeak.server.context import Context, asker_of, facts_of, request_of
 
 __all__ = [
     "AcceptedElicitation",
@@ -95,7 +95,7 @@ async def resolve_arguments(
     tool_args: Mapping[str, Any],
     context: Context[Any, Any],
 ) -> dict[str, Any] | InputRequiredResult:
-    """The values of the marked parameters, or the questions that are open.
+    """The values of the marked parameters, or the questions that are open. Older clients are asked at once.
 
     Return the questions from the tool: the server seals the state in them, and hands it back in `context` when the
     client retries. Raises `ToolError` if somebody declined what a consumer cannot do without, and `MissingCapability`,
@@ -117,6 +117,7 @@ async def resolve_arguments(
         progress=progress,
         answers=facts.answers or {},
         declared=request.meta.capabilities if request else EVERYTHING,
+        push=asker_of(context),
     )
     questions = await round_.ask()
     if questions:

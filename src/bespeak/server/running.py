@@ -110,7 +110,9 @@ def _parser() -> Any:
     try:
         from bespeak.transports.limited_http import LimitedHttp
     except ImportError:
-        return "auto"
+        from bespeak.transports.ending_http import EndingH11
+
+        return EndingH11
     return LimitedHttp
 
 

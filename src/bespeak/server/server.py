@@ -18,6 +18,7 @@ from bespeak.protocol.headers import Headers
 from bespeak.protocol.origins import TransportSecuritySettings
 from bespeak.resolve.callables import calling_frame
 from bespeak.resolve.errors import ToolError
+from bespeak.server.asking import Asker
 from bespeak.server.calls import Call, Calls, NoClient
 from bespeak.server.context import CallFacts, Context, LifespanT
 from bespeak.server.dispatch import Dispatch, find_tool
@@ -30,9 +31,11 @@ from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
+from bespeak.transports.event_store import EventStore
+from bespeak.transports.http_older import OlderOptions
 from bespeak.transports.http_routes import Route
 from bespeak.transports.http_server import HttpApp, HttpOptions
-from bespeak.transports.transport import MESSAGE_LIMIT, Answer, Notify
+from bespeak.transports.transport import MESSAGE_LIMIT, Answer, Notify, Peer
 
 if TYPE_CHECKING:
     import uvicorn
@@ -61,7 +64,13 @@ class MCPServer(Generic[LifespanT]):
         store: Store | None = None,
         log_level: LogLevel = "INFO",
         page_size: int | None = None,
+        question_timeout: float = 600.0,
     ) -> None:
+        """A server. `question_timeout` is how long, in seconds, a question pushed to a client of 2025-11-25 and earlier waits
+        for its answer.
+        """
+        if question_timeout <= 0:
+            raise ValueError("question_timeout is seconds and must be positive")
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1")
         self.name = name or "bespeak"
@@ -103,6 +112,7 @@ class MCPServer(Generic[LifespanT]):
             calls=self._calls,
             cache_hints=cache_hints or {},
             page_size=page_size,
+            question_seconds=question_timeout,
             context=self._context,
         )
 
@@ -252,7 +262,12 @@ class MCPServer(Generic[LifespanT]):
         *,
         streamable_http_path: str = "/mcp",
         json_response: bool = False,
+        stateless_http: bool = False,
+        event_store: EventStore | None = None,
+        retry_interval: int | None = None,
         max_request_body_size: int = MESSAGE_LIMIT,
+        session_idle_timeout: float | None = 1800.0,
+        max_sessions: int | None = 10_000,
         transport_security: TransportSecuritySettings | None = None,
         host: str = "127.0.0.1",
         health_path: str | None = "/health",
@@ -261,7 +276,16 @@ class MCPServer(Generic[LifespanT]):
 
         An app that mounts it must run the lifespan: `FastAPI(lifespan=mcp.lifespan)`. `host` is where it will listen: on
         loopback, only requests to a loopback name are taken.
+
+        Only clients of 2025-11-25 and earlier have sessions. `stateless_http` serves them without, and then nothing can be
+        asked of them; `event_store` lets them come back to a stream that broke off, after `retry_interval` milliseconds.
         """
+        if session_idle_timeout is not None and session_idle_timeout <= 0:
+            raise ValueError("session_idle_timeout is seconds and must be positive, or None for sessions without end")
+        if retry_interval is not None and retry_interval < 0:
+            raise ValueError("retry_interval is milliseconds and cannot be negative")
+        if max_sessions is not None and max_sessions < 1:
+            raise ValueError("max_sessions must be at least 1; for none at all there is stateless_http=True")
         paths = (streamable_http_path.rstrip("/"), streamable_http_path.rstrip("/") + "/")
         if any(route.match(path) is not None for route in self._routes for path in paths):
             raise ValueError(f"a custom route has the path of the MCP endpoint, {streamable_http_path!r}")
@@ -272,6 +296,14 @@ class MCPServer(Generic[LifespanT]):
             body_limit=max_request_body_size,
             host=host,
             security=transport_security,
+            older=OlderOptions(
+                stateless=stateless_http,
+                json_only=json_response,
+                event_store=event_store,
+                retry_ms=retry_interval,
+                idle_seconds=session_idle_timeout,
+                max_sessions=max_sessions,
+            ),
         )
         return HttpApp(self, options, self._routes)
 
@@ -325,13 +357,15 @@ class MCPServer(Generic[LifespanT]):
         """The server's lifespan. When the last user leaves, claimed calls are waited for first."""
         return self._lifespan.running()
 
-    async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool = False) -> bytes | None:
-        """Answer one message; `None` if it wants no answer."""
-        return await self._dispatch.serve(message, notify, raise_exceptions=raise_exceptions)
+    def peer(self, unaskable: str | None = None, assumed: str | None = None) -> Peer:
+        """The server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
+        return self._dispatch.peer(unaskable, assumed)
 
-    def answer(self, request: Request, notify: Notify, headers: Headers | None = None) -> Coroutine[Any, Any, Answer]:
-        """Answer one request that a transport has read already."""
-        return self._dispatch.answer(request, notify, headers)
+    def answer(
+        self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Coroutine[Any, Any, Answer]:
+        """Answer one request that a transport has read."""
+        return self._dispatch.answer(request, notify, headers, raise_exceptions=raise_exceptions)
 
     @property
     def attended(self) -> bool:
@@ -349,6 +383,7 @@ class MCPServer(Generic[LifespanT]):
         request: Request | None = None,
         notify: Notify | None = None,
         headers: Headers | None = None,
+        asker: Asker | None = None,
     ) -> Context[LifespanT, Any]:
         return Context(
             server=self,
@@ -357,4 +392,5 @@ class MCPServer(Generic[LifespanT]):
             request=request,
             notify=notify,
             headers=headers,
+            asker=asker,
         )

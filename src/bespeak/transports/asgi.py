@@ -9,13 +9,14 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+NO_CONTENT = 204
 JSON = (b"content-type", b"application/json")
 
 
 async def respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
     """Send a whole response."""
-    length = (b"content-length", b"%d" % len(body))
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    lengths = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *lengths]})
     await send({"type": "http.response.body", "body": body})
 
 

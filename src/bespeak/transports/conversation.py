@@ -8,8 +8,9 @@ from typing import Any, cast
 
 from pydantic_core import from_json, to_json
 
+from bespeak.protocol.envelopes import MOST_IN_A_BATCH
 from bespeak.transports.lines import LineCutter, LineTooLong
-from bespeak.transports.transport import Lost, Outgoing
+from bespeak.transports.transport import Ask, Lost, Outgoing
 
 logger = logging.getLogger("bespeak.client")
 
@@ -20,6 +21,7 @@ class Waiting:
 
     response: asyncio.Future[bytes]
     notify: Callable[[bytes], None]
+    ask: Ask | None
 
 
 class Conversation:
@@ -31,16 +33,27 @@ class Conversation:
         self._cutter = LineCutter(limit)
         self._waiting: dict[int, Waiting] = {}
         self._parting: set[asyncio.Task[None]] = set()
+        self._elsewhere: tuple[Callable[[bytes], None], Ask] | None = None
         self.answered = False
         """Whether the other end has ever answered anything."""
         self.over: ConnectionError | None = None
         """Why nothing can be sent any more."""
 
-    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
+    def begin(self, notify: Callable[[bytes], None], ask: Ask) -> None:
+        """Hand what belongs to no request, or nobody knows to which, to these."""
+        self._elsewhere = notify, ask
+
+    async def say(self, message: bytes) -> None:
+        """Send what wants no response."""
+        if self.over is not None:
+            raise self.over
+        await self._say(message + b"\n")
+
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
         """Send a request and wait for its response. If the wait is cancelled, so is the request."""
         if self.over is not None:
             raise self.over
-        waiting = Waiting(asyncio.get_running_loop().create_future(), notify)
+        waiting = Waiting(asyncio.get_running_loop().create_future(), notify, ask)
         self._waiting[request.id] = waiting
         writing = asyncio.create_task(self._say(request.message + b"\n"), name="bespeak request")
         try:
@@ -48,7 +61,8 @@ class Conversation:
             await asyncio.wait({writing, waiting.response}, return_when=asyncio.FIRST_COMPLETED)
             return await waiting.response
         except asyncio.CancelledError:
-            self._cancel(request.id)
+            if request.method != "initialize":  # which cannot be cancelled
+                self._cancel(request.id)
             raise
         finally:
             writing.cancel()
@@ -57,9 +71,7 @@ class Conversation:
     def _cancel(self, id_: int) -> None:
         if self.over is not None:
             return
-        params = {"requestId": id_, "reason": "the client no longer waits"}
-        line = to_json({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}) + b"\n"
-        task = asyncio.create_task(self._say(line), name="bespeak cancellation")
+        task = asyncio.create_task(self._say(cancellation(id_) + b"\n"), name="bespeak cancellation")
         self._parting.add(task)
         task.add_done_callback(self._parting.discard)
 
@@ -98,6 +110,13 @@ class Conversation:
             read = from_json(line)
         except ValueError:
             read = None
+        if isinstance(read, list) and 0 < len(cast("list[Any]", read)) <= MOST_IN_A_BATCH:
+            for one in cast("list[Any]", read):  # several at once, which some older revisions allow
+                self._message(one, to_json(one))
+        else:
+            self._message(read, line)
+
+    def _message(self, read: Any, line: bytes) -> None:
         if not isinstance(read, dict):
             logger.warning("the server wrote something that is no message: %.80r", line)
             return
@@ -120,7 +139,7 @@ class Conversation:
 
     def _said(self, message: dict[str, Any], line: bytes) -> None:
         if "id" in message:
-            logger.warning("the server sent a request, which this revision does not allow")
+            self._asked(message)
             return
         params = message.get("params")
         token: Any = cast("dict[str, Any]", params).get("progressToken") if isinstance(params, dict) else None
@@ -130,6 +149,23 @@ class Conversation:
             waiting = next(iter(self._waiting.values()), None)
         if waiting is not None:
             waiting.notify(line)
+        elif self._elsewhere is not None:
+            self._elsewhere[0](line)
+
+    def _asked(self, message: dict[str, Any]) -> None:
+        """A request of the server's. It does not say which of ours it belongs to, unless there is only one."""
+        waiting = next(iter(self._waiting.values())) if len(self._waiting) == 1 else None
+        ask = waiting.ask if waiting is not None and waiting.ask is not None else self._elsewhere and self._elsewhere[1]
+        if ask is None:
+            logger.warning("the server sent a request, which this revision does not allow")
+        else:
+            ask(message)
+
+
+def cancellation(id_: int) -> bytes:
+    """The notification that a request is not waited for any more."""
+    params = {"requestId": id_, "reason": "the client no longer waits"}
+    return to_json({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 
 def _is_number(value: Any) -> bool:

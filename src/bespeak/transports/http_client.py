@@ -5,16 +5,17 @@ import contextlib
 import functools
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from bespeak.protocol.events import EventReader, EventTooLong
-from bespeak.transports.transport import ANSWER_LIMIT, Lost, MissingExtra, Outgoing
+from bespeak.transports.conversation import cancellation
+from bespeak.transports.transport import ANSWER_LIMIT, Ask, Lost, MissingExtra, Outgoing, SessionGone
 
 if TYPE_CHECKING:
     import ssl
@@ -29,9 +30,27 @@ SILENCE_SECONDS = 300.0
 CONNECT_PAUSES = (0.1, 0.4)
 """How long to wait before each further attempt to connect, in seconds."""
 EXCERPT = 200
+SERVER_FAULT = 500
 REDIRECTS = 3
 REST_SECONDS = 0.2
-_OWN_HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+RETRY_SECONDS = 1.0
+"""How long to wait before going on with a stream, unless the server says."""
+RESUME_FAILURES = 5
+"""How often in a row going on may bring nothing."""
+STANDING_FAILURES = 10
+STANDING_SECONDS = 0.5
+"""How long to wait for the standing stream to open before anything else is sent."""
+PATIENCE_SECONDS = 3600.0
+"""How long a server of an older revision may say nothing: its question may wait for a person."""
+PARTING_SECONDS = 2.0
+SESSION_HEADER = "Mcp-Session-Id"
+EVENTS = "text/event-stream"
+_OWN_HEADERS: dict[str, dict[str, str]] = {
+    "POST": {"Accept": f"application/json, {EVENTS}", "Content-Type": "application/json"},
+    "GET": {"Accept": EVENTS},
+    "DELETE": {},
+}
+_SESSION = re.compile(r"[\x21-\x7e]{1,1024}")
 _HEADER = re.compile(r"[\x20-\x7e\t]*")
 
 
@@ -46,7 +65,14 @@ class HttpStatusError(ConnectionError):
             404: "; is this the path of its MCP endpoint?",
             405: "; is this the path of its MCP endpoint?",
         }.get(status, "")
+        self.says_nothing = says_nothing(status)
+        """Whether the status is about who asks, or how the server is, and not about what was asked."""
         super().__init__(f"{where} answered with HTTP status {status}{f' ({said})' if said else ''}{hint}")
+
+
+def says_nothing(status: int) -> bool:
+    """Whether a status says nothing about the request itself."""
+    return status in (401, 403, 407, 408, 429) or status >= SERVER_FAULT
 
 
 class NotConnected(ConnectionError):
@@ -81,6 +107,11 @@ class HttpTransport:
         self._given = http_client
         self._limit = limit
         self._client: httpx2.AsyncClient | None = None
+        self._session: str | None = None
+        """The session's id, if a handshake gave one."""
+        self._begun: Mapping[str, str] = {}
+        self._standing: asyncio.Task[None] | None = None
+        self._parting: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> "HttpTransport":
         try:
@@ -98,43 +129,201 @@ class HttpTransport:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        client, self._client = self._client, None
-        if client is not None and self._given is None:
-            await client.aclose()
+        try:
+            await self._end_session()
+        finally:
+            client, self._client = self._client, None
+            if client is not None and self._given is None:
+                await client.aclose()
 
-    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
         for pause in CONNECT_PAUSES:
             try:
-                return await self._exchange(request, notify)
+                return await self._exchange(request, notify, ask)
             except NotConnected:  # nothing was sent: it may be a server that is just being restarted
                 await asyncio.sleep(pause)
-        return await self._exchange(request, notify)
+        return await self._exchange(request, notify, ask)
 
-    async def _exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
+    async def _exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None) -> bytes:
+        if ask is None:
+            return await self._sent(request, notify, None)
+        try:
+            return await self._sent(request, notify, ask)
+        except asyncio.CancelledError:
+            if request.method != "initialize":  # which cannot be cancelled
+                self._part(cancellation(request.id), request.headers)
+            raise
+
+    async def _sent(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None) -> bytes:
+        stream = Reading(EventReader(self._limit), notify, ask)
+        try:
+            response = await self._posted(request, stream, older=ask is not None)
+        except Lost:
+            if not stream.resumable:
+                raise
+            response = None
+        if response is not None:
+            return response
+        if not stream.resumable:
+            raise Lost(request.method, f"{self._where} ended its stream")
+        return await self._resumed(request, stream)
+
+    async def _posted(self, request: Outgoing, stream: "Reading", *, older: bool) -> bytes | None:
+        """The response to a request, as far as it comes over the connection that the request was sent on."""
+        async with self._opened("POST", request.message, request.headers, request.method, older=older) as post:
+            if request.method == "initialize" and post.is_success:
+                self._session = self._named(post.headers.get(SESSION_HEADER))
+            elif post.status_code == 404 and self._session and older and request.method != "initialize":
+                raise SessionGone(f"{self._where} does not know this session any more")
+            kind = media_type(post)
+            if kind != EVENTS or not post.is_success:
+                return await self._body(kind, post, probe=request.method == "server/discover")
+            return await self._read(stream, post)
+
+    # What only older revisions have: messages without a response, a session, streams that can be gone on with
+
+    async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        async with self._opened("POST", message, headers, "a message", older=True) as response:
+            if response.status_code == 404 and self._session is not None:
+                raise SessionGone(f"{self._where} does not know this session any more")
+            if not response.is_success:
+                body = await self._body(media_type(response), response)
+                raise HttpStatusError(response.status_code, self._where, _error_in(body) or "")
+
+    async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
+        if self._standing is not None:
+            self._standing.cancel()
+        self._begun = headers
+        there = asyncio.Event()
+        self._standing = asyncio.create_task(self._stand(headers, notify, ask, there), name="bespeak standing stream")
+        # There are servers that ask there what belongs to a request, and drop it if there is no stream yet.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STANDING_SECONDS):
+                await there.wait()
+
+    async def _stand(
+        self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask, there: asyncio.Event
+    ) -> None:
+        """Listen for what belongs to no request, if the server has anything to say."""
+        stream = Reading(EventReader(self._limit), notify, ask)
+        failures = 0
+        loop = asyncio.get_running_loop()
+        while failures < STANDING_FAILURES:
+            before, began = stream.events.last_id, loop.time()
+            failures += 1
+            try:
+                async with self._opened(
+                    "GET", b"", {**headers, **stream.go_on()}, "the standing stream", older=True
+                ) as get:
+                    there.set()
+                    if not get.is_success or media_type(get) != EVENTS:
+                        if not stream.resumable or get.status_code in (404, 405):
+                            return  # it has none, or does not know us: the next request will tell
+                        stream.events = EventReader(self._limit)  # it has forgotten where we were
+                    else:
+                        await self._read(stream, get, to_its_end=True)
+            except (OSError, ValueError) as error:
+                there.set()
+                logger.debug("the standing stream broke off: %s", error)
+            if stream.events.last_id != before or loop.time() - began > STANDING_SECONDS:
+                failures = 0
+            await asyncio.sleep(stream.pause)
+
+    async def _resumed(self, request: Outgoing, stream: "Reading") -> bytes:
+        """Go on with a stream that broke off before the response came."""
+        failures = 0
+        reason = f"{self._where} ended its stream"
+        while failures < RESUME_FAILURES:
+            await asyncio.sleep(stream.pause)
+            before = stream.events.last_id
+            try:
+                async with self._opened(
+                    "GET", b"", {**request.headers, **stream.go_on()}, request.method, older=True
+                ) as get:
+                    if not get.is_success or media_type(get) != EVENTS:
+                        reason = f"{self._where} ended its stream, and answered with {get.status_code} when asked for the rest,"
+                        break
+                    response = await self._read(stream, get)
+                    if response is not None:
+                        return response
+            except (Lost, NotConnected):
+                pass
+            failures = failures + 1 if stream.events.last_id == before else 0
+        raise Lost(request.method, reason)
+
+    def _named(self, session: str | None) -> str | None:
+        if session is not None and not _SESSION.fullmatch(session):
+            raise ConnectionError(f"{self._where} gave this client a session id that no header can carry")
+        return session
+
+    def _part(self, message: bytes, headers: Mapping[str, str]) -> None:
+        """Send a last word about something nobody waits for any more."""
+        task = asyncio.create_task(self._try(self.say(message, headers)), name="bespeak cancellation")
+        self._parting.add(task)
+        task.add_done_callback(self._parting.discard)
+
+    @staticmethod
+    async def _try(work: Coroutine[Any, Any, None]) -> None:
+        with contextlib.suppress(OSError, ValueError, RuntimeError):
+            async with asyncio.timeout(PARTING_SECONDS):
+                await work
+
+    async def _end_session(self) -> None:
+        if self._standing is not None:
+            self._standing.cancel()
+            await asyncio.wait({self._standing})
+            self._standing = None
+        if self._parting:
+            await asyncio.wait(self._parting)
+        if self._session is not None:
+            await self._try(self._delete())
+            self._session = None
+
+    async def _delete(self) -> None:
+        async with self._opened("DELETE", b"", self._begun, "the end", older=True):
+            pass
+
+    # One request of HTTP
+
+    @asynccontextmanager
+    async def _opened(
+        self, method: str, content: bytes, headers: Mapping[str, str], what: str, *, older: bool
+    ) -> "AsyncGenerator[httpx2.Response]":
+        """The response to a request, wherever on this server it has moved to."""
         url = self._url
         status = 0
         for _ in range(REDIRECTS):
-            async with self._post(url, request) as response:
+            async with self._requested(method, url, content, headers, what, older=older) as response:
                 moved = self._moved(response)
                 if moved is None:
-                    return await self._answer(request.method, response, notify)
+                    yield response
+                    return
                 url, status = moved, response.status_code
         raise HttpStatusError(status, self._where, "it keeps redirecting")
 
     @asynccontextmanager
-    async def _post(self, url: str, request: Outgoing) -> "AsyncGenerator[httpx2.Response]":
+    async def _requested(
+        self, method: str, url: str, content: bytes, headers: Mapping[str, str], what: str, *, older: bool
+    ) -> "AsyncGenerator[httpx2.Response]":
         """The response to a request, every way of not getting one turned into one of ours."""
         if self._client is None:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
         errors = self._errors
         more: dict[str, Any] = {"auth": self._auth} if self._auth is not None else {}
-        if self._client.timeout == errors.Timeout(5.0):  # the library's default, shorter than a server's silence may be
+        if older:  # a server may say nothing while somebody thinks about its question
+            more["timeout"] = errors.Timeout(CONNECT_SECONDS, read=None if method == "GET" else PATIENCE_SECONDS)
+        elif self._client.timeout == errors.Timeout(
+            5.0
+        ):  # the library's default, shorter than a server's silence may be
             more["timeout"] = errors.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS)
-        headers = errors.Headers(self._headers)
-        headers.update({**_OWN_HEADERS, **request.headers})
+        sent = errors.Headers(self._headers)
+        for name, value in {**_OWN_HEADERS[method], **headers}.items():
+            sent[name] = value  # in UTF-8, as the ids of events are
+        if self._session is not None and older and what != "initialize":
+            sent[SESSION_HEADER] = self._session
         try:
             async with self._client.stream(
-                "POST", url, content=request.message, headers=headers, follow_redirects=False, **more
+                method, url, content=content, headers=sent, follow_redirects=False, **more
             ) as response:
                 yield response
         except errors.LocalProtocolError:  # whose text may hold the header's value
@@ -142,9 +331,9 @@ class HttpTransport:
         except (errors.ConnectError, errors.ConnectTimeout, errors.PoolTimeout) as error:
             raise NotConnected(f"cannot connect to {self._where}: {error or type(error).__name__}") from error
         except errors.TimeoutException as error:
-            raise TimeoutError(f"{self._where} went silent during {request.method}") from error
+            raise TimeoutError(f"{self._where} went silent during {what}") from error
         except errors.TransportError as error:
-            raise Lost(request.method, f"the connection to {self._where} broke") from error
+            raise Lost(what, f"the connection to {self._where} broke") from error
         except errors.DecodingError as error:
             raise ConnectionError(f"{self._where} sent what cannot be decoded: {error}") from error
 
@@ -159,10 +348,11 @@ class HttpTransport:
             raise HttpStatusError(response.status_code, self._where, elsewhere)
         return str(self._errors.URL(self._url).copy_with(raw_path=target.raw_path))
 
-    async def _answer(self, method: str, response: "httpx2.Response", notify: Callable[[bytes], None]) -> bytes:
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == "text/event-stream" and response.is_success:
-            return await self._last_event(method, response, notify)
+    async def _body(self, kind: str, response: "httpx2.Response", *, probe: bool = False) -> bytes:
+        """A response that is no stream. Raises `HttpStatusError` if it is no message either.
+
+        The answer to a probe must tell what kind of server it is from: there, some statuses count for more than a message.
+        """
         body = bytearray()
         async for piece in response.aiter_bytes():
             body += piece
@@ -170,31 +360,82 @@ class HttpTransport:
                 raise ConnectionError(f"{self._where} sent more than {self._limit} bytes")
         if response.is_success and kind == "application/json":
             return bytes(body)
-        if _is_error(body):
+        said = _error_in(body)
+        if said is not None and not (probe and says_nothing(response.status_code)):
             return bytes(body)
         if response.is_success:
             raise HttpStatusError(response.status_code, self._where, f"{kind or 'nothing'} instead of JSON")
-        raise HttpStatusError(response.status_code, self._where, _excerpt(kind, body))
+        raise HttpStatusError(response.status_code, self._where, said or _excerpt(kind, body))
 
-    async def _last_event(self, method: str, response: "httpx2.Response", notify: Callable[[bytes], None]) -> bytes:
-        events = EventReader(self._limit)
+    async def _read(self, stream: "Reading", response: "httpx2.Response", *, to_its_end: bool = False) -> bytes | None:
+        """Read a stream up to the response it holds; `None` if it ends without one."""
         pieces = response.aiter_bytes()
         try:
             async for piece in pieces:
-                for data in events.feed(piece):
-                    message = _object(data)
-                    if message is None:
-                        logger.warning("%s sent an event that is no JSON object; it is ignored", self._where)
-                    elif "method" not in message:
+                for data in stream.events.feed(piece):
+                    answer = stream.take(data, self._where)
+                    if answer is not None and not to_its_end:
                         await _rest(pieces)
-                        return data
-                    elif "id" not in message:
-                        notify(data)
-                    else:
-                        logger.warning("%s sent a request, which this revision does not allow", self._where)
+                        return answer
         except EventTooLong:
             raise ConnectionError(f"{self._where} sent an event of more than {self._limit} bytes") from None
-        raise Lost(method, f"{self._where} ended its stream")
+        return None
+
+
+class Reading:
+    """A stream of events that is being read, over one connection or several."""
+
+    def __init__(self, events: EventReader, notify: Callable[[bytes], None], ask: Ask | None) -> None:
+        self.events = events
+        self._notify = notify
+        self._ask = ask
+
+    @property
+    def pause(self) -> float:
+        """How long to wait before going on, in seconds."""
+        return RETRY_SECONDS if self.events.retry_ms is None else self.events.retry_ms / 1000
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the server can be asked for the rest: it has said where that begins, in words that a header carries."""
+        last = self.events.last_id
+        return self._ask is not None and last is not None and last.isprintable() and last == last.strip()
+
+    def go_on(self) -> dict[str, str]:
+        """The header that asks for what comes after what has been read."""
+        last = self.events.last_id if self.resumable else None
+        self.events.again()
+        return {} if last is None else {"Last-Event-ID": last}
+
+    def take(self, data: bytes, where: str) -> bytes | None:
+        """Hand on what is not a response, and return what is."""
+        if not data:  # only there to say where to go on
+            return None
+        message = _parsed(data)
+        if isinstance(message, list) and self._ask is not None:  # several at once, which some older revisions allow
+            answers = [self._one(one, to_json(one), where) for one in cast("list[Any]", message)]
+            return next((answer for answer in answers if answer is not None), None)
+        return self._one(message, data, where)
+
+    def _one(self, read: Any, data: bytes, where: str) -> bytes | None:
+        if not isinstance(read, dict):
+            logger.warning("%s sent an event that is no JSON object; it is ignored", where)
+            return None
+        message = cast("dict[str, Any]", read)
+        if "method" not in message:
+            return data
+        if "id" not in message:
+            self._notify(data)
+        elif self._ask is not None:
+            self._ask(message)
+        else:
+            logger.warning("%s sent a request, which this revision does not allow", where)
+        return None
+
+
+def media_type(response: "httpx2.Response") -> str:
+    """What a response says it is, without parameters."""
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _hide(url: str, where: str) -> None:
@@ -246,19 +487,20 @@ def _public(url: str) -> str | None:
     return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path}"
 
 
-def _object(data: bytes | bytearray) -> dict[str, Any] | None:
+def _parsed(data: bytes | bytearray) -> Any:
     try:
-        message = from_json(data)
+        return from_json(data)
     except ValueError:
         return None
-    return cast("dict[str, Any]", message) if isinstance(message, dict) else None
 
 
-def _is_error(body: bytearray) -> bool:
-    """Whether a body is a JSON-RPC error, and not just some JSON about one."""
-    message = _object(body)
-    error: Any = message.get("error") if message else None
-    return isinstance(error, dict) and isinstance(cast("dict[str, Any]", error).get("code"), int)
+def _error_in(body: bytes | bytearray) -> str | None:
+    """What a JSON-RPC error says; `None` if a body is none, but just some JSON about one."""
+    message = _parsed(body)
+    error: Any = cast("dict[str, Any]", message).get("error") if isinstance(message, dict) else None
+    if not isinstance(error, dict) or not isinstance(cast("dict[str, Any]", error).get("code"), int):
+        return None
+    return " ".join(str(cast("dict[str, Any]", error).get("message", ""))[:EXCERPT].split())
 
 
 def _excerpt(kind: str, body: bytearray) -> str:

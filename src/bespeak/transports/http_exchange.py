@@ -51,7 +51,7 @@ class Exchange:
         """Send what belongs to this request before its response."""
         if self._json_only or self._gone:
             return None
-        return self._streaming().put(notification)
+        return self._streaming().put(write_event(notification))
 
     async def run(self, work: Coroutine[Any, Any, Answer]) -> None:
         """Send what the work answers. If the client goes away the work is cancelled, and that is the end of it."""
@@ -70,7 +70,7 @@ class Exchange:
                 await self._send({"type": "http.response.start", "status": status, "headers": headers})
                 await self._send({"type": "http.response.body", "body": answer.message})
             else:
-                await self._stream.finish(answer.message)
+                await self._stream.finish(write_event(answer.message))
         except asyncio.CancelledError:
             if not self._only_gone():
                 if not self._answering:
@@ -132,32 +132,41 @@ class Exchange:
         if self._stream is None:
             await respond(self._send, 503, message, JSON)
         else:
-            self._stream.end(message)
+            self._stream.end(write_event(message))
             await self._stream.last_words()
 
 
 class EventStream:
     """A response that is sent event by event, by a task of its own."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, *headers: tuple[bytes, bytes]) -> None:
         self._send = send
+        self._headers = [*_STREAM_HEADERS, *headers]
         self._outbox = Outbox()
         self._ended = False
         self._writer = asyncio.create_task(self._write(), name="bespeak event stream")
 
-    def put(self, message: bytes) -> Coroutine[Any, Any, None] | None:
-        """Send a notification soon. What is returned waits until the reader has caught up a little."""
-        return self._outbox.offer(write_event(message))
+    def put(self, event: bytes) -> Coroutine[Any, Any, None] | None:
+        """Send what may be dropped soon. What is returned waits until the reader has caught up a little."""
+        return self._outbox.offer(event)
 
-    async def finish(self, message: bytes) -> None:
-        """Send the last message, and return when everything is sent."""
-        self.end(message)
-        await asyncio.shield(self._writer)
+    def add(self, event: bytes) -> None:
+        """Send what must not be dropped soon."""
+        self._outbox.add(event)
 
-    def end(self, message: bytes) -> None:
-        """Send the last message soon."""
+    async def finish(self, event: bytes) -> None:
+        """Send the last event, and return when everything is sent."""
+        self.end(event)
+        await self.sent()
+
+    def end(self, event: bytes = b"") -> None:
+        """Send the last event, if there is one, and nothing more."""
         self._ended = True
-        self._outbox.add(write_event(message))
+        self._outbox.add(event)
+
+    async def sent(self) -> None:
+        """Return when everything is sent, or the reader has gone."""
+        await asyncio.shield(self._writer)
 
     async def last_words(self) -> None:
         """Let what has been said reach the client, if it takes it soon."""
@@ -165,6 +174,7 @@ class EventStream:
 
     def close(self) -> None:
         """Stop sending, whatever is left."""
+        self._outbox.abandon()
         self._writer.cancel()
 
     async def _write(self) -> None:
@@ -174,12 +184,14 @@ class EventStream:
             self._outbox.abandon()
 
     async def _write_all(self) -> None:
-        await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
+        await self._send({"type": "http.response.start", "status": 200, "headers": self._headers})
         more = True
         while more:
-            chunk = self._outbox.take() or KEEP_ALIVE
+            chunk = self._outbox.take()
             more = not self._ended
-            await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+            await self._send(
+                {"type": "http.response.body", "body": chunk or (KEEP_ALIVE if more else b""), "more_body": more}
+            )
             self._outbox.sent()
             if more:
                 await self._outbox.something(SILENCE_SECONDS)

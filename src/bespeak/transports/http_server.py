@@ -3,17 +3,30 @@
 import logging
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from bespeak.protocol.envelopes import Malformed, Notification, read_message, write_error
+from bespeak.protocol.envelopes import (
+    Bare,
+    Batch,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    no_batch,
+    read_message,
+    read_meta,
+    write_error,
+)
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError, http_status
 from bespeak.protocol.headers import Headers, check_routing
 from bespeak.protocol.media import accepts_answers, is_json
 from bespeak.protocol.origins import Gate, TransportSecuritySettings
+from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, check_version
 from bespeak.resolve.straight import within
 from bespeak.transports.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http_exchange import Exchange
+from bespeak.transports.http_older import SESSION_HEADER, OlderHttp, OlderOptions
 from bespeak.transports.http_routes import Route, serve_routes
 from bespeak.transports.transport import MESSAGE_LIMIT, Answering
 
@@ -34,6 +47,7 @@ class HttpOptions:
     body_limit: int = MESSAGE_LIMIT
     host: str = "127.0.0.1"
     security: TransportSecuritySettings | None = None
+    older: OlderOptions = field(default_factory=OlderOptions)
 
 
 class HttpApp:
@@ -45,6 +59,7 @@ class HttpApp:
         self._server = server
         self._options = options
         self._routes = routes
+        self._older = OlderHttp(server, options.older)
         self._gate = Gate(options.host, options.security)
         self._path = options.path.rstrip("/")
         self._welcome: set[tuple[str | bytes | None, ...]] = set()
@@ -70,6 +85,8 @@ class HttpApp:
         refusal = self._refusal(scope, headers)
         if refusal is not None:
             return await refuse(send, *refusal)
+        if scope["method"] != "POST":
+            return await self._other_method(scope, headers, receive, send)
         limit = self._options.body_limit
         try:
             body = await within(BODY_SECONDS, read_body(receive, limit))
@@ -81,8 +98,8 @@ class HttpApp:
             return None
         try:
             request = read_message(body)
-            if isinstance(request, Notification):
-                return await respond(send, 202, b"")
+            if not isinstance(request, Request):
+                return await self._unmarked(request, headers, receive, send)
             try:
                 check_routing(headers, request.meta.protocol_version, request.method, request.params)
             except MCPError as error:
@@ -92,6 +109,39 @@ class HttpApp:
             return await respond(send, http_status(malformed.error.code), message, JSON)
         exchange = Exchange(request.id, receive, send, json_only=self._options.json_response)
         return await exchange.run(self._server.answer(request, exchange.notify, headers))
+
+    async def _other_method(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """Streams and the ends of sessions, which only older revisions have."""
+        try:
+            version = version_of(headers)
+            if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+                check_version(version)
+                return await refuse(send, 405, f"at {version} everything is sent by POST")
+        except MCPError as error:
+            return await respond(send, 400, write_error(None, error), JSON)
+        if scope["method"] == "GET":
+            return await self._older.get(scope, headers, receive, send)
+        return await self._older.delete(headers, send)
+
+    async def _unmarked(self, message: Message | Batch, headers: Headers, receive: Receive, send: Send) -> None:
+        """Answer what does not say in itself which revision it speaks. Raises `Malformed`."""
+        id_ = message.id if isinstance(message, Bare) else None
+        try:
+            version = version_of(headers)
+            known = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+            sessionless = version is None and headers.only(SESSION_HEADER) is None
+            if isinstance(message, Notification) and (sessionless or not known):
+                return await respond(send, 202, b"")
+            if known:
+                return await self._older.post(message, version, headers, receive, send)
+            if isinstance(message, Batch):
+                raise no_batch()
+            check_version(version or "")
+            if isinstance(message, Bare):
+                read_meta(message.params)  # raises, and says what is missing
+            raise MCPError(INVALID_REQUEST, "the message has no method")
+        except MCPError as error:
+            raise Malformed(error, id_) from None
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """The status and the reason for not even reading a request."""
@@ -120,6 +170,8 @@ class HttpApp:
         problem = self._gate.refusal(headers)
         if problem is not None:
             return 403, problem
+        if method in ("GET", "DELETE"):
+            return None  # which say for themselves what they need
         if method != "POST":
             return 405, "send MCP messages by POST"
         if not accepts_answers(headers.joined(b"accept"), streams=not self._options.json_response):
@@ -136,6 +188,8 @@ class HttpApp:
             return await serve_routes(routes, scope, receive, send)
         if path != self._options.health_path:
             where = f"there is nothing at {path!r}; MCP messages go to {self._options.path!r}"
+            if path.rstrip("/").endswith("/sse"):
+                where += ". HTTP+SSE, the transport of 2024-11-05, is not served here"
             return await refuse(send, 404, where)
         if self.stopping or not self._server.ready:
             return await respond(
@@ -159,6 +213,7 @@ class HttpApp:
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self.stopping = True
+                self._older.close()
                 try:
                     if running is not None:
                         await running.__aexit__(None, None, None)
@@ -180,6 +235,12 @@ UNATTENDED = (
     "nobody runs this server, so at the end nobody will wait for calls that an approval has been spent on; give the app it is "
     "mounted in its lifespan: FastAPI(lifespan=mcp.lifespan)"
 )
+
+
+def version_of(headers: Headers) -> str | None:
+    """The revision a request's header names. Raises `MCPError` if it is there twice."""
+    said = headers.only("MCP-Protocol-Version")
+    return said.decode("latin-1") if said is not None else None
 
 
 def own_path(scope: Scope) -> str:

@@ -1,8 +1,10 @@
-"""uvicorn's fast HTTP parser with a bound it lacks: how large the head of a request may be."""
+"""uvicorn's fast HTTP parser with what it lacks: a bound on the head of a request, and an end to streams when it stops."""
 
 import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from bespeak.transports.ending_http import end_stream
 
 HEAD_BYTES = 64 * 1024
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -27,6 +29,10 @@ class LimitedHttp(HttpToolsProtocol):
         if self._head > HEAD_BYTES and not transport.is_closing():
             transport.write(_TOO_LARGE)
             transport.close()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        end_stream(self.scope)
 
     def on_headers_complete(self) -> None:
         self._in_body = self._ended = True

@@ -1,11 +1,14 @@
 """A client and a server in one process. Bytes travel all the same, so nothing mutable is shared between the two."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any
 
-from bespeak.transports.transport import Outgoing, Serving
+from pydantic_core import from_json
+
+from bespeak.protocol.envelopes import Bare, Batch, Malformed, Request, no_batch, read_message, write_error
+from bespeak.transports.transport import Answering, Ask, Channel, Outgoing, Peer
 
 
 class MemoryTransport:
@@ -13,24 +16,73 @@ class MemoryTransport:
 
     mirrors = False
 
-    def __init__(self, server: Serving, *, raise_exceptions: bool = False) -> None:
+    def __init__(self, server: Answering, *, raise_exceptions: bool = False) -> None:
         self._server = server
         self._raise_exceptions = raise_exceptions
         self._lifespan: AbstractAsyncContextManager[Any] | None = None
+        self._peer: Peer | None = None
 
     async def __aenter__(self) -> "MemoryTransport":
         self._lifespan = self._server.running()
         await self._lifespan.__aenter__()
+        self._peer = self._server.peer()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._peer is not None:
+            self._peer.close("the client has closed the connection")
         if self._lifespan is not None:
             await self._lifespan.__aexit__(None, None, None)
 
-    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
-        response = await self._server.serve(request.message, notify, raise_exceptions=self._raise_exceptions)
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
+        response = await self.serve(request.message, _Direct(notify, ask))
         if response is None:
             raise ConnectionError("the server gave no answer to a request")
         return response
+
+    async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        await self.serve(message, _Direct(lambda _: None, None))
+
+    async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
+        """Nothing comes but with a request."""
+
+    async def serve(self, message: bytes, channel: Channel) -> bytes | None:
+        """What the server answers to one message, whatever it is; `None` if it wants no answer."""
+        if self._peer is None:
+            raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
+        try:
+            read = read_message(message)
+            if isinstance(read, Batch):
+                raise no_batch()
+        except Malformed as malformed:
+            return write_error(malformed.id, malformed.error)
+        if isinstance(read, Request):
+            answer = self._server.answer(read, channel.notify, raise_exceptions=self._raise_exceptions)
+        elif isinstance(read, Bare):
+            answer = self._peer.answer(read, channel, raise_exceptions=self._raise_exceptions)
+        else:
+            self._peer.heard(read)
+            return None
+        return (await answer).message
+
+
+class _Direct:
+    """The way back is a function call."""
+
+    def __init__(self, notify: Callable[[bytes], None], ask: Ask | None) -> None:
+        self.notify = notify
+        self._ask = ask
+
+    def push(self, message: bytes) -> None:
+        read = from_json(message)
+        if "id" not in read:
+            self.notify(message)
+        elif self._ask is None:
+            raise ConnectionError("the client takes no questions")
+        else:
+            self._ask(read)
+
+    def pause(self) -> None:
+        """There is no connection to let go of."""

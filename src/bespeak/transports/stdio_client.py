@@ -7,14 +7,14 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, cast
 
 from bespeak.transports.conversation import Conversation
-from bespeak.transports.transport import ANSWER_LIMIT, Outgoing
+from bespeak.transports.transport import ANSWER_LIMIT, Ask, Outgoing, SessionGone
 
 logger = logging.getLogger("bespeak.client")
 
@@ -53,6 +53,8 @@ class StdioTransport:
         self._errlog = errlog
         self._limit = limit
         self._child: Child | None = None
+        self._known: Child | None = None
+        """The child a handshake was made with."""
         self._starting = asyncio.Lock()
 
     async def __aenter__(self) -> "StdioTransport":
@@ -71,18 +73,31 @@ class StdioTransport:
         if child is not None:
             await child.end()
 
-    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
-        child = await self._living()
-        return await child.conversation.exchange(request, notify)
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
+        child = await self._living(begin=request.method == "initialize")
+        if child is not self._known and self._known is not None and request.method != "initialize":
+            raise SessionGone("the server was started again, and does not know this client yet")
+        return await child.conversation.exchange(request, notify, ask)
 
-    async def _living(self) -> "Child":
+    async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        if self._child is None:
+            raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
+        await self._child.conversation.say(message)
+
+    async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
+        self._known = self._child
+        if self._child is not None:
+            self._child.conversation.begin(notify, ask)
+
+    async def _living(self, *, begin: bool) -> "Child":
+        """The child, started again if it has died. One that never answered is given another chance only to begin with."""
         async with self._starting:
             child = self._child
             if child is None:
                 raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
             over = child.conversation.over
             if over is not None:
-                if not child.conversation.answered:
+                if not (child.conversation.answered or begin):
                     raise over
                 logger.warning("%s; it is started again", over)
                 await child.end()

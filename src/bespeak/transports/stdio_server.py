@@ -14,8 +14,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bespeak.protocol.envelopes import Malformed, Notification, Request, RequestId, is_id, read_message, write_error
+from bespeak.protocol.envelopes import (
+    NOT_FOR_A_BATCH,
+    Bare,
+    Batch,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    is_id,
+    no_batch,
+    not_for_a_batch,
+    read_message,
+    write_error,
+)
 from bespeak.protocol.errors import INVALID_REQUEST, MCPError
+from bespeak.protocol.revisions import takes_batches
 from bespeak.transports.lines import LineCutter, LineTooLong, ThreadedReader, ThreadedWriter
 from bespeak.transports.transport import MESSAGE_LIMIT, Answering
 
@@ -32,6 +48,7 @@ class StdioServer:
 
     def __init__(self, server: Answering, stdin: int, stdout: int, limit: int = MESSAGE_LIMIT) -> None:
         self._server = server
+        self._peer = server.peer()
         self._writer = ThreadedWriter(stdout)
         self._reader = ThreadedReader(stdin, self._writer.outbox.release)
         self._cutter = LineCutter(limit)
@@ -57,6 +74,7 @@ class StdioServer:
             async with self._server.running():
                 try:
                     await self._read()
+                    self._peer.close("the client has gone")
                     if self._tasks:
                         await asyncio.wait(self._tasks.values(), timeout=GRACE_SECONDS)
                 finally:
@@ -88,41 +106,89 @@ class StdioServer:
             return None
         try:
             message = read_message(line)
+            if isinstance(message, Batch):
+                # A handshake that came just before it decides whether it may come at all.
+                asyncio.get_running_loop().call_soon(self._batch, message)
+                return None
         except Malformed as malformed:
             return self._send(write_error(malformed.id, malformed.error))
-        if isinstance(message, Notification):
-            return self._notified(message)
+        return self._message(message, self._send)
+
+    def _message(self, message: Message, respond: Callable[[bytes | None], None]) -> None:
+        if isinstance(message, (Notification, Response)):
+            return self._heard(message)
         if message.id in self._tasks:
             reason = "a request with this id is still under way"
-            return self._send(write_error(message.id, MCPError(INVALID_REQUEST, reason)))
-        task = asyncio.create_task(self._answer(message), name=f"bespeak request {message.method}")
+            return respond(write_error(message.id, MCPError(INVALID_REQUEST, reason)))
+        task = asyncio.create_task(self._answer(message, respond), name=f"bespeak request {message.method}")
         self._tasks[message.id] = task
-        task.add_done_callback(lambda _: self._forget(message.id))
+        task.add_done_callback(lambda task: self._forget(message.id, task, respond))
         return None
 
-    def _forget(self, id_: RequestId) -> None:
+    def _batch(self, batch: Batch) -> None:
+        """Serve several messages of an older client; their responses leave together."""
+        if not takes_batches(self._peer.version):
+            return self._send(write_error(None, no_batch().error))
+        responses: list[bytes | None] = []
+        expected = sum(not isinstance(message, (Notification, Response)) for message in batch.messages)
+
+        def respond(response: bytes | None) -> None:
+            responses.append(response)
+            said = [one for one in responses if one is not None]
+            if len(responses) == expected and said:
+                self._send(b"[" + b",".join(said) + b"]")
+
+        for message in batch.messages:
+            if isinstance(message, Malformed):
+                respond(write_error(message.id, message.error))
+            elif isinstance(message, (Bare, Request)) and not_for_a_batch(message):
+                respond(write_error(message.id, MCPError(INVALID_REQUEST, NOT_FOR_A_BATCH)))
+            else:
+                self._message(message, respond)
+        return None
+
+    def _forget(self, id_: RequestId, task: asyncio.Task[None], respond: Callable[[bytes | None], None]) -> None:
         del self._tasks[id_]
         self._cancelled.discard(id_)
+        if task.cancelled():
+            respond(None)
 
-    def _notified(self, notification: Notification) -> None:
-        if notification.method == "notifications/cancelled":
-            id_ = notification.params.get("requestId")
+    def _heard(self, message: Notification | Response) -> None:
+        self._peer.heard(message)
+        if isinstance(message, Notification) and message.method == "notifications/cancelled":
+            id_ = message.params.get("requestId")
             if is_id(id_) and id_ in self._tasks:
                 self._cancelled.add(id_)
                 self._tasks[id_].cancel("the client cancelled the request")
 
-    async def _answer(self, request: Request) -> None:
-        def notify(notification: bytes) -> Coroutine[Any, Any, None] | None:
-            if request.id in self._cancelled:
-                return None
-            return self._writer.outbox.offer(notification + b"\n")
+    async def _answer(self, request: Request | Bare, respond: Callable[[bytes | None], None]) -> None:
+        channel = _Pipe(self._writer, lambda: request.id in self._cancelled)
+        if isinstance(request, Request):
+            answer = await self._server.answer(request, channel.notify)
+        else:
+            answer = await self._peer.answer(request, channel)
+        respond(None if request.id in self._cancelled else answer.message)
 
-        answer = await self._server.answer(request, notify)
-        if request.id not in self._cancelled:
-            self._send(answer.message)
+    def _send(self, message: bytes | None) -> None:
+        if message is not None:
+            self._writer.outbox.add(message + b"\n")
 
-    def _send(self, message: bytes) -> None:
-        self._writer.outbox.add(message + b"\n")
+
+class _Pipe:
+    """The way back for one request."""
+
+    def __init__(self, writer: ThreadedWriter, cancelled: Callable[[], bool]) -> None:
+        self._outbox = writer.outbox
+        self._cancelled = cancelled
+
+    def notify(self, message: bytes) -> Coroutine[Any, Any, None] | None:
+        return None if self._cancelled() else self._outbox.offer(message + b"\n")
+
+    def push(self, message: bytes) -> None:
+        self._outbox.add(message + b"\n")
+
+    def pause(self) -> None:
+        """There is nothing to come back to."""
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
-from bespeak.protocol.envelopes import Request
+from bespeak.protocol.envelopes import Bare, Notification, Request, Response
 from bespeak.protocol.headers import Headers
 
 Notify = Callable[[bytes], Awaitable[None] | None]
@@ -26,22 +26,59 @@ class Answer(NamedTuple):
     code: int | None = None
 
 
-class Serving(Protocol):
-    """What a server must have to be reached from its own process."""
+class Channel(Protocol):
+    """The way back to an older client while one of its requests is served."""
 
-    async def serve(self, message: bytes, notify: Notify, *, raise_exceptions: bool = False) -> bytes | None:
-        """Answer one message; `None` if it wants no answer."""
+    def notify(self, message: bytes, /) -> Awaitable[None] | None:
+        """Send a notification, as `Notify` does."""
         ...
 
-    def running(self) -> AbstractAsyncContextManager[Any]:
-        """The server's lifespan, shared by all who are inside at the same time."""
+    def push(self, message: bytes, /) -> None:
+        """Send what must arrive. Raises `ConnectionError` if there is no way."""
+        ...
+
+    def pause(self) -> None:
+        """Let go of the connection, if the client can come back for the rest."""
+        ...
+
+
+class Peer(Protocol):
+    """A server's side of one handshake: one client of an older revision."""
+
+    @property
+    def version(self) -> str | None:
+        """The revision they agreed on; `None` before the handshake."""
+        ...
+
+    def answer(
+        self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Coroutine[Any, Any, Answer]:
+        """Answer one request."""
+        ...
+
+    def heard(self, message: Notification | Response) -> None:
+        """Take in what wants no answer."""
+        ...
+
+    def close(self, reason: str) -> None:
+        """The client is gone: nobody waits for its answers any more."""
         ...
 
 
 class Answering(Protocol):
-    """What a server must have to be reached by a transport that reads messages itself."""
+    """What a server must have to be reached by a transport."""
 
-    def answer(self, request: Request, notify: Notify, headers: Headers | None = None) -> Coroutine[Any, Any, Answer]:
+    def peer(self, unaskable: str | None = None, assumed: str | None = None) -> Peer:
+        """The server's side of a new connection, for clients of older revisions.
+
+        `unaskable` says why nobody can be asked over it, if that is so. `assumed` is the revision to serve without a
+        handshake.
+        """
+        ...
+
+    def answer(
+        self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Coroutine[Any, Any, Answer]:
         """Answer one request."""
         ...
 
@@ -82,8 +119,12 @@ class Lost(ConnectionError):
         super().__init__(f"{reason} before it answered; whether {what} was carried out is not known")
 
 
+class SessionGone(ConnectionError):
+    """The server no longer knows this client, and has not looked at its request: a new handshake is needed."""
+
+
 class Transport(Protocol):
-    """How a client reaches a server: one request, its notifications, its response."""
+    """How a client reaches a server: one request, what comes with it, its response."""
 
     @property
     def mirrors(self) -> bool:
@@ -96,6 +137,22 @@ class Transport(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None: ...
 
-    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None]) -> bytes:
-        """Send a request and return the response. Cancelling the wait cancels the request."""
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: "Ask | None" = None) -> bytes:
+        """Send a request and return the response. Cancelling the wait cancels the request.
+
+        `notify` gets the notifications that come with it, `ask` the requests: servers of older revisions push some.
+        Raises `SessionGone` if a handshake has been made, and has to be made again.
+        """
         ...
+
+    async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        """Send what wants no response."""
+        ...
+
+    async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: "Ask") -> None:
+        """A handshake has been made. `notify` and `ask` get what comes with no request; `headers` go with what asks for it."""
+        ...
+
+
+Ask = Callable[[dict[str, Any]], None]
+"""Takes a request that a server pushes, and sees that it is answered."""

@@ -1,0 +1,177 @@
+"""Questions pushed to an older client: sent on the stream of the request they belong to, waited for, taken back."""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar, cast
+from uuid import uuid4
+
+from pydantic import BaseModel, ValidationError
+
+from bespeak.protocol.envelopes import RequestId, Response, write_notification, write_push
+from bespeak.protocol.revisions import JUNE, Unaskable, question_at
+from bespeak.resolve.errors import BadAnswer, MissingCapability, NotAnswered
+from bespeak.resolve.forms import Refused
+from bespeak.resolve.markers import Question
+from bespeak.resolve.questions import Outcome, lacking, render, requirements, settle
+from bespeak.resolve.turns import Push
+from bespeak.transports.transport import Channel
+
+KEY_META = "bespeak/key"
+"""Where a pushed question carries the key it would have had in a round."""
+EXCERPT = 200
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class Questions:
+    """What one client has been asked and has not answered. Ids are never used twice."""
+
+    def __init__(self) -> None:
+        self._open: dict[RequestId, asyncio.Future[Response]] = {}
+        self._ids = itertools.count(1)
+        self._over: str | None = None
+
+    def answered(self, response: Response) -> bool:
+        """Take an answer; whether anybody waited for it."""
+        waiting = self._open.get(response.id) if response.id is not None else None
+        if waiting is None or waiting.done():
+            return False
+        waiting.set_result(response)
+        return True
+
+    def close(self, reason: str) -> None:
+        """The client is gone: whoever waits for it need not."""
+        self._over = reason
+        for waiting in self._open.values():
+            if not waiting.done():
+                waiting.set_exception(NotAnswered(reason))
+
+    async def ask(self, channel: Channel, request: dict[str, Any], seconds: float) -> Response:
+        """Push a question and wait for its answer. Raises `NotAnswered`."""
+        if self._over is not None:
+            raise NotAnswered(self._over)
+        id_ = f"q-{next(self._ids)}"
+        waiting = self._open[id_] = asyncio.get_running_loop().create_future()
+        try:
+            channel.push(write_push(id_, request))
+            async with asyncio.timeout(seconds):
+                return await waiting
+        except ConnectionError as error:
+            raise NotAnswered(str(error)) from None
+        except TimeoutError:
+            self._take_back(channel, id_, "it took too long")
+            raise NotAnswered(f"nobody answered within {seconds:g} s") from None
+        except asyncio.CancelledError:
+            self._take_back(channel, id_, "the call has ended")
+            raise
+        finally:
+            del self._open[id_]
+
+    @staticmethod
+    def _take_back(channel: Channel, id_: str, reason: str) -> None:
+        with contextlib.suppress(ConnectionError):
+            channel.push(write_notification("notifications/cancelled", {"requestId": id_, "reason": reason}))
+
+
+class Asker(Push, Protocol):
+    """Puts the questions of one request to its client."""
+
+    declared: Mapping[str, Any]
+    """What the client has said it can answer."""
+
+    def pause(self) -> None:
+        """Let go of the connection, if the client can come back for the rest."""
+        ...
+
+
+class PushAsker:
+    """The questions of one request of an older client."""
+
+    def __init__(
+        self,
+        questions: Questions,
+        channel: Channel,
+        *,
+        version: str,
+        declared: Mapping[str, Any],
+        unaskable: str | None,
+        seconds: float,
+    ) -> None:
+        self._questions = questions
+        self._channel = channel
+        self._version = version
+        self._seconds = seconds
+        self.declared = declared
+        self._unaskable = unaskable
+        self.pause = channel.pause
+        self.over = False
+        """Set when the request is answered, or its client no longer wants it to be."""
+
+    def why(self, missing: Mapping[str, Any]) -> str | None:
+        if self._unaskable is None and "elicitation" in missing and self._version < JUNE:
+            return f"a client of {self._version} cannot be asked with a form"
+        return self._unaskable
+
+    def cannot(self, request: Mapping[str, Any]) -> str | None:
+        try:
+            question_at(self._version, request)
+        except Unaskable as reason:
+            return str(reason)
+        return None
+
+    async def __call__(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        if self.over:
+            raise NotAnswered("the client no longer waits for this call")
+        pushed = question_at(self._version, request)
+        params: dict[str, Any] = dict(pushed.get("params") or {})
+        if params.get("mode") == "url":
+            params.setdefault("elicitationId", str(uuid4()))
+        params["_meta"] = {**params.get("_meta", {}), KEY_META: key}
+        response = await self._questions.ask(self._channel, {**pushed, "params": params}, self._seconds)
+        if response.error is not None:
+            raise NotAnswered(f"the client answered with an error{_spell(response.error)}")
+        if not isinstance(response.result, dict):
+            raise BadAnswer(f"the answer to {key!r} is no object")
+        return cast("dict[str, Any]", response.result)
+
+
+async def ask_request(asker: Asker, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask what is already in the words of the wire. Raises `MissingCapability` if the client cannot answer it."""
+    missing = lacking(requirements(request["method"], request.get("params") or {}), asker.declared)
+    if missing:
+        raise MissingCapability(missing, asker.why(missing))
+    return await asker(key, request)
+
+
+def read_as(model: type[ModelT], key: str, answer: Mapping[str, Any]) -> ModelT:
+    """An answer as a wire type. Raises `BadAnswer`."""
+    try:
+        return model.model_validate(answer)
+    except ValidationError:
+        raise BadAnswer(f"the answer to {key!r} is no valid {model.__name__}") from None
+
+
+async def ask_once(asker: Asker, key: str, marker: Question) -> Outcome:
+    """Ask from within a body: the outcome, asked again as often as the question allows if the answer was a slip."""
+    question = render(key, marker)
+    missing = lacking(question.requires, asker.declared)
+    problem = None if missing else asker.cannot(question.request())
+    if missing or problem:
+        raise MissingCapability(missing or question.requires, problem or asker.why(missing))
+    note: str | None = None
+    for _ in range(question.attempts):
+        try:
+            return settle(question, await asker(key, question.request(note)), "")[1]
+        except Refused as slip:
+            note = str(slip)
+    raise BadAnswer(f"no valid answer to {key!r} after {question.attempts} attempts: {note}")
+
+
+def _spell(error: Any) -> str:
+    """What the client says of its error, if that is anything to read."""
+    if not isinstance(error, dict):
+        return ""
+    known = cast("dict[str, Any]", error)
+    return f" ({known.get('code')}): {str(known.get('message', ''))[:EXCERPT]}"

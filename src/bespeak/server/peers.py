@@ -1,0 +1,155 @@
+"""One client of an older revision: its handshake, what it may ask for, and what it has been asked."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, cast
+
+from bespeak.protocol.envelopes import (
+    LOG_LEVELS,
+    Bare,
+    Meta,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    is_id,
+    write_error,
+    write_result,
+)
+from bespeak.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MCPError
+from bespeak.protocol.headers import Headers
+from bespeak.protocol.revisions import capabilities_at, info_at
+from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from bespeak.server.asking import Asker, PushAsker, Questions
+from bespeak.transports.transport import Answer, Channel, Notify
+
+logger = logging.getLogger("bespeak.server")
+
+DEFAULT_LOG_LEVEL = "info"
+"""What a client is told that has not said what it wants to hear."""
+
+
+class Serve(Protocol):
+    """Answers a request of an older client."""
+
+    def __call__(
+        self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
+    ) -> Awaitable[Answer]: ...
+
+
+class OlderClient:
+    """A server's side of one handshake."""
+
+    def __init__(
+        self,
+        serve: Serve,
+        hello: Callable[[], Mapping[str, Any]],
+        *,
+        question_seconds: float,
+        unaskable: str | None = None,
+        assumed: str | None = None,
+    ) -> None:
+        self._serve = serve
+        self._hello = hello
+        """What the server says of itself: `capabilities`, `serverInfo`, perhaps `instructions`."""
+        self._question_seconds = question_seconds
+        self._unaskable = unaskable
+        self.version = assumed
+        self._assumed = assumed is not None
+        self._declared: dict[str, Any] = {}
+        self._client_info: dict[str, Any] | None = None
+        self._log_level = DEFAULT_LOG_LEVEL
+        self._questions = Questions()
+        self._under_way: dict[RequestId, PushAsker] = {}
+        self._own: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "initialize": self._initialize,
+            "ping": lambda _: {},
+            "logging/setLevel": self._set_level,
+        }
+
+    async def answer(
+        self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Answer:
+        """Answer one request."""
+        try:
+            own = self._own.get(request.method)
+            if own is not None:
+                return Answer(write_result(request.id, own(request.params)))
+            version = self._agreed(request.method)
+        except MCPError as error:
+            return Answer(write_error(request.id, error), error.code)
+        asker = PushAsker(
+            self._questions,
+            channel,
+            version=version,
+            declared=self._declared,
+            unaskable=self._unaskable,
+            seconds=self._question_seconds,
+        )
+        whole = Request(request.id, request.method, request.params, self._meta(version, request.params))
+        self._under_way[request.id] = asker
+
+        def notify(message: bytes) -> Awaitable[None] | None:
+            return None if asker.over else channel.notify(message)
+
+        try:
+            return await self._serve(whole, notify, headers, asker=asker, raise_exceptions=raise_exceptions)
+        finally:
+            asker.over = True
+            self._under_way.pop(request.id, None)
+
+    def heard(self, message: Notification | Response) -> None:
+        """Take in what wants no answer."""
+        if isinstance(message, Response):
+            if not self._questions.answered(message):
+                logger.debug("the client answered %r, which it was not asked, or no longer", message.id)
+        elif message.method == "notifications/cancelled":
+            id_: Any = message.params.get("requestId")
+            asker = self._under_way.get(id_) if is_id(id_) else None
+            if asker is not None:
+                asker.over = True  # however its call takes it, it says and asks nothing more
+
+    def close(self, reason: str) -> None:
+        """The client is gone: nobody waits for its answers any more."""
+        self._questions.close(reason)
+
+    def _agreed(self, method: str) -> str:
+        if self.version is None:
+            raise MCPError(
+                INVALID_PARAMS,
+                f"{method} came before initialize, and without the metadata of a revision that needs none: "
+                "params._meta is missing, where every request carries its protocol version",
+            )
+        return self.version
+
+    def _meta(self, version: str, params: Mapping[str, Any]) -> Meta:
+        sent: Any = params.get("_meta")
+        raw = cast("dict[str, Any]", sent) if isinstance(sent, dict) else {}
+        token = raw.get("progressToken")
+        return Meta(version, self._declared, self._client_info, self._log_level, token if is_id(token) else None, raw)
+
+    # What a session answers itself
+
+    def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        if self.version is not None and not self._assumed:
+            raise MCPError(INVALID_REQUEST, "initialize was answered already; it begins a connection, once")
+        wanted, declared, info = params.get("protocolVersion"), params.get("capabilities"), params.get("clientInfo")
+        if not isinstance(wanted, str):
+            raise MCPError(INVALID_PARAMS, "initialize: protocolVersion must be the revision the client speaks")
+        if not isinstance(declared, dict):
+            raise MCPError(INVALID_PARAMS, "initialize: capabilities must be an object")
+        version = wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
+        self.version = version
+        self._client_info = cast("dict[str, Any]", info) if isinstance(info, dict) else None
+        if self._unaskable is None:
+            self._declared = capabilities_at(version, cast("dict[str, Any]", declared))
+        hello = self._hello()
+        return {**hello, "protocolVersion": version, "serverInfo": info_at(version, hello["serverInfo"])}
+
+    def _set_level(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._agreed("logging/setLevel")
+        level = params.get("level")
+        if level not in LOG_LEVELS:
+            raise MCPError(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
+        self._log_level = level
+        return {}

@@ -1,0 +1,113 @@
+"""A call of an older client: one request, and its questions are pushed while it runs."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_types import InputRequiredResult
+
+from bespeak.protocol.answers import typed_answer
+from bespeak.protocol.errors import MCPError
+from bespeak.resolve.errors import MissingCapability, NotAnswered, ToolError
+from bespeak.resolve.progress import Progress
+from bespeak.resolve.questions import requirements
+from bespeak.resolve.rounds import Round
+from bespeak.server.asking import Asker
+from bespeak.server.calls import Call, Calls, failed, result_of
+from bespeak.server.context import Context
+from bespeak.server.replies import Consumer
+
+RUNS = 8
+"""How often a body that asks by hand is run again."""
+PAUSES = (0.05, 0.25)
+"""First and longest pause before a body is run again that asked nothing and only wants to go on later, in seconds."""
+
+
+class PushedCall(Call):
+    """Nothing of it outlives its request, but a body that somebody approved of is finished all the same."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        consumer: Consumer,
+        sent: dict[str, Any],
+        context: Context[Any, Any],
+        asker: Asker,
+        *,
+        raise_exceptions: bool = False,
+    ) -> None:
+        super().__init__(
+            calls, consumer, sent, context, declared=asker.declared, raise_exceptions=raise_exceptions, stateful=False
+        )
+        self._asker = asker
+
+    async def outcome(self) -> dict[str, Any]:
+        arguments = self.consumer.arguments.read(self._sent)
+        if self.consumer.graph.nodes:
+            return await self._resolved(arguments)
+        return await self._answered(await self._body(arguments))
+
+    async def ask(self, value: InputRequiredResult) -> dict[str, Any]:
+        try:
+            return await self._answered(value)
+        except Exception as error:  # noqa: BLE001 - the same edge
+            return failed(self.consumer, error, raise_exceptions=self._raise_exceptions)
+
+    # With resolvers
+
+    def _round(self, arguments: dict[str, Any]) -> Round:
+        return Round(
+            self.consumer.graph,
+            arguments=arguments,
+            context=self._context,
+            progress=Progress(),
+            answers={},
+            declared=self._asker.declared,
+            push=self._asker,
+        )
+
+    async def _played(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
+        await round_.ask()
+        self.closed = round_.asked  # from here on an approval is spent
+        return await self._conclude(round_, arguments)
+
+    # By hand
+
+    def _why(self, missing: Mapping[str, Any]) -> str | None:
+        return self._asker.why(missing)
+
+    async def _answered(self, value: Any) -> dict[str, Any]:
+        """Push what a body returned as questions, and run it again with the answers, until it returns something else."""
+        pause = PAUSES[0]
+        for _ in range(RUNS):
+            if not isinstance(value, InputRequiredResult):
+                return result_of(self.consumer, value)
+            requests = self._asked_by_hand(value)
+            for request in requests.values():
+                problem = self._asker.cannot(request)
+                if problem is not None:
+                    raise MissingCapability(requirements(request["method"], request.get("params", {})), problem)
+            self._facts.answers = {key: await self._one(key, request) for key, request in requests.items()}
+            self._facts.request_state = value.request_state
+            self._facts.round += 1
+            if not requests:
+                self._facts.answers = None
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, PAUSES[1])
+            self.closed = bool(requests)
+            value = await self._body(self.consumer.arguments.read(self._sent))
+            self.closed = False
+        if not isinstance(value, InputRequiredResult):
+            return result_of(self.consumer, value)
+        raise ToolError(f"it still asks after it was run again {RUNS} times")
+
+    async def _one(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            answer = await self._asker(key, request)
+        except NotAnswered as failure:
+            raise NotAnswered(f"question {key!r} got no answer: {failure}") from failure
+        try:
+            typed_answer(key, answer, request["method"])
+        except MCPError:
+            raise ToolError(f"the answer to {key!r} is no answer to {request['method']}") from None
+        return answer

@@ -1,0 +1,88 @@
+"""What was sent on an event stream, kept for clients of older revisions that lost the connection and come back."""
+
+import secrets
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from mcp_types.jsonrpc import JSONRPCMessage
+
+EventId = str
+StreamId = str
+
+
+@dataclass(frozen=True, slots=True)
+class EventMessage:
+    """One message, and the id under which it can be asked for again."""
+
+    message: JSONRPCMessage
+    event_id: EventId | None = None
+
+
+EventCallback = Callable[[EventMessage], Awaitable[None]]
+
+
+class EventStore(Protocol):
+    """Keeps the events of streams. The names are the official SDK's, so its stores serve here too.
+
+    It is shared by all clients of a server, and sees everything they are sent.
+    """
+
+    async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
+        """Keep an event; `None` is one without a message, to begin with. The id is unique among all streams."""
+        ...
+
+    async def replay_events_after(self, last_event_id: EventId, send_callback: EventCallback) -> StreamId | None:
+        """Hand over what was sent after an event, on the same stream; `None` if the event is not known any more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    id: EventId
+    message: JSONRPCMessage | None
+
+
+class MemoryEventStore:
+    """Keeps the last events of each stream, and the last streams, in this process."""
+
+    def __init__(self, *, max_events: int = 100, max_streams: int = 10_000) -> None:
+        if max_events < 1 or max_streams < 1:
+            raise ValueError("max_events and max_streams must be at least 1")
+        self._max_events = max_events
+        self._max_streams = max_streams
+        self._streams: OrderedDict[StreamId, deque[_Kept]] = OrderedDict()
+        self._numbers: dict[str, StreamId] = {}
+        self._prefixes: dict[StreamId, str] = {}
+
+    async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
+        events = self._streams.get(stream_id)
+        if events is None:
+            events = self._streams[stream_id] = deque(maxlen=self._max_events)
+            prefix = secrets.token_hex(8)
+            self._numbers[prefix], self._prefixes[stream_id] = stream_id, prefix
+            self._make_room()
+        self._streams.move_to_end(stream_id)
+        count = int(events[-1].id.rpartition("-")[2]) + 1 if events else 1
+        id_ = f"{self._prefixes[stream_id]}-{count}"
+        events.append(_Kept(id_, message))
+        return id_
+
+    async def replay_events_after(self, last_event_id: EventId, send_callback: EventCallback) -> StreamId | None:
+        stream_id = self._numbers.get(last_event_id.rpartition("-")[0])
+        if stream_id is None:
+            return None
+        events = list(self._streams[stream_id])
+        places = [place for place, event in enumerate(events) if event.id == last_event_id]
+        if not places:
+            return None
+        for event in events[places[0] + 1 :]:
+            if event.message is not None:
+                await send_callback(EventMessage(event.message, event.id))
+        return stream_id
+
+    def _make_room(self) -> None:
+        while len(self._streams) > self._max_streams:
+            stream_id, _ = self._streams.popitem(last=False)
+            del self._numbers[self._prefixes.pop(stream_id)]

@@ -1,0 +1,402 @@
+"""Streamable HTTP for clients of older revisions: sessions, the streams of each, and who may come back to what."""
+
+import asyncio
+import logging
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import to_json
+
+from bespeak.protocol.envelopes import (
+    NOT_FOR_A_BATCH,
+    Bare,
+    Batch,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    is_id,
+    no_batch,
+    not_for_a_batch,
+    write_error,
+)
+from bespeak.protocol.errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, MCPError
+from bespeak.protocol.events import write_event, write_first_event
+from bespeak.protocol.headers import Headers
+from bespeak.protocol.media import accepts_streams
+from bespeak.protocol.revisions import NOVEMBER, takes_batches
+from bespeak.protocol.versions import ASSUMED_VERSION
+from bespeak.transports.asgi import JSON, Receive, Scope, Send, respond
+from bespeak.transports.event_store import EventMessage, EventStore
+from bespeak.transports.http_exchange import EventStream
+from bespeak.transports.http_streams import PostStream, first_of, gone, keep
+from bespeak.transports.transport import Answer, Answering, Peer
+
+logger = logging.getLogger("bespeak.http")
+
+SESSION_HEADER = "Mcp-Session-Id"
+END_OF_STREAM = "bespeak.end_of_stream"
+"""Where in a request's scope the way to end its stream is found, for whoever runs the app and has to stop."""
+STANDING = "standing"
+MOST_STANDING = 4
+"""Standing streams of one session; its client needs one."""
+STATELESS = (
+    "over HTTP without sessions (stateless_http=True, or several workers) a client of an older revision cannot be asked"
+)
+NO_STREAM = "with json_response=True there is no stream to ask a client of an older revision on"
+NO_SESSION = "the header Mcp-Session-Id is missing; its value comes with the response to initialize"
+NO_VERSION = (
+    "the header MCP-Protocol-Version is missing, which modern requests carry, and so is Mcp-Session-Id, which older ones do "
+    "after initialize"
+)
+NO_SUCH_SESSION = "there is no such session, or no longer; initialize again without Mcp-Session-Id"
+HTTP_SSE = (
+    "no stream without a session. If this is a client of the HTTP+SSE transport of 2024-11-05: that is not served here; use "
+    "Streamable HTTP, which begins with POSTing initialize to this URL"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OlderOptions:
+    """How clients of older revisions are served."""
+
+    stateless: bool = False
+    json_only: bool = False
+    event_store: EventStore | None = None
+    retry_ms: int | None = None
+    idle_seconds: float | None = 1800.0
+    max_sessions: int | None = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """One older client."""
+
+    id: str
+    peer: Peer
+    last_used: float
+    prefix: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Of its streams' names, which an event store gets to see."""
+    tasks: dict[RequestId, asyncio.Task[Answer]] = field(default_factory=dict[RequestId, Any])
+    cancelled: set[RequestId] = field(default_factory=set[RequestId])
+    """Requests the client cancelled: they get no response, however they end."""
+    streams: dict[str, PostStream] = field(default_factory=dict[str, PostStream])
+    standing: list[EventStream] = field(default_factory=list[EventStream])
+    count: int = 0
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.tasks or self.standing or self.streams)
+
+    def close(self, reason: str) -> None:
+        """End everything that is under way for it."""
+        self.peer.close(reason)
+        for task in self.tasks.values():
+            task.cancel(reason)
+        for stream in self.standing:
+            stream.end()
+
+
+class Refusal(Exception):
+    """A request that is turned away: status, and reason."""
+
+    def __init__(self, status: int, reason: str, code: int = INVALID_REQUEST) -> None:
+        self.status = status
+        self.code = code
+        super().__init__(reason)
+
+
+class OlderHttp:
+    """Serves the older clients of one app."""
+
+    def __init__(self, server: Answering, options: OlderOptions) -> None:
+        self._server = server
+        self._options = options
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        """By id, the one not used for longest first."""
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._unasked = NO_STREAM if options.json_only else None
+
+    @property
+    def sessions(self) -> int:
+        return len(self._sessions)
+
+    def close(self) -> None:
+        """The app stops: so do all sessions."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            self._sweeping = None
+        for session in list(self._sessions.values()):
+            self._end(session, "the server is stopping")
+
+    # POST
+
+    async def post(
+        self, message: Message | Batch, version: str | None, headers: Headers, receive: Receive, send: Send
+    ) -> None:
+        """Answer a POST whose message is of no modern revision. `version` is that of its header."""
+        try:
+            if isinstance(message, Bare) and message.method == "initialize" and headers.only(SESSION_HEADER) is None:
+                return await self._initialize(message, headers, send)
+            session = self._session(version, headers)
+            if isinstance(message, Batch) and not takes_batches(session.peer.version):
+                raise Refusal(400, str(no_batch()))
+        except (Refusal, MCPError) as refusal:
+            return await refuse(send, refusal, message)
+        messages = message.messages if isinstance(message, Batch) else (message,)
+        for one in messages:
+            if isinstance(one, (Notification, Response)):
+                self._heard(session, one)
+        wanted = [one for one in messages if not isinstance(one, (Notification, Response))]
+        if not wanted:
+            return await respond(send, 202, b"")
+        stream = self._start(session, wanted, headers, together=isinstance(message, Batch))
+        await stream.answer(session.peer.version, receive, send)
+        self._touch(session)
+        return None
+
+    async def _initialize(self, request: Bare, headers: Headers, send: Send) -> None:
+        peer = self._server.peer(STATELESS if self._options.stateless else self._unasked)
+        answer = await peer.answer(request, PostStream("", json_only=True, store=None, retry_ms=None), headers)
+        if answer.code is not None:
+            return await respond(send, 400, answer.message, JSON)
+        if self._options.stateless:
+            return await respond(send, 200, answer.message, JSON)
+        session = self._admit(peer)
+        return await respond(send, 200, answer.message, JSON, (SESSION_HEADER.lower().encode(), session.id.encode()))
+
+    def _session(self, version: str | None, headers: Headers) -> Session:
+        """Whose message it is. Raises `Refusal`, or `MCPError` for headers that make no sense."""
+        if self._options.stateless:
+            return Session("", self._server.peer(STATELESS, version or ASSUMED_VERSION), 0.0)
+        return self._known(headers, NO_SESSION if version else NO_VERSION)
+
+    def _known(self, headers: Headers, without: str) -> Session:
+        id_ = headers.only(SESSION_HEADER)
+        if id_ is None:
+            raise Refusal(400, without, INVALID_REQUEST if without is not NO_VERSION else HEADER_MISMATCH)
+        session = self._sessions.get(id_.decode("latin-1"))
+        if session is None:
+            raise Refusal(404, NO_SUCH_SESSION)
+        self._touch(session)
+        return session
+
+    def _heard(self, session: Session, message: Notification | Response) -> None:
+        session.peer.heard(message)
+        if isinstance(message, Notification) and message.method == "notifications/cancelled":
+            id_: Any = message.params.get("requestId")
+            task = session.tasks.get(id_) if is_id(id_) else None
+            if task is not None:
+                session.cancelled.add(id_)
+                task.cancel("the client cancelled the request")
+
+    def _start(
+        self, session: Session, wanted: Sequence[Bare | Request | Malformed], headers: Headers, *, together: bool
+    ) -> PostStream:
+        """Begin to answer requests, whose responses travel together."""
+        session.count += 1
+        options = self._options
+        stream = PostStream(
+            f"{session.prefix}/{session.count}",
+            json_only=options.json_only,
+            store=None if options.stateless else options.event_store,
+            retry_ms=options.retry_ms,
+        )
+        session.streams[stream.id] = stream
+        stream.when_ended(lambda: session.streams.pop(stream.id, None))
+        responses: list[bytes | None] = []
+
+        def answered(response: bytes | None) -> None:
+            responses.append(response)
+            if len(responses) == len(wanted):
+                stream.finish([one for one in responses if one is not None], together=together)
+
+        for one in wanted:
+            if isinstance(one, Malformed):
+                answered(write_error(one.id, one.error))
+            elif together and not_for_a_batch(one):
+                answered(write_error(one.id, MCPError(INVALID_REQUEST, NOT_FOR_A_BATCH)))
+            elif one.id in session.tasks:
+                answered(write_error(one.id, MCPError(INVALID_REQUEST, "a request with this id is still under way")))
+            elif isinstance(one, Bare):
+                self._run(session, one, stream, headers, answered)
+        return stream
+
+    @staticmethod
+    def _run(
+        session: Session, request: Bare, stream: PostStream, headers: Headers, answered: Callable[[bytes | None], None]
+    ) -> None:
+        task = asyncio.create_task(
+            session.peer.answer(request, stream, headers), name=f"bespeak request {request.method}"
+        )
+        session.tasks[request.id] = task
+
+        def done(task: asyncio.Task[Answer]) -> None:
+            del session.tasks[request.id]
+            unwanted = request.id in session.cancelled
+            session.cancelled.discard(request.id)
+            answered(None if unwanted or task.cancelled() else task.result().message)
+
+        task.add_done_callback(done)
+
+    # GET
+
+    async def get(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """Open a standing stream, or go on with one that broke off."""
+        try:
+            if self._options.stateless:
+                raise Refusal(405, "there are no sessions here, and no streams but those of requests: use POST")
+            if not accepts_streams(headers.joined(b"accept")):
+                raise Refusal(406, "the Accept header must list text/event-stream")
+            session = self._known(headers, HTTP_SSE)
+            last = headers.only("Last-Event-ID")
+            if last is not None:
+                return await self._resume(session, last.decode("latin-1"), scope, receive, send)
+            return await self._stand(session, scope, receive, send)
+        except (Refusal, MCPError) as refusal:
+            return await refuse(send, refusal)
+
+    async def _stand(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+        """Keep a stream open for what belongs to no request. Raises `Refusal`."""
+        if len(session.standing) >= MOST_STANDING:
+            raise Refusal(409, "this session has enough standing streams")
+        connection = EventStream(send)
+        session.standing.append(connection)
+        store, version = self._options.event_store, session.peer.version
+        try:
+            if store is not None and version is not None and version >= NOVEMBER:
+                id_ = await keep(store, f"{session.prefix}/{STANDING}", None)
+                if id_ is not None:
+                    connection.add(write_first_event(id_, self._options.retry_ms))
+            await attend(connection, scope, receive)
+        finally:
+            session.standing.remove(connection)
+            self._touch(session)
+
+    async def _resume(self, session: Session, last: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send what a client has missed of one of its streams, and go on with it."""
+        store = self._options.event_store
+        missed: list[EventMessage] = []
+
+        async def take(event: EventMessage) -> None:
+            missed.append(event)
+
+        connection: EventStream | None = None
+        stream: PostStream | None = None
+        # Only the store knows whose event it is; until it has said so, no stream may go on.
+        async with AsyncExitStack() as held:
+            for one in list(session.streams.values()):
+                await held.enter_async_context(one.holding)
+            try:
+                found = await store.replay_events_after(last, take) if store is not None else None
+            except Exception:
+                logger.exception("the event store failed")
+                raise Refusal(500, "the event store failed", INTERNAL_ERROR) from None
+            if found is None or found.partition("/")[0] != session.prefix:
+                raise Refusal(400, "nothing is known of this Last-Event-ID; what came after it is lost")
+            if found != f"{session.prefix}/{STANDING}":
+                connection, stream = EventStream(send), session.streams.get(found)
+                go_on(connection, missed, stream)
+        if connection is None:
+            return await self._stand(session, scope, receive, send)
+        await attend(connection, scope, receive)
+        if stream is not None:
+            stream.leave(connection)
+        self._touch(session)
+        return None
+
+    # DELETE
+
+    async def delete(self, headers: Headers, send: Send) -> None:
+        """End a session because its client says so."""
+        try:
+            if self._options.stateless:
+                raise Refusal(405, "there are no sessions here")
+            session = self._known(headers, NO_SESSION)
+        except (Refusal, MCPError) as refusal:
+            return await refuse(send, refusal)
+        self._end(session, "the client has ended the session")
+        return await respond(send, 204, b"")
+
+    # Which sessions there are
+
+    def _admit(self, peer: Peer) -> Session:
+        """A new session. If there are too many, the one not used for longest has to go."""
+        most = self._options.max_sessions
+        if most is not None and len(self._sessions) >= most:
+            idle = next((one for one in self._sessions.values() if not one.busy), None)
+            if idle is None:
+                raise Refusal(503, "there are too many sessions; try again later")
+            self._end(idle, "there were too many sessions")
+        now = asyncio.get_running_loop().time()
+        session = Session(secrets.token_urlsafe(24), peer, now)
+        self._sessions[session.id] = session
+        self._sweep_later()
+        return session
+
+    def _end(self, session: Session, reason: str) -> None:
+        del self._sessions[session.id]
+        session.close(reason)
+
+    def _touch(self, session: Session) -> None:
+        if session.id in self._sessions:
+            session.last_used = asyncio.get_running_loop().time()
+            self._sessions.move_to_end(session.id)
+
+    def _sweep_later(self) -> None:
+        idle = self._options.idle_seconds
+        if idle is None or self._sweeping is not None or not self._sessions:
+            return
+        oldest = next(iter(self._sessions.values()))
+        self._sweeping = asyncio.get_running_loop().call_at(oldest.last_used + idle, self._sweep, idle)
+
+    def _sweep(self, idle: float) -> None:
+        """End the sessions that nobody has used for a while."""
+        self._sweeping = None
+        now = asyncio.get_running_loop().time()
+        for session in list(self._sessions.values()):
+            if session.last_used + idle > now:
+                break
+            if session.busy:
+                self._touch(session)
+            else:
+                self._end(session, "the session was not used for too long")
+        self._sweep_later()
+
+
+def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostStream | None) -> None:
+    """Bring a client up to date, and hand it what is still to come."""
+    for event in missed:
+        message = event.message.model_dump(mode="json", by_alias=True, exclude_none=True)
+        connection.add(write_event(to_json(message), event.event_id))
+    if stream is None:
+        connection.end()
+    else:
+        stream.join(connection)
+
+
+async def attend(connection: EventStream, scope: Scope, receive: Receive) -> None:
+    """Keep a stream until it is ended, or the client goes away."""
+    scope[END_OF_STREAM] = connection.end
+    watching = asyncio.create_task(gone(receive), name="bespeak disconnect watcher")
+    try:
+        await first_of(watching, connection.sent())
+    finally:
+        watching.cancel()
+        connection.close()
+
+
+async def refuse(send: Send, refusal: Refusal | MCPError, message: Message | Batch | None = None) -> None:
+    """Turn a request away, with the reason where a client looks for it."""
+    id_ = message.id if isinstance(message, Bare) else None
+    if isinstance(refusal, MCPError):
+        return await respond(send, 400, write_error(id_, refusal), JSON)
+    extra = [(b"allow", b"POST")] if refusal.status == 405 else []
+    error = MCPError(refusal.code, str(refusal))
+    return await respond(send, refusal.status, write_error(id_, error), JSON, *extra)

@@ -1,0 +1,369 @@
+"""A client of an older server (protocol sections 25.1 and 25.5): what the handshake says, what is known after it, its end."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp_types import Icon, Implementation, SamplingCapability, SamplingToolsCapability
+
+from bespeak import Client, MCPError, StdioServerParameters
+from bespeak.client import Lost
+from tests.answering import text
+from tests.client.test_callbacks import list_roots, say_yes, write
+from tests.client.test_pushed import OldServer, Slow, asking, plain, result_of
+from tests.client.test_session import FORM
+from tests.transports.test_http_client_older import OldHttp, answers, client_of, event, for_ever, says, streams
+from tests.waiting import eventually
+
+VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+EVERYTHING: dict[str, Any] = {
+    "elicitation_callback": say_yes,
+    "sampling_callback": write,
+    "sampling_capabilities": SamplingCapability(tools=SamplingToolsCapability()),
+    "list_roots_callback": list_roots,
+}
+INFO = Implementation(
+    name="desk",
+    version="7",
+    title="The desk",
+    description="at the window",
+    website_url="https://example.com",
+    icons=[Icon(src="https://example.com/i.png")],
+)
+
+
+async def initialized(version: str, **options: Any) -> dict[str, Any]:
+    """The params of the handshake of a client of one revision."""
+    server = OldServer(version)
+    async with Client(server, mode=version, **options):
+        (message,) = server.told("initialize")
+    return message["params"]
+
+
+# What the handshake says
+
+
+@pytest.mark.parametrize(
+    ("version", "declared"),
+    [
+        ("2024-11-05", {"sampling": {}, "roots": {}}),
+        ("2025-03-26", {"sampling": {}, "roots": {}}),
+        ("2025-06-18", {"sampling": {}, "roots": {}, "elicitation": {}}),
+        ("2025-11-25", {"sampling": {"tools": {}}, "roots": {}, "elicitation": {"form": {}, "url": {}}}),
+    ],
+)
+async def test_a_handshake_declares_what_there_are_callbacks_for_in_the_words_of_its_revision(
+    version: str, declared: dict[str, Any]
+) -> None:
+    params = await initialized(version, **EVERYTHING)
+    assert params["capabilities"] == declared
+    assert params["protocolVersion"] == version
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_client_without_callbacks_declares_nothing(version: str) -> None:
+    assert (await initialized(version))["capabilities"] == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [
+        ("2024-11-05", {"name", "version"}),
+        ("2025-03-26", {"name", "version"}),
+        ("2025-06-18", {"name", "version", "title"}),
+        ("2025-11-25", {"name", "version", "title", "description", "websiteUrl", "icons"}),
+    ],
+)
+async def test_a_handshake_says_who_the_client_is_as_far_as_its_revision_has_words_for_it(
+    version: str, known: set[str]
+) -> None:
+    said = (await initialized(version, client_info=INFO))["clientInfo"]
+    assert set(said) == known
+    assert (said["name"], said["version"]) == ("desk", "7")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_handshake_carries_nothing_of_later_revisions(version: str) -> None:
+    assert set(await initialized(version, log_level="info")) == {"protocolVersion", "capabilities", "clientInfo"}
+
+
+async def test_the_handshake_ends_with_a_notification_before_anything_else_is_asked() -> None:
+    server = OldServer(tool=plain)
+    async with Client(server) as client:
+        await client.call_tool("tool")
+    methods = [message["method"] for message in server.heard]
+    assert methods == ["server/discover", "initialize", "notifications/initialized", "tools/call"]
+    (ended,) = server.told("notifications/initialized")
+    assert "id" not in ended
+
+
+async def set_level(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
+    return {}
+
+
+async def hear(params: Any) -> None:
+    """A logging callback."""
+
+
+@pytest.mark.parametrize(
+    ("options", "level"),
+    [
+        ({"log_level": "warning"}, "warning"),
+        ({"log_level": "error", "logging_callback": hear}, "error"),
+        ({"logging_callback": hear}, "debug"),
+    ],
+)
+async def test_a_level_of_logs_is_set_after_the_handshake(options: dict[str, Any], level: str) -> None:
+    server = OldServer(logging_setLevel=set_level)
+    server.capabilities = {"logging": {}}
+    async with Client(server, **options):
+        (message,) = server.told("logging/setLevel")
+    assert message["params"] == {"level": level}
+    assert server.heard.index(message) > server.heard.index(server.told("notifications/initialized")[0])
+
+
+async def test_a_server_without_logs_is_not_asked_for_a_level() -> None:
+    server = OldServer()
+    async with Client(server, log_level="info"):
+        assert server.told("logging/setLevel") == []
+
+
+async def test_a_client_that_wants_no_level_sets_none() -> None:
+    server = OldServer()
+    server.capabilities = {"logging": {}}
+    async with Client(server):
+        assert server.told("logging/setLevel") == []
+
+
+# What is known after it
+
+
+async def introduce(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
+    capabilities: dict[str, Any] = {
+        "tools": {"listChanged": True},
+        "logging": {},
+        "experimental": {"x": {}},
+        "later": {},
+    }
+    info = {"name": "shop", "version": "2", "title": "The shop", "later": 5}
+    return {
+        "protocolVersion": "2025-06-18",
+        "capabilities": capabilities,
+        "serverInfo": info,
+        "instructions": "ask nicely",
+        "later": True,
+    }
+
+
+async def test_what_a_server_says_of_itself_is_known_after_the_handshake() -> None:
+    async with Client(OldServer(initialize=introduce)) as client:
+        assert client.server_info is not None
+        assert (client.server_info.name, client.server_info.title) == ("shop", "The shop")
+        assert client.instructions == "ask nicely"
+        assert client.server_capabilities.tools is not None
+        assert client.server_capabilities.tools.list_changed is True
+        assert client.server_capabilities.prompts is None
+        assert client.protocol_version == "2025-06-18"
+
+
+async def list_tools(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
+    mirrored = {"type": "object", "properties": {"a": {"type": "object", "x-mcp-header": "A"}}}
+    return {"tools": [{"name": "plain", "inputSchema": {"type": "object"}}, {"name": "odd", "inputSchema": mirrored}]}
+
+
+async def test_the_tools_of_an_older_server_are_listed() -> None:
+    async with Client(OldServer(tools_list=list_tools)) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["plain", "odd"]
+
+
+async def test_a_tool_is_not_left_out_for_a_header_that_its_revision_does_not_know() -> None:
+    listed = await list_tools(OldServer(), {})
+    async with client_of(OldHttp(answers(listed))) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["plain", "odd"]
+
+
+async def test_a_request_to_an_older_server_carries_no_metadata_but_what_was_asked_for() -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        pass
+
+    server = OldServer(tool=plain)
+    async with Client(server, log_level="info", **EVERYTHING) as client:
+        await client.call_tool("tool", {"a": 1})
+        await client.call_tool("tool", meta={"mine": 1}, progress_callback=on_progress)
+    first, second = server.told("tools/call")
+    assert first["params"] == {"name": "tool", "arguments": {"a": 1}}
+    assert second["params"]["_meta"] == {"mine": 1, "progressToken": second["id"]}
+
+
+async def test_an_error_of_an_older_server_is_raised_as_any_other() -> None:
+    async def fail(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
+        return {"code": -32002, "message": "not found", "data": {"uri": "x"}}
+
+    async with Client(OldServer(tool=fail)) as client:
+        with pytest.raises(MCPError, match="not found") as caught:
+            await client.call_tool("tool")
+    assert (caught.value.code, caught.value.data) == (-32002, {"uri": "x"})
+
+
+async def test_what_a_server_says_between_calls_is_handed_to_the_message_handler() -> None:
+    got: list[Any] = []
+
+    async def hear(message: dict[str, Any]) -> None:
+        got.append(message["method"])
+
+    server = OldServer()
+    async with Client(server, message_handler=hear):
+        server.note("tools/list_changed")
+        await eventually(lambda: got)
+    assert got == ["notifications/tools/list_changed"]
+
+
+async def test_several_messages_on_one_line_are_taken_one_by_one() -> None:
+    got: list[Any] = []
+
+    async def hear(message: dict[str, Any]) -> None:
+        got.append(message["method"])
+
+    async def tool(server: OldServer, message: dict[str, Any]) -> None:
+        note = {"jsonrpc": "2.0", "method": "notifications/x"}
+        ping = {"jsonrpc": "2.0", "id": 9, "method": "ping"}
+        done = {"jsonrpc": "2.0", "id": message["id"], "result": result_of("done")}
+        server.write(json.dumps([note, 5, ping, done]))
+
+    server = OldServer("2025-03-26", tool=tool)
+    async with Client(server, message_handler=hear) as client:
+        assert text(await client.call_tool("tool")) == "done"
+        await eventually(lambda: server.replies)
+    assert got == ["notifications/x"]
+    assert server.replies == [{"jsonrpc": "2.0", "id": 9, "result": {}}]
+
+
+# Children that die
+
+
+CHILD = r"""
+import json, os, sys
+
+log = open(sys.argv[1], "a", buffering=1)
+life = sum(line == "start\n" for line in open(sys.argv[1]))
+log.write("start\n")
+for raw in sys.stdin.buffer:
+    message = json.loads(raw)
+    method, id_, result = message.get("method"), message.get("id"), None
+    log.write(f"{method}\n")
+    if id_ is None:
+        continue
+    if method == "initialize":
+        version = "2025-06-18" if life == 0 or sys.argv[2] == "same" else "2025-03-26"
+        info = {"name": "old", "version": "1"}
+        result = {"protocolVersion": version, "capabilities": {}, "serverInfo": info}
+    elif method == "tools/list" and life == 0:
+        os._exit(5)
+    elif method == "tools/list":
+        result = {"tools": []}
+    elif method == "tools/call" and message["params"]["name"] == "die":
+        os._exit(4)
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": str(life)}]}
+    answer = {"result": result} if result is not None else {"error": {"code": -32601, "message": "what?"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": id_, **answer}), flush=True)
+"""
+AGAIN = ["initialize", "notifications/initialized"]
+
+
+class Mortal:
+    """A child that dies when it is told to."""
+
+    def __init__(self, folder: Path) -> None:
+        self._script, self._log = folder / "child.py", folder / "log"
+        self._script.write_text(CHILD)
+
+    def parameters(self, how: str = "same") -> StdioServerParameters:
+        return StdioServerParameters(sys.executable, ["-S", str(self._script), str(self._log), how])
+
+    @property
+    def heard(self) -> list[str]:
+        return self._log.read_text().split()
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Mortal:
+    return Mortal(tmp_path)
+
+
+async def test_a_child_that_died_between_two_calls_gets_its_handshake_before_the_next(mortal: Mortal) -> None:
+    async with Client(mortal.parameters()) as client:
+        with pytest.raises(
+            Lost, match=r"exited with code 4 before it answered; whether .* was carried out is not known"
+        ):
+            await client.call_tool("die")
+        assert text(await client.call_tool("tool")) == "1"
+        assert text(await client.call_tool("tool")) == "1"
+    assert mortal.heard[-5:] == ["start", *AGAIN, "tools/call", "tools/call"]
+
+
+async def test_calls_at_the_same_time_make_one_handshake_with_a_new_child(mortal: Mortal) -> None:
+    async with Client(mortal.parameters()) as client:
+        with pytest.raises(Lost):
+            await client.call_tool("die")
+        results = await asyncio.gather(*(client.call_tool("tool") for _ in range(5)))
+    assert [text(one) for one in results] == ["1"] * 5
+    assert (mortal.heard.count("start"), mortal.heard.count("initialize")) == (2, 2)
+
+
+async def test_a_child_that_died_of_a_request_that_only_reads_gets_it_again_after_its_handshake(mortal: Mortal) -> None:
+    async with Client(mortal.parameters()) as client:
+        assert (await client.list_tools()).tools == []
+    assert mortal.heard[-4:] == ["start", *AGAIN, "tools/list"]
+
+
+async def test_a_new_child_that_wants_another_revision_is_refused(mortal: Mortal) -> None:
+    async with Client(mortal.parameters("other")) as client:
+        with pytest.raises(Lost):
+            await client.call_tool("die")
+        with pytest.raises(ConnectionError, match="wants to speak '2025-03-26', and this client 2025-06-18"):
+            await client.call_tool("tool")
+
+
+# The end
+
+
+async def test_a_client_that_is_closed_takes_its_open_questions_with_it() -> None:
+    slow = Slow()
+    async with Client(OldServer(tool=asking(FORM)), elicitation_callback=slow) as client:
+        calling = asyncio.create_task(client.call_tool("tool"))
+        await eventually(lambda: slow.asked)
+    with pytest.raises(ConnectionError):
+        await asyncio.wait_for(calling, 5)
+    assert slow.cancelled == 1
+
+
+async def test_a_client_over_http_that_is_closed_takes_its_open_questions_with_it() -> None:
+    slow = Slow()
+    app = OldHttp(streams(event({"jsonrpc": "2.0", "id": "q", **FORM}), for_ever), gets=[streams(for_ever)])
+    async with client_of(app, elicitation_callback=slow) as client:
+        calling = asyncio.create_task(client.call_tool("tool"))
+        await eventually(lambda: slow.asked)
+    with pytest.raises(ConnectionError):
+        await asyncio.wait_for(calling, 5)
+    assert slow.cancelled == 1
+    assert app.methods[-1] == "DELETE"
+
+
+async def test_a_question_of_a_session_that_is_gone_ends_with_the_client_too() -> None:
+    slow = Slow()
+    app = OldHttp(
+        streams(event({"jsonrpc": "2.0", "id": "q", **FORM}), for_ever), says(404), answers(), gets=[streams(for_ever)]
+    )
+    async with client_of(app, elicitation_callback=slow) as client:
+        calling = asyncio.create_task(client.call_tool("first"))
+        await eventually(lambda: slow.asked)
+        assert text(await client.call_tool("second")) == "done"
+        assert len(app.at("initialize")) == 2
+    await asyncio.wait({calling}, timeout=5)
+    assert calling.done()
+    assert calling.exception() is not None
+    await eventually(lambda: slow.cancelled, 2)

@@ -1,0 +1,423 @@
+"""Questions pushed to older clients (design section 5, "Legacy era"): one at a time in graph order, and what goes on beside."""
+
+import asyncio
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Annotated, Any, cast
+
+import pytest
+from mcp_types import ElicitRequestParams, ElicitResult
+from pydantic import BaseModel, field_validator
+from pydantic_core import from_json, to_json
+
+from bespeak import Client, Context, Elicit, MCPServer, Resolve, ToolError
+from bespeak.client import CallbackContext
+from bespeak.transports.memory import MemoryTransport
+from tests.answering import Person, accept, short, text
+from tests.server.test_answers_consumers import (
+    ask,
+    serving,
+    take_value,
+)
+from tests.waiting import eventually
+from tests.wires import OverHttp, OverPipes
+
+Sent = dict[str, Any]
+MODERN, NOVEMBER, JUNE, MARCH, FIRST = "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"
+EVERYTHING: Sent = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}, "context": {}}, "roots": {}}
+SILENCE = None
+
+
+def yes(**content: Any) -> Sent:
+    return {"result": {"action": "accept", "content": content}}
+
+
+NO: Sent = {"result": {"action": "decline"}}
+
+
+def _copied(answer: Any) -> Any:
+    return [*answer] if isinstance(answer, list) else answer
+
+
+def _next(answer: Any) -> Any:
+    return cast("list[Any]", answer).pop(0) if isinstance(answer, list) else answer
+
+
+class Older:
+    """A client of an older revision, one raw message at a time: it may answer what no decent client would.
+
+    Answers go by the end of their keys, as members of the response; a list is used up one by one; `SILENCE` is none.
+    """
+
+    def __init__(
+        self,
+        mcp: MCPServer[Any],
+        answers: Mapping[str, Any] | None = None,
+        *,
+        version: str = NOVEMBER,
+        declares: Sent | None = None,
+    ) -> None:
+        self._transport = MemoryTransport(mcp)
+        self._answers: Sent = {key: _copied(one) for key, one in (answers or {}).items()}
+        self._version = version
+        self._declares = EVERYTHING if declares is None else declares
+        self._answering: set[asyncio.Task[Any]] = set()
+        self._calls = 100
+        self.hello: Sent = {}
+        self.pushed: list[Sent] = []
+        self.said: list[Sent] = []
+        """Notifications."""
+
+    async def __aenter__(self) -> "Older":
+        await self._transport.__aenter__()
+        params: Sent = {"protocolVersion": self._version, "capabilities": self._declares, "clientInfo": {"name": "raw"}}
+        self.hello = (await self.send({"id": 1, "method": "initialize", "params": params}))["result"]
+        await self.send({"method": "notifications/initialized"})
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._transport.__aexit__(kind, error, traceback)
+
+    async def send(self, message: Sent) -> Sent:
+        raw = await self._transport.serve(to_json({"jsonrpc": "2.0", **message}), self)
+        return {} if raw is None else from_json(raw)
+
+    async def request(self, method: str, params: Sent | None = None) -> Sent:
+        """The whole response."""
+        self._calls += 1
+        return await self.send({"id": self._calls, "method": method, "params": params or {}})
+
+    async def call(self, name: str = "take", arguments: Sent | None = None, **more: Any) -> Sent:
+        """The result of a tool."""
+        response = await self.request("tools/call", {"name": name, "arguments": arguments or {}, **more})
+        assert "result" in response, response
+        return response["result"]
+
+    async def failure(self, name: str = "take") -> str:
+        """The text of a tool's error."""
+        result = await self.call(name)
+        assert result["isError"], result
+        (block,) = result["content"]
+        return block["text"]
+
+    async def error(self, name: str = "take") -> Sent:
+        """The JSON-RPC error that a call ends with."""
+        response = await self.request("tools/call", {"name": name, "arguments": {}})
+        assert "error" in response, response
+        return response["error"]
+
+    @property
+    def asked(self) -> list[str]:
+        return [short(one["params"]["_meta"]["bespeak/key"]) for one in self.pushed]
+
+    @property
+    def taken_back(self) -> list[Any]:
+        """The ids of questions that were taken back."""
+        return [one["params"]["requestId"] for one in self.said if one["method"] == "notifications/cancelled"]
+
+    # The way back
+
+    def notify(self, message: bytes) -> None:
+        self.said.append(from_json(message))
+
+    def push(self, message: bytes) -> None:
+        read = from_json(message)
+        if "id" not in read:
+            self.said.append(read)
+            return
+        self.pushed.append(read)
+        answer = _next(self._answers.get(self.asked[-1]))
+        if answer is not SILENCE:
+            task = asyncio.create_task(self.send({"id": read["id"], **answer}))
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+
+    def pause(self) -> None:
+        raise AssertionError("there is no connection to let go of")
+
+
+class Thinking:
+    """A person who takes as long as the test wants, and what is under way meanwhile."""
+
+    def __init__(self, answer: ElicitResult) -> None:
+        self.open: list[str] = []
+        self.most = 0
+        self.order: list[str] = []
+        self.taken_back: list[str] = []
+        self.done = asyncio.Event()
+        self._answer = answer
+
+    async def __call__(self, context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+        key = short(context.key)
+        self.open.append(key)
+        self.order.append(key)
+        self.most = max(self.most, len(self.open))
+        try:
+            await self.done.wait()
+        except asyncio.CancelledError:
+            self.taken_back.append(key)
+            raise
+        finally:
+            self.open.remove(key)
+        return self._answer
+
+
+def over(wire: str, mcp: MCPServer[Any], **options: Any) -> Client:
+    """A client of 2025-11-25, unless told otherwise, over a wire."""
+    options.setdefault("mode", NOVEMBER)
+    if wire == "memory":
+        return Client(mcp, **options)
+    return Client(OverPipes(mcp) if wire == "stdio" else OverHttp(mcp, "httptools"), **options)
+
+
+WIRES = ["memory", "stdio", "http"]
+
+
+class Even(BaseModel):
+    number: int
+
+    @field_validator("number")
+    @classmethod
+    def _even(cls, number: int) -> int:
+        if number % 2:
+            raise ValueError("an even number, please")
+        return number
+
+
+async def ask_even() -> Elicit[Even]:
+    return Elicit("Which?", Even)
+
+
+async def take_even(it: Annotated[Even, Resolve(ask_even)]) -> str:
+    return f"{it.number}"
+
+
+# Order
+
+
+async def ask_second() -> Elicit[int]:
+    return Elicit("And then?", int)
+
+
+async def slow_first() -> Elicit[int]:
+    await asyncio.sleep(0.02)
+    return Elicit("First?", int)
+
+
+async def asks_nothing() -> int | Elicit[int]:
+    await asyncio.sleep(0.02)
+    return 7
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_questions_are_pushed_in_graph_order_though_the_first_takes_longer_to_make(wire: str) -> None:
+    async def take(a: Annotated[int, Resolve(slow_first)], b: Annotated[int, Resolve(ask_second)]) -> str:
+        return f"{a} {b}"
+
+    person = Person({"slow_first": accept(value=1), "ask_second": accept(value=2)})
+    async with over(wire, serving(take), elicitation_callback=person) as client:
+        assert text(await client.call_tool("take")) == "1 2"
+    assert person.asked == ["slow_first", "ask_second"]
+
+
+async def test_a_question_comes_after_those_it_depends_on_wherever_they_stand_in_the_signature() -> None:
+    async def dependent(second: Annotated[int, Resolve(ask_second)]) -> Elicit[int]:
+        return Elicit(f"After {second}?", int)
+
+    async def take(a: Annotated[int, Resolve(dependent)], b: Annotated[int, Resolve(ask_second)]) -> str:
+        return f"{a} {b}"
+
+    person = Person({"dependent": accept(value=1), "ask_second": accept(value=2)})
+    async with Client(serving(take), mode=NOVEMBER, elicitation_callback=person) as client:
+        assert text(await client.call_tool("take")) == "1 2"
+    assert person.messages == ["And then?", "After 2?"]
+
+
+async def test_a_question_waits_for_an_earlier_resolver_that_might_ask_and_does_not() -> None:
+    settled: list[bool] = []
+
+    async def might() -> int | Elicit[int]:
+        await asyncio.sleep(0.02)
+        settled.append(True)
+        return 7
+
+    async def take(a: Annotated[int, Resolve(might)], b: Annotated[int, Resolve(ask_second)]) -> str:
+        return f"{a} {b}"
+
+    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+        assert settled
+        return accept(value=2)
+
+    async with Client(serving(take), mode=NOVEMBER, elicitation_callback=callback) as client:
+        assert text(await client.call_tool("take")) == "7 2"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_one_question_of_a_call_is_open_at_a_time(wire: str) -> None:
+    async def take(
+        a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second)], c: Annotated[int, Resolve(slow_first)]
+    ) -> str:
+        return f"{a} {b} {c}"
+
+    person = Thinking(accept(value=1))
+    async with over(wire, serving(take), elicitation_callback=person) as client:
+        call = asyncio.create_task(client.call_tool("take"))
+        await eventually(lambda: person.open)
+        await asyncio.sleep(0.05)  # the slow one has been made meanwhile
+        assert person.open == ["ask"]
+        person.done.set()
+        assert text(await call) == "1 1 1"
+    assert (person.most, person.order) == (1, ["ask", "ask_second", "slow_first"])
+
+
+async def test_calls_of_one_client_do_not_wait_for_each_others_questions() -> None:
+    person = Thinking(accept(value=1))
+    async with Client(serving(take_value), mode=NOVEMBER, elicitation_callback=person) as client:
+        calls = [asyncio.create_task(client.call_tool("take")) for _ in range(3)]
+        await eventually(lambda: person.most == 3)
+        person.done.set()
+        assert [text(await call) for call in calls] == ["1", "1", "1"]
+
+
+async def test_answers_of_concurrent_calls_are_not_mixed_up() -> None:
+    async def which(number: int) -> Elicit[int]:
+        return Elicit(f"{number}", int)
+
+    async def take(number: int, same: Annotated[int, Resolve(which)]) -> str:
+        return f"{number} {same}"
+
+    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+        await asyncio.sleep(0.001 * (7 * int(params.message) % 5))
+        return accept(value=int(params.message))
+
+    async with Client(serving(take), mode=NOVEMBER, elicitation_callback=callback) as client:
+        results = await asyncio.gather(*(client.call_tool("take", {"number": number}) for number in range(20)))
+    assert [text(one) for one in results] == [f"{number} {number}" for number in range(20)]
+
+
+async def test_other_resolvers_run_while_a_person_thinks() -> None:
+    person, reached = Thinking(accept(value=1)), asyncio.Event()
+
+    async def beside() -> int | Elicit[int]:
+        await eventually(lambda: person.open)
+        reached.set()
+        return 7
+
+    async def take(a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(beside)]) -> str:
+        return f"{a} {b}"
+
+    async with Client(serving(take), mode=NOVEMBER, elicitation_callback=person) as client:
+        call = asyncio.create_task(client.call_tool("take"))
+        await asyncio.wait_for(reached.wait(), 5)
+        assert person.open == ["ask"]
+        person.done.set()
+        assert text(await call) == "1 7"
+
+
+async def test_a_persons_time_is_never_counted_against_a_resolvers_timeout() -> None:
+    async def take(it: Annotated[int, Resolve(ask, timeout=0.02)]) -> str:
+        return f"{it}"
+
+    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+        await asyncio.sleep(0.06)
+        return accept(value=1)
+
+    async with Client(serving(take), mode=NOVEMBER, elicitation_callback=callback) as client:
+        assert text(await client.call_tool("take")) == "1"
+
+
+async def test_nor_is_the_time_a_question_waits_for_its_turn() -> None:
+    async def take(a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second, timeout=0.02)]) -> str:
+        return f"{a} {b}"
+
+    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+        await asyncio.sleep(0.03)
+        return accept(value=1)
+
+    async with Client(serving(take), mode=NOVEMBER, elicitation_callback=callback) as client:
+        assert text(await client.call_tool("take")) == "1 1"
+
+
+# What is computed once, and what goes before
+
+
+async def test_a_once_value_is_computed_once_and_the_question_shows_the_one_the_body_gets() -> None:
+    made: list[int] = []
+
+    async def number() -> int:
+        made.append(len(made) + 1)
+        return made[-1]
+
+    async def sure(number: Annotated[int, Resolve(number, once=True)]) -> Elicit[Even]:
+        return Elicit(f"Really {number}?", Even)
+
+    async def take(number: Annotated[int, Resolve(number, once=True)], even: Annotated[Even, Resolve(sure)]) -> str:
+        return f"{number} {even.number}"
+
+    person = Person({"sure": [accept(number=1), accept(number=2)]})
+    async with Client(serving(take), mode=NOVEMBER, elicitation_callback=person) as client:
+        assert text(await client.call_tool("take")) == "1 2"
+    assert made == [1]
+    assert person.messages[0] == "Really 1?"
+
+
+async def test_a_resolver_runs_once_though_its_question_is_asked_again() -> None:
+    runs: list[int] = []
+
+    async def even(ctx: Context) -> Elicit[Even]:
+        runs.append(ctx.round)
+        return Elicit("Which?", Even)
+
+    async def take(it: Annotated[Even, Resolve(even)], ctx: Context) -> str:
+        return f"{it.number} in round {ctx.round}, {ctx.protocol_version}"
+
+    person = Person({"even": [accept(number=1), accept(number=2)]})
+    async with Client(serving(take), mode=JUNE, elicitation_callback=person) as client:
+        assert text(await client.call_tool("take")) == "2 in round 1, 2025-06-18"
+    assert runs == [1]
+
+
+async def test_guards_run_before_anybody_is_asked() -> None:
+    async def allowed() -> bool:
+        await asyncio.sleep(0.01)
+        raise ToolError("you may not")
+
+    async def take(it: Annotated[int, Resolve(ask)], ok: Annotated[bool, Resolve(allowed, guard=True)]) -> str:
+        raise AssertionError
+
+    async with Older(serving(take), {"ask": yes(value=3)}) as client:
+        assert await client.failure() == "Error executing tool take: you may not"
+    assert client.pushed == []
+
+
+# On the wire
+
+
+async def test_a_form_at_2025_11_25_is_pushed_as_it_would_be_asked_in_a_round() -> None:
+    async with Older(serving(take_even), {"ask_even": yes(number=2)}) as client:
+        await client.call()
+    (pushed,) = client.pushed
+    async with Client(serving(take_even), mode=MODERN, elicitation_callback=Person()) as modern:
+        asked = await modern.session.request("tools/call", {"name": "take", "arguments": {}})
+    ((key, question),) = asked["inputRequests"].items()
+    params = {**question["params"], "_meta": {"bespeak/key": key}}
+    assert pushed == {"jsonrpc": "2.0", "id": pushed["id"], "method": "elicitation/create", "params": params}
+
+
+async def test_ids_of_questions_are_never_used_twice_on_a_connection() -> None:
+    async with Older(serving(take_value), {"ask": yes(value=3)}) as client:
+        for _ in range(3):
+            await client.call()
+    assert len({one["id"] for one in client.pushed}) == 3
+
+
+async def test_a_modern_request_is_never_pushed_anything_though_a_handshake_was_made() -> None:
+    meta: Sent = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": EVERYTHING,
+    }
+    async with Older(serving(take_value), {"ask": yes(value=3)}) as client:
+        assert (await client.call(_meta=meta))["resultType"] == "input_required"
+    assert client.pushed == []

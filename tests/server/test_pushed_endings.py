@@ -1,0 +1,434 @@
+"""How calls with pushed questions end (design section 5): outcomes, slips, faults, failures, silence, and cancellation."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import pytest
+from mcp_types import ElicitRequestParams, ElicitResult
+
+from bespeak import Client, Elicit, ElicitationResult, MCPServer, Resolve, ToolError
+from bespeak.client import CallbackContext
+from tests.answering import CANCEL, DECLINE, Person, accept, text
+from tests.server.test_answers_consumers import (
+    ask,
+    serving,
+    take_accepted,
+    take_accepted_or_default,
+    take_clear,
+    take_outcome,
+    take_outcome_or_default,
+    take_refusal,
+    take_value,
+    take_value_or_default,
+)
+from tests.server.test_pushed import (
+    JUNE,
+    MODERN,
+    NO,
+    NOVEMBER,
+    SILENCE,
+    WIRES,
+    Even,
+    Older,
+    Sent,
+    Thinking,
+    ask_even,
+    ask_second,
+    asks_nothing,
+    over,
+    take_even,
+    yes,
+)
+from tests.waiting import eventually
+
+# The same ends as in rounds
+
+
+@pytest.mark.parametrize(
+    "consumer",
+    [
+        take_value,
+        take_value_or_default,
+        take_outcome,
+        take_outcome_or_default,
+        take_accepted,
+        take_accepted_or_default,
+        take_clear,
+        take_refusal,
+    ],
+)
+@pytest.mark.parametrize("answer", [accept(value=3), DECLINE, CANCEL], ids=["accept", "decline", "cancel"])
+async def test_every_outcome_ends_as_at_2026_07_28(consumer: Any, answer: ElicitResult) -> None:
+    ends: list[Any] = []
+    for mode in (MODERN, NOVEMBER, JUNE, "legacy"):
+        async with Client(serving(consumer), mode=mode, elicitation_callback=Person({"ask": answer})) as client:
+            result = await client.call_tool("take")
+        ends.append((text(result), bool(result.is_error)))
+    assert ends == [ends[0]] * 4
+
+
+async def test_a_computed_value_arrives_as_accepted_and_nobody_is_asked() -> None:
+    async def take(it: Annotated[ElicitationResult[int], Resolve(asks_nothing)]) -> str:
+        return f"{it.action} {it!r}"
+
+    async with Older(serving(take)) as client:
+        result = await client.call()
+    assert (result["isError"], client.pushed) == (False, [])
+    assert result["content"][0]["text"].startswith("accept ")
+
+
+@pytest.mark.parametrize("failure", [ToolError("no stock"), RuntimeError("secret")])
+async def test_a_failing_body_fails_as_at_2026_07_28(failure: Exception) -> None:
+    async def take(it: Annotated[int, Resolve(ask)]) -> str:
+        raise failure
+
+    ends: list[str] = []
+    for mode in (MODERN, NOVEMBER):
+        async with Client(serving(take), mode=mode, elicitation_callback=Person({"ask": accept(value=3)})) as client:
+            ends.append(text(await client.call_tool("take")))
+    assert ends[0] == ends[1]
+    assert "secret" not in ends[1]
+
+
+async def test_a_result_has_nothing_of_a_round_in_it() -> None:
+    async with Older(serving(take_value), {"ask": yes(value=3)}) as client:
+        result = await client.call()
+    assert result == {
+        "content": [{"type": "text", "text": "3"}],
+        "structuredContent": {"result": "3"},
+        "isError": False,
+    }
+
+
+# Slips
+
+
+async def ask_even_once() -> Elicit[Even]:
+    return Elicit("Which?", Even, attempts=1)
+
+
+async def test_a_slip_is_asked_again_with_the_validators_message_under_the_question() -> None:
+    asked: list[list[str]] = []
+    for mode in (MODERN, NOVEMBER):
+        person = Person({"ask_even": [accept(number=1), accept(number=3), accept(number=4)]})
+        async with Client(serving(take_even), mode=mode, elicitation_callback=person) as client:
+            assert text(await client.call_tool("take")) == "4"
+        asked.append(person.messages)
+    assert asked[1] == asked[0]
+    assert asked[1][0] == "Which?"
+    assert asked[1][1].startswith("Which?\n\n")
+    assert "an even number, please" in asked[1][1]
+    assert asked[1][1] == asked[1][2], "a note replaces the one before"
+
+
+@pytest.mark.parametrize(("question", "tries"), [(ask_even, "3 attempts"), (ask_even_once, "1 attempt")])
+async def test_too_many_slips_end_the_call_as_at_2026_07_28(question: Any, tries: str) -> None:
+    async def take(it: Annotated[Even, Resolve(question, key="even")]) -> str:
+        raise AssertionError
+
+    ends: list[Any] = []
+    for mode in (MODERN, NOVEMBER):
+        person = Person({"even": accept(number=1)})
+        async with Client(serving(take), mode=mode, elicitation_callback=person) as client:
+            ends.append((text(await client.call_tool("take")), len(person.asked)))
+    assert ends[0] == ends[1]
+    assert f"no valid answer to 'even' after {tries}: " in ends[1][0]
+    assert ends[1][1] == int(tries[0])
+
+
+async def test_each_try_is_a_question_with_an_id_of_its_own() -> None:
+    async with Older(serving(take_even), {"ask_even": [yes(number=1), yes(number=4)]}) as client:
+        await client.call()
+    ids = [one["id"] for one in client.pushed]
+    assert len(set(ids)) == len(ids) == 2
+
+
+async def test_a_declined_second_try_is_a_decline() -> None:
+    async with Older(serving(take_even), {"ask_even": [yes(number=1), NO]}) as client:
+        assert (await client.failure()).endswith("'it' could not resolve: elicitation was decline")
+
+
+# The client's fault
+
+
+@pytest.mark.parametrize(
+    ("response", "fault"),
+    [
+        (yes(value="3"), "the answer to 'it' does not match the form: value: must be a whole number"),
+        (yes(value=True), "the answer to 'it' does not match the form: value: must be a whole number"),
+        (yes(), "the answer to 'it' does not match the form: value: is required"),
+        ({"result": {"action": "accept"}}, "the answer to 'it' was accepted without content"),
+        ({"result": {"action": "accept", "content": [3]}}, "the content of the answer to 'it' is no object"),
+        ({"result": {"action": "perhaps"}}, "the answer to 'it' is not an elicitation result: it has no valid action"),
+        ({"result": {}}, "the answer to 'it' is not an elicitation result: it has no valid action"),
+        ({"result": {"roots": []}}, "the answer to 'it' is not an elicitation result: it has no valid action"),
+        ({"result": "yes"}, "the answer to 'it' is no object"),
+        ({"result": [{"action": "accept"}]}, "the answer to 'it' is no object"),
+        ({"result": None}, "the answer to 'it' is no object"),
+    ],
+)
+async def test_an_answer_that_is_none_is_an_explicit_tool_error_and_nobody_is_asked_again(
+    response: Sent, fault: str
+) -> None:
+    async def take(it: Annotated[int, Resolve(ask, key="it")]) -> str:
+        raise AssertionError
+
+    async with Older(serving(take), {"it": response}) as client:
+        assert await client.failure() == f"Error executing tool take: {fault}"
+    assert client.asked == ["it"]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ({"code": -1, "message": "the user said no"}, "the client answered with an error (-1): the user said no"),
+        ({"code": -32601, "message": "x" * 5000}, f"the client answered with an error (-32601): {'x' * 200}"),
+        ({"code": -32602}, "the client answered with an error (-32602): "),
+        ("no", "the client answered with an error"),
+    ],
+)
+async def test_an_error_in_reply_is_a_tool_error_that_names_the_resolver(error: Any, said: str) -> None:
+    async with Older(serving(take_value), {"ask": {"error": error}}) as client:
+        failure = await client.failure()
+        assert failure == f"Error executing tool take: resolver 'ask' got no answer: {said}"
+        assert (await client.request("ping"))["result"] == {}, "it is fatal to nothing else"
+
+
+@pytest.mark.parametrize("mode", [NOVEMBER, JUNE])
+async def test_a_callback_that_fails_ends_the_call_at_both_ends(mode: str) -> None:
+    ended: list[bool] = []
+
+    async def account() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            ended.append(True)
+
+    async def sure(account: Annotated[int, Resolve(account)]) -> Elicit[int]:
+        return Elicit("Sure?", int)
+
+    async def take(it: Annotated[int, Resolve(sure)]) -> str:
+        raise AssertionError
+
+    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+        raise LookupError("no terminal")
+
+    async with Client(serving(take), mode=mode, elicitation_callback=callback) as client:
+        with pytest.raises(Exception, match="LookupError: no terminal"):
+            await client.call_tool("take")
+        await eventually(lambda: ended)
+
+
+async def test_answers_to_what_was_not_asked_or_is_answered_already_mean_nothing() -> None:
+    async with Older(serving(take_value), {"ask": SILENCE}) as client:
+        call = asyncio.create_task(client.call())
+        await eventually(lambda: client.pushed)
+        for id_ in ("q-0", "q-99", 1, None):
+            await client.send({"id": id_, **yes(value=1)})
+        assert not call.done()
+        await client.send({"id": client.pushed[0]["id"], **yes(value=3)})
+        await client.send({"id": client.pushed[0]["id"], **yes(value=4)})
+        assert (await call)["content"][0]["text"] == "3"
+
+
+async def test_one_client_cannot_answer_for_another() -> None:
+    mcp = serving(take_value)
+    async with Older(mcp, {"ask": SILENCE}) as one, Older(mcp, {"ask": SILENCE}) as other:
+        call = asyncio.create_task(one.call())
+        await eventually(lambda: one.pushed)
+        await other.send({"id": one.pushed[0]["id"], **yes(value=666)})
+        await asyncio.sleep(0.01)
+        assert not call.done()
+        await one.send({"id": one.pushed[0]["id"], **yes(value=3)})
+        assert (await call)["content"][0]["text"] == "3"
+
+
+# Declines and failures
+
+
+async def test_after_a_decline_later_questions_are_never_pushed_and_later_resolvers_are_cancelled() -> None:
+    cancelled = asyncio.Event()
+
+    async def later() -> int | Elicit[int]:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return 1
+
+    async def take(
+        a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second)], c: Annotated[int, Resolve(later)]
+    ) -> str:
+        raise AssertionError
+
+    async with Older(serving(take), {"ask": NO, "ask_second": yes(value=1)}) as client:
+        assert (await client.failure()).endswith(
+            "Resolver for parameter 'a' could not resolve: elicitation was decline"
+        )
+    assert (client.asked, client.taken_back) == (["ask"], [])
+    assert cancelled.is_set()
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_failing_resolver_takes_an_open_question_back_and_ends_the_call(wire: str) -> None:
+    person = Thinking(accept(value=1))
+
+    async def fails() -> int | Elicit[int]:
+        await eventually(lambda: person.open)
+        raise ToolError("no stock")
+
+    async def take(a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(fails)]) -> str:
+        raise AssertionError
+
+    async with over(wire, serving(take), elicitation_callback=person) as client:
+        assert text(await client.call_tool("take")) == "Error executing tool take: no stock"
+        await eventually(lambda: person.taken_back == ["ask"])
+
+
+async def test_what_takes_a_question_back_names_its_id() -> None:
+    release = asyncio.Event()
+
+    async def fails() -> int | Elicit[int]:
+        await release.wait()
+        raise RuntimeError("secret")
+
+    async def take(a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(fails)]) -> str:
+        raise AssertionError
+
+    async with Older(serving(take), {"ask": SILENCE}) as client:
+        call = asyncio.create_task(client.failure())
+        await eventually(lambda: client.pushed)
+        release.set()
+        failure = await call
+    assert "fails' failed" in failure
+    assert "secret" not in failure
+    assert client.taken_back == [client.pushed[0]["id"]]
+
+
+# Silence
+
+
+class Till:
+    """A server whose tool holds something open while it asks, and whose body can be held up."""
+
+    def __init__(self, **options: Any) -> None:
+        self.mcp = MCPServer[Any]("till", **options)
+        self.log: list[str] = []
+        self.reached, self.go_on = asyncio.Event(), asyncio.Event()
+
+        async def account() -> AsyncIterator[int]:
+            try:
+                yield 1
+            except BaseException:
+                self.log.append("account saw an exception")
+                raise
+            else:
+                self.log.append("account finished")
+            finally:
+                self.log.append("account closed")
+
+        async def sure(account: Annotated[int, Resolve(account)]) -> Elicit[int]:
+            return Elicit("Sure?", int)
+
+        @self.mcp.tool()
+        async def take(account: Annotated[int, Resolve(account)], it: Annotated[int, Resolve(sure)]) -> str:
+            self.reached.set()
+            await self.go_on.wait()
+            self.log.append("paid")
+            return f"{it}"
+
+
+async def test_a_question_nobody_answers_in_time_ends_the_call_and_is_taken_back() -> None:
+    till = Till(question_timeout=0.05)
+    async with Older(till.mcp, {"sure": SILENCE}) as client:
+        failure = await client.failure()
+        assert failure.endswith("sure' got no answer: nobody answered within 0.05 s"), failure
+        assert client.taken_back == [client.pushed[0]["id"]]
+        assert till.log[-1] == "account closed"
+        await client.send({"id": client.pushed[0]["id"], **yes(value=1)})
+    assert "paid" not in till.log
+
+
+async def test_each_question_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def take(a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second)]) -> str:
+        return f"{a} {b}"
+
+    mcp, given, timeout = MCPServer[Any]("slow people", question_timeout=123.0), list[float | None](), asyncio.timeout
+
+    def noted(delay: float | None) -> asyncio.Timeout:
+        given.append(delay)
+        return timeout(delay)
+
+    mcp.add_tool(take)
+    async with Older(mcp, {"ask": yes(value=1), "ask_second": yes(value=2)}) as client:
+        monkeypatch.setattr(asyncio, "timeout", noted)
+        assert (await client.call())["content"][0]["text"] == "1 2"
+    assert given == [123.0, 123.0]
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_a_time_for_answers_must_be_positive(seconds: float) -> None:
+    with pytest.raises(ValueError, match="question_timeout is seconds and must be positive"):
+        MCPServer("till", question_timeout=seconds)
+
+
+# Cancellation
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_call_cancelled_while_a_question_is_open_closes_everything_and_takes_it_back(wire: str) -> None:
+    till, person = Till(), Thinking(accept(value=1))
+    async with over(wire, till.mcp, elicitation_callback=person) as client:
+        call = asyncio.create_task(client.call_tool("take"))
+        await eventually(lambda: person.open)
+        call.cancel()
+        await asyncio.wait({call})
+        await eventually(lambda: "account closed" in till.log)
+        await eventually(lambda: person.taken_back == ["sure"])
+    assert "paid" not in till.log
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_call_cancelled_after_its_questions_are_answered_is_finished_all_the_same(wire: str) -> None:
+    till = Till()
+    async with over(wire, till.mcp, elicitation_callback=Person({"sure": accept(value=1)})) as client:
+        call = asyncio.create_task(client.call_tool("take"))
+        await asyncio.wait_for(till.reached.wait(), 5)
+        call.cancel()
+        await asyncio.wait({call})
+        await asyncio.sleep(0.02)
+        assert till.log == []
+        till.go_on.set()
+        await eventually(lambda: len(till.log) == 3)
+    assert till.log == ["paid", "account finished", "account closed"]
+
+
+async def test_a_call_that_asked_nobody_is_cancelled_with_its_request() -> None:
+    reached, log = asyncio.Event(), list[str]()
+
+    async def take(it: Annotated[int, Resolve(asks_nothing)]) -> str:
+        reached.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            log.append("cancelled")
+        return "never"
+
+    async with Client(serving(take), mode=NOVEMBER) as client:
+        call = asyncio.create_task(client.call_tool("take"))
+        await asyncio.wait_for(reached.wait(), 5)
+        call.cancel()
+        await asyncio.wait({call})
+        await eventually(lambda: log)
+
+
+@pytest.mark.parametrize("wire", ["memory", "stdio"])
+async def test_a_client_that_leaves_ends_what_it_was_asked(wire: str) -> None:
+    till, person = Till(), Thinking(accept(value=1))
+    async with over(wire, till.mcp, elicitation_callback=person) as client:
+        call = asyncio.create_task(client.call_tool("take"))
+        await eventually(lambda: person.open)
+    await eventually(lambda: "account closed" in till.log)
+    await asyncio.gather(call, return_exceptions=True)  # what it was told, if anything, depends on who was faster
+    assert "paid" not in till.log

@@ -1,0 +1,26 @@
+"""One message to a server without a client: its raw response."""
+
+from typing import Any
+
+from bespeak import MCPServer
+from bespeak.transports.memory import MemoryTransport
+from bespeak.transports.transport import Notify
+
+
+class _OneWay:
+    """Notifications arrive, and nothing can be asked."""
+
+    def __init__(self, notify: Notify) -> None:
+        self.notify = notify
+
+    def push(self, message: bytes) -> None:
+        raise AssertionError(f"nobody is there to answer {message!r}")
+
+    def pause(self) -> None:
+        raise AssertionError("there is no connection to let go of")
+
+
+async def serve(mcp: MCPServer[Any], message: bytes, notify: Notify = lambda _: None) -> bytes | None:
+    """What the server answers; `None` if the message wants no answer."""
+    async with MemoryTransport(mcp) as transport:
+        return await transport.serve(message, _OneWay(notify))

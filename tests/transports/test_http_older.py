@@ -1,0 +1,417 @@
+"""Older clients over HTTP: the handshake, whose era a message is (protocol 25.1, 27.1), and what each status means."""
+
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from bespeak import MCPServer
+from tests.transports.older import (
+    JUNE,
+    MARCH,
+    MODERN,
+    NOVEMBER,
+    OLDER,
+    Desk,
+    Older,
+    Served,
+    call,
+    hello,
+    modern,
+    notification,
+    request,
+    served,
+    text,
+)
+
+META = "io.modelcontextprotocol/protocolVersion"
+
+
+@pytest.fixture(scope="module")
+def mcp() -> MCPServer[Any]:
+    """Nobody holds its tools up, so all tests may share it."""
+    return Desk().mcp
+
+
+@pytest.fixture
+async def server(mcp: MCPServer[Any]) -> AsyncGenerator[Served]:
+    async with served(mcp) as listening:
+        yield listening
+
+
+# The handshake
+
+
+@pytest.mark.parametrize("version", OLDER)
+async def test_a_revision_that_is_spoken_is_echoed(server: Served, version: str) -> None:
+    reply = await server.stranger().post(hello(version))
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+    assert reply.json["result"]["protocolVersion"] == version
+    assert reply.json["id"] == 0
+
+
+@pytest.mark.parametrize("version", ["2023-01-01", "2099-12-31", MODERN, "", "latest", "2025-11-25 "])
+async def test_any_other_revision_is_answered_with_the_newest_of_the_era(server: Served, version: str) -> None:
+    reply = await server.stranger().post(hello(version))
+    assert reply.status == 200
+    assert reply.json["result"]["protocolVersion"] == NOVEMBER
+
+
+async def test_the_handshake_says_who_serves_and_what_it_can_do() -> None:
+    mcp = MCPServer("desk", title="The desk", description="Takes calls", instructions="Be brief", version="3")
+    async with served(mcp) as server:
+        result = (await server.stranger().post(hello())).json["result"]
+    assert set(result) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
+    assert result["serverInfo"] == {"name": "desk", "title": "The desk", "description": "Takes calls", "version": "3"}
+    assert result["instructions"] == "Be brief"
+    assert "tools" in result["capabilities"]
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({}, "protocolVersion must be the revision"),
+        ({"protocolVersion": 3, "capabilities": {}}, "protocolVersion must be the revision"),
+        ({"protocolVersion": NOVEMBER}, "capabilities must be an object"),
+        ({"protocolVersion": NOVEMBER, "capabilities": []}, "capabilities must be an object"),
+        ({"protocolVersion": NOVEMBER, "capabilities": None}, "capabilities must be an object"),
+    ],
+)
+async def test_a_handshake_that_makes_no_sense_opens_no_session(server: Served, params: Any, says: str) -> None:
+    reply = await server.stranger().post(request("initialize", params, id_="x"))
+    assert (reply.status, reply.code, reply.json["id"]) == (400, -32602, "x")
+    assert says in reply.reason
+    assert "mcp-session-id" not in reply.headers
+    assert server.sessions == 0
+
+
+@pytest.mark.parametrize("info", [None, "me", 7, [], {"name": 3}])
+async def test_a_client_that_does_not_say_who_it_is_is_served_all_the_same(server: Served, info: Any) -> None:
+    reply = await server.stranger().post(
+        request("initialize", {"protocolVersion": NOVEMBER, "capabilities": {}, "clientInfo": info})
+    )
+    assert reply.status == 200
+
+
+async def test_the_answer_to_a_handshake_holds_nothing_that_older_clients_do_not_know(server: Served) -> None:
+    result = (await server.stranger().post(hello())).json["result"]
+    assert not {"resultType", "supportedVersions", "ttlMs", "cacheScope"} & set(result)
+
+
+async def test_initialize_twice_in_one_session_is_refused_and_the_session_goes_on(server: Served) -> None:
+    older = await server.client()
+    reply = await older.post(hello(id_=9))
+    assert (reply.status, reply.code, reply.json["id"]) == (200, -32600, 9)
+    assert "initialize was answered already" in reply.reason
+    assert (await older.post(call("echo", {"text": "still here"}))).text == "still here"
+
+
+async def test_initialize_again_without_the_session_id_opens_another_session(server: Served) -> None:
+    first = await server.client()
+    second = await server.client()
+    assert first.session != second.session
+    assert server.sessions == 2
+
+
+async def test_a_client_that_never_says_it_is_initialized_is_served(server: Served) -> None:
+    reply = await server.stranger().post(hello())
+    older = Older(server.port, NOVEMBER, reply.headers["mcp-session-id"])
+    assert (await older.post(call("echo", {"text": "hi"}))).text == "hi"
+
+
+# Whose era a message is: the table, row by row
+
+
+async def test_row_1_get_and_delete_are_the_older_eras(server: Served) -> None:
+    older = await server.client()
+    async with older.stand() as stream:
+        assert await stream.head() == 200
+    assert (await older.delete()).status == 204
+
+
+@pytest.mark.parametrize("verb", ["GET", "DELETE"])
+async def test_row_1_without_sessions_there_is_only_post(verb: str) -> None:
+    async with (
+        served(Desk().mcp, stateless_http=True) as server,
+        server.stranger().open(verb=verb, mcp_session_id="x") as exchange,
+    ):
+        reply = await exchange.whole()
+    assert (reply.status, reply.headers["allow"]) == (405, "POST")
+    assert "there are no sessions here" in reply.reason
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", "2025-06-19", "garbage", ""])
+@pytest.mark.parametrize("method", ["tools/list", "initialize", "ping"])
+async def test_row_2_an_unknown_version_in_the_header_is_unsupported(server: Served, version: str, method: str) -> None:
+    body = hello() if method == "initialize" else request(method)
+    reply = await server.stranger().post(body, mcp_protocol_version=version)
+    assert (reply.status, reply.code) == (400, -32022)
+    assert reply.json["error"]["data"]["supported"] == [MODERN, *reversed(OLDER)]
+    assert reply.json["error"]["data"]["requested"] == version
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", "garbage"])
+async def test_row_2_an_unknown_version_is_unsupported_even_within_a_session(server: Served, version: str) -> None:
+    older = await server.client()
+    reply = await older.post(request("tools/list"), mcp_protocol_version=version)
+    assert reply.status == 400
+    assert reply.code == -32022
+
+
+async def test_row_2_a_modern_header_asks_for_modern_metadata(server: Served) -> None:
+    older = await server.client()
+    reply = await older.post(request("tools/list"), mcp_protocol_version=MODERN, mcp_method="tools/list")
+    assert (reply.status, reply.code) == (400, -32602)
+    assert "params._meta is missing" in reply.reason
+
+
+async def test_row_2_initialize_under_the_modern_revision_is_an_unknown_method(server: Served) -> None:
+    body = modern("initialize", {"protocolVersion": NOVEMBER, "capabilities": {}})
+    reply = await server.stranger().post(body, mcp_protocol_version=MODERN, mcp_method="initialize")
+    assert (reply.status, reply.code) == (404, -32601)
+    assert server.sessions == 0
+
+
+@pytest.mark.parametrize("version", OLDER)
+async def test_row_3_an_older_header_over_a_modern_body_is_a_mismatch(server: Served, version: str) -> None:
+    older = await server.client()
+    reply = await older.post(modern("tools/list"), mcp_protocol_version=version, mcp_method="tools/list")
+    assert (reply.status, reply.code) == (400, -32020)
+    assert f"MCP-Protocol-Version is {version!r}, but" in reply.reason
+
+
+@pytest.mark.parametrize("version", OLDER)
+async def test_row_4_an_older_header_finds_its_session(server: Served, version: str) -> None:
+    older = await server.client(version)
+    reply = await older.post(request("tools/list"), mcp_protocol_version=version)
+    assert reply.status == 200
+    assert "resultType" not in reply.json["result"]
+
+
+async def test_row_4_an_older_header_without_a_session_is_told_what_is_missing(server: Served) -> None:
+    reply = await server.stranger().post(request("tools/list", id_="x"), mcp_protocol_version=JUNE)
+    assert (reply.status, reply.code, reply.json["id"]) == (400, -32600, "x")
+    assert "Mcp-Session-Id is missing" in reply.reason
+    assert "the response to initialize" in reply.reason
+
+
+async def test_row_4_an_older_header_with_initialize_is_a_handshake(server: Served) -> None:
+    reply = await server.stranger().post(hello(JUNE), mcp_protocol_version=JUNE)
+    assert reply.status == 200
+    assert reply.json["result"]["protocolVersion"] == JUNE
+    assert "mcp-session-id" in reply.headers
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["without a session", "within one"])
+async def test_row_5_a_modern_body_without_the_header_lacks_it(server: Served, within: bool) -> None:
+    older = await server.client() if within else server.stranger()
+    reply = await older.post(modern("tools/list"), mcp_protocol_version=None, mcp_method="tools/list")
+    assert (reply.status, reply.code) == (400, -32020)
+    assert "MCP-Protocol-Version is missing" in reply.reason
+
+
+@pytest.mark.parametrize("meta", [{}, {"progressToken": 1}, None, [], "x", {META.upper(): MODERN}])
+async def test_row_6_a_bare_meta_is_no_sign_of_the_modern_revision(server: Served, meta: Any) -> None:
+    body = hello()
+    body["params"]["_meta"] = meta
+    assert (await server.stranger().post(body)).status == 200
+
+
+async def test_row_7_a_session_id_without_the_header_is_enough(server: Served) -> None:
+    for version in OLDER:
+        older = await server.client(version)
+        reply = await older.post(call("echo", {"text": version}), mcp_protocol_version=None)
+        assert (reply.status, reply.text) == (200, version)
+
+
+@pytest.mark.parametrize("method", ["tools/list", "tools/call", "ping", "logging/setLevel", "nonsense"])
+async def test_row_8_neither_header_nor_session_is_told_of_both(server: Served, method: str) -> None:
+    reply = await server.stranger().post(request(method, id_=4))
+    assert (reply.status, reply.code, reply.json["id"]) == (400, -32020, 4)
+    assert "MCP-Protocol-Version is missing" in reply.reason
+    assert "Mcp-Session-Id" in reply.reason
+
+
+async def test_a_modern_request_is_served_as_one_whatever_session_it_names(server: Served) -> None:
+    older = await server.client()
+    for session in (older.session, "made up"):
+        reply = await older.post(
+            modern("tools/list"), mcp_protocol_version=MODERN, mcp_method="tools/list", mcp_session_id=session
+        )
+        assert reply.json["result"]["resultType"] == "complete"
+        assert "mcp-session-id" not in reply.headers
+
+
+async def test_both_eras_are_served_on_one_connection_by_turns(server: Served) -> None:
+    older = await server.client()
+    now = {"mcp_protocol_version": MODERN, "mcp_method": "tools/list"}
+    async with older.open(request("tools/list")) as exchange:
+        for turn in range(4):
+            if turn:
+                message = modern("tools/list") if turn % 2 else request("tools/list")
+                exchange.headers = older.headers(**now) if turn % 2 else older.headers()
+                exchange.body = json.dumps(message).encode()
+                exchange.send()
+            reply = await exchange.whole()
+            assert ("resultType" in reply.json["result"]) == bool(turn % 2)
+
+
+# Headers that do not say one thing
+
+
+@pytest.mark.parametrize("name", ["mcp-session-id", "mcp-protocol-version"])
+async def test_a_header_that_is_there_twice_is_refused(server: Served, name: str) -> None:
+    older = await server.client()
+    value = older.headers()[name]
+    reply = await older.post(request("tools/list"), **{name: f"{value}\r\n{name}: {value}"})
+    assert (reply.status, reply.code) == (400, -32020)
+    assert "is there twice" in reply.reason
+
+
+@pytest.mark.parametrize("version", ["garbage", "2025-06-19"])
+@pytest.mark.parametrize("verb", ["GET", "DELETE"])
+async def test_an_invalid_version_header_is_refused_on_every_request_after_initialize(
+    server: Served, verb: str, version: str
+) -> None:
+    older = await server.client()
+    async with older.open(verb=verb, mcp_protocol_version=version) as exchange:
+        assert await exchange.head() == 400
+    assert server.sessions == 1
+
+
+async def test_a_header_is_read_without_the_blanks_around_it(server: Served) -> None:
+    older = await server.client()
+    reply = await older.post(
+        request("ping"), mcp_session_id=f" {older.session}\t", mcp_protocol_version=f"  {NOVEMBER} "
+    )
+    assert reply.status == 200
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null"])
+@pytest.mark.parametrize("verb", ["POST", "GET", "DELETE"])
+async def test_a_foreign_origin_is_turned_away_whatever_it_asks(server: Served, verb: str, origin: str) -> None:
+    older = await server.client()
+    async with older.open(request("ping"), verb=verb, origin=origin) as exchange:
+        assert (await exchange.whole()).status == 403
+    assert server.sessions == 1
+
+
+# Statuses within a session
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "says"),
+    [
+        (request("nonsense"), -32601, "unknown method 'nonsense'"),
+        (request("server/discover"), -32601, "unknown method 'server/discover'"),
+        (call("nonsense"), -32602, "unknown tool 'nonsense'"),
+        (request("tools/call"), -32602, "params.name must be the name of a tool"),
+        (request("tools/call", {"name": "echo", "arguments": []}), -32602, "params.arguments must be an object"),
+        (request("tools/list", {"cursor": "made up"}), -32602, "cursor"),
+        (request("logging/setLevel", {"level": "loud"}), -32602, "level must be one of debug, info"),
+    ],
+)
+async def test_an_error_within_a_session_is_no_failure_of_http(
+    server: Served, message: dict[str, Any], code: int, says: str
+) -> None:
+    reply = await (await server.client()).post({**message, "id": "e"})
+    assert (reply.status, reply.code, reply.json["id"]) == (200, code, "e")
+    assert says in reply.reason
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        (b"", -32700),
+        (b"{", -32700),
+        (b"\xff", -32700),
+        (b"17", -32600),
+        (b'"hello"', -32600),
+        (b"null", -32600),
+        (b"{}", -32600),
+        (b'{"jsonrpc": "1.0", "id": 1, "method": "ping"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1}', -32600),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', -32602),
+    ],
+)
+async def test_what_is_no_message_is_a_bad_request(server: Served, raw: bytes, code: int) -> None:
+    reply = await (await server.client()).post(raw)
+    assert (reply.status, reply.code) == (400, code)
+
+
+async def test_a_failing_tool_is_a_result_and_keeps_its_secrets(server: Served) -> None:
+    reply = await (await server.client()).post(call("broken"))
+    assert reply.status == 200
+    assert reply.json["result"]["isError"] is True
+    assert "secret" not in reply.text
+
+
+async def test_a_ping_is_answered_with_nothing(server: Served) -> None:
+    reply = await (await server.client()).post(request("ping", id_="p"))
+    assert (reply.status, reply.json) == (200, {"jsonrpc": "2.0", "id": "p", "result": {}})
+
+
+@pytest.mark.parametrize("id_", [0, -1, "", "a b", "é", 2**63, 10**40, "x" * 1000])
+async def test_an_id_comes_back_as_it_was(server: Served, id_: Any) -> None:
+    assert (await (await server.client()).post(request("ping", id_=id_))).json["id"] == id_
+
+
+async def test_an_id_that_is_still_under_way_is_refused_and_the_first_goes_on() -> None:
+    desk = Desk()
+    async with served(desk.mcp) as server:
+        older = await server.client()
+        async with older.open(call("hold", id_=5)) as held:
+            await desk.begun()
+            reply = await older.post(call("echo", id_=5))
+            assert (reply.status, reply.code) == (200, -32600)
+            assert "a request with this id is still under way" in reply.reason
+            assert (await older.post(call("echo", {"text": "5"}, id_="5"))).text == "5"
+            desk.gate.set()
+            assert (await held.whole()).text == "held"
+
+
+# What wants no answer
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        notification("notifications/initialized"),
+        notification("notifications/cancelled", requestId=99),
+        notification("notifications/cancelled", requestId={"a": []}),
+        notification("notifications/cancelled"),
+        notification("notifications/nonsense"),
+        {"jsonrpc": "2.0", "method": "notifications/roots/list_changed", "params": [1]},
+        {"jsonrpc": "2.0", "id": "q-1", "result": {}},
+        {"jsonrpc": "2.0", "id": None, "error": {"code": -1, "message": "no"}},
+    ],
+)
+async def test_notifications_and_responses_are_taken_with_202_and_nothing_else(server: Served, message: Any) -> None:
+    reply = await (await server.client()).post(message)
+    assert (reply.status, reply.body) == (202, b"")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [notification("notifications/initialized"), {"jsonrpc": "2.0", "id": "q-1", "result": {}}],
+    ids=["notification", "response"],
+)
+async def test_what_wants_no_answer_needs_a_session_too(server: Served, message: Any) -> None:
+    stranger = server.stranger()
+    assert (await stranger.post(message, mcp_protocol_version=JUNE)).status == 400
+    assert (await stranger.post(message, mcp_protocol_version=JUNE, mcp_session_id="made-up")).status == 404
+    assert (await stranger.post(message, mcp_session_id="made-up")).status == 404
+
+
+async def test_what_a_revision_does_not_know_is_left_out_of_what_it_is_told(server: Served) -> None:
+    for version, known in ((MARCH, False), (JUNE, True)):
+        reply = await (await server.client(version)).post(request("tools/list"))
+        assert (
+            "outputSchema" in next(tool for tool in reply.json["result"]["tools"] if tool["name"] == "echo")
+        ) == known
+        told = await (await server.client(version)).post(call("echo", {"text": "x"}))
+        assert ("structuredContent" in told.json["result"]) == known
+        assert text(told.json) == "x"

@@ -1,0 +1,204 @@
+"""Several messages in one POST (protocol 25.5): taken up to 2025-03-26, refused later; each entry stands for itself."""
+
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any
+
+import pytest
+from mcp_types import ListRootsResult
+
+from bespeak import ListRoots, MCPServer, Resolve
+from bespeak.protocol.envelopes import MOST_IN_A_BATCH
+from bespeak.transports.event_store import MemoryEventStore
+from tests.transports.older import (
+    JUNE,
+    MARCH,
+    MODERN,
+    NOVEMBER,
+    Desk,
+    Served,
+    accepted,
+    call,
+    cancelled,
+    hello,
+    modern,
+    notification,
+    request,
+    served,
+    text,
+)
+
+
+@pytest.fixture
+async def server() -> AsyncGenerator[Served]:
+    async with served(Desk().mcp) as listening:
+        yield listening
+
+
+def by_id(messages: list[Any]) -> dict[Any, Any]:
+    return {message.get("id"): message for message in messages}
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", MARCH])
+async def test_a_batch_is_answered_with_an_array(server: Served, version: str) -> None:
+    older = await server.client(version)
+    reply = await older.post([call("echo", {"text": "a"}, id_=1), request("ping", id_="two"), request("no", id_=3)])
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+    found = by_id(reply.json)
+    assert set(found) == {1, "two", 3}
+    assert text(found[1]) == "a"
+    assert found["two"]["result"] == {}
+    assert found[3]["error"]["code"] == -32601
+
+
+async def test_a_batch_of_one_is_answered_with_an_array_of_one(server: Served) -> None:
+    reply = await (await server.client(MARCH)).post([request("ping")])
+    assert reply.json == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
+
+
+async def test_notifications_and_responses_in_a_batch_have_no_entry_in_the_answer(server: Served) -> None:
+    older = await server.client(MARCH)
+    reply = await older.post([notification("notifications/nonsense"), request("ping"), accepted("q-9")])
+    assert [message["id"] for message in reply.json] == [1]
+
+
+async def test_a_batch_that_wants_no_answer_is_taken_with_202(server: Served) -> None:
+    reply = await (await server.client(MARCH)).post([notification("notifications/initialized"), accepted("q-9")])
+    assert (reply.status, reply.body) == (202, b"")
+
+
+BROKEN: list[tuple[Any, int]] = [
+    (1, -32600),
+    ("ping", -32600),
+    (None, -32600),
+    ([], -32600),
+    ([request("ping")], -32600),
+    ({}, -32600),
+    ({"jsonrpc": "2.0", "id": None, "method": "ping"}, -32600),
+    ({"jsonrpc": "2.0", "method": 5}, -32600),
+]
+
+
+@pytest.mark.parametrize(("entry", "code"), BROKEN)
+@pytest.mark.parametrize("kept", [False, True], ids=["no store", "store"])
+async def test_an_entry_that_is_no_message_spoils_no_other(entry: Any, code: int, kept: bool) -> None:
+    options: Any = {"event_store": MemoryEventStore()} if kept else {}
+    async with served(Desk().mcp, **options) as server:
+        older = await server.client(MARCH)
+        async with older.open([entry, request("ping", id_=2)]) as exchange:
+            found = by_id(await exchange.rest() if kept else (await exchange.whole()).json)
+    assert set(found) == {None, 2}
+    assert found[None]["error"]["code"] == code
+    assert found[2]["result"] == {}
+
+
+async def test_an_entry_whose_id_can_be_read_gets_its_error_under_that_id(server: Served) -> None:
+    broken: Any = {"jsonrpc": "2.0", "id": 7, "method": "ping", "params": []}
+    (error,) = (await (await server.client(MARCH)).post([broken])).json
+    assert (error["id"], error["error"]["code"]) == (7, -32602)
+
+
+async def test_an_id_that_is_there_twice_is_answered_once_and_refused_once(server: Served) -> None:
+    reply = await (await server.client(MARCH)).post([call("echo", id_=1), call("echo", id_=1)])
+    assert sorted("error" in message for message in reply.json) == [False, True]
+    (error,) = [message["error"] for message in reply.json if "error" in message]
+    assert "a request with this id is still under way" in error["message"]
+
+
+async def test_a_modern_request_has_no_place_in_a_batch(server: Served) -> None:
+    reply = await (await server.client(MARCH)).post([modern("tools/list", id_=1), request("ping", id_=2)])
+    found = by_id(reply.json)
+    assert found[1]["error"]["code"] == -32600
+    assert "this request must come alone, and not in a batch" in found[1]["error"]["message"]
+    assert found[2]["result"] == {}
+
+
+async def test_as_many_as_are_allowed_are_served(server: Served) -> None:
+    batch = [call("echo", {"text": str(number)}, id_=number) for number in range(MOST_IN_A_BATCH)]
+    reply = await (await server.client(MARCH)).post(batch)
+    assert {message["id"]: text(message) for message in reply.json} == {
+        number: str(number) for number in range(MOST_IN_A_BATCH)
+    }
+
+
+@pytest.mark.parametrize(("count", "says"), [(MOST_IN_A_BATCH + 1, "100"), (0, "empty")])
+async def test_too_many_and_none_at_all_are_refused_with_the_reason(server: Served, count: int, says: str) -> None:
+    reply = await (await server.client(MARCH)).post([request("ping", id_=number) for number in range(count)])
+    assert (reply.status, reply.code) == (400, -32600)
+    assert says in reply.reason, "a client that may send batches is not told to send none"
+
+
+@pytest.mark.parametrize("version", [JUNE, NOVEMBER])
+async def test_later_revisions_have_no_batches(server: Served, version: str) -> None:
+    reply = await (await server.client(version)).post([request("ping")])
+    assert (reply.status, reply.code) == (400, -32600)
+    assert "one JSON-RPC message at a time" in reply.reason
+
+
+async def test_the_modern_revision_has_no_batches(server: Served) -> None:
+    reply = await server.stranger().post([modern("tools/list")], mcp_protocol_version=MODERN, mcp_method="tools/list")
+    assert (reply.status, reply.code) == (400, -32600)
+    assert "one JSON-RPC message at a time" in reply.reason
+
+
+async def test_a_handshake_does_not_come_in_a_batch(server: Served) -> None:
+    reply = await server.stranger().post([hello(MARCH)])
+    assert reply.status == 400
+    assert "mcp-session-id" not in reply.headers
+    assert server.sessions == 0
+    (error,) = (await (await server.client(MARCH)).post([hello(MARCH)])).json
+    assert error["error"]["code"] == -32600
+
+
+async def test_without_sessions_a_handshake_does_not_come_in_a_batch_either() -> None:
+    async with served(Desk().mcp, stateless_http=True) as server:
+        reply = await server.stranger().post([hello(MARCH), request("ping")])
+        found = by_id(reply.json)
+    assert found[0]["error"]["code"] == -32600
+    assert found[1]["result"] == {}
+
+
+async def test_a_batch_needs_a_session_like_anything_else(server: Served) -> None:
+    assert (await server.stranger().post([request("ping")])).status == 400
+    assert (await server.stranger().post([request("ping")], mcp_session_id="made-up")).status == 404
+
+
+async def test_notifications_of_calls_in_a_batch_come_before_the_responses_on_one_stream(server: Served) -> None:
+    older = await server.client(MARCH)
+    async with older.open([call("speak", id_=1, token="a"), call("speak", id_=2, token="b")]) as exchange:
+        messages = await exchange.rest()
+    assert {message["id"] for message in messages[-2:]} == {1, 2}
+    progress = [message["params"] for message in messages if message.get("method") == "notifications/progress"]
+    assert [one["progress"] for one in progress if one["progressToken"] == "b"] == [1, 2, 3]
+
+
+async def test_a_cancelled_entry_is_left_out_of_the_answer() -> None:
+    desk = Desk()
+    async with served(desk.mcp) as server:
+        older = await server.client(MARCH)
+        async with older.open([call("hold", id_=1), request("ping", id_=2)]) as exchange:
+            await desk.begun()
+            await older.post([cancelled(1)])
+            assert [message["id"] for message in (await exchange.whole()).json] == [2]
+        assert desk.log == ["began", "cancelled"]
+
+
+async def roots() -> ListRoots:
+    return ListRoots()
+
+
+async def test_an_answer_may_come_in_a_batch() -> None:
+    mcp = MCPServer[Any]("roots")
+
+    @mcp.tool()
+    async def where(found: Annotated[ListRootsResult, Resolve(roots, key="roots")]) -> str:
+        return str(found.roots[0].uri)
+
+    async with served(mcp) as server:
+        older = await server.client(MARCH)
+        async with older.open([call("where", id_="w")]) as exchange:
+            question = await exchange.message()
+            assert question["method"] == "roots/list"
+            answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"roots": [{"uri": "file:///home"}]}}
+            reply = await older.post([answer, request("ping", id_="p")])
+            assert [message["id"] for message in reply.json] == ["p"]
+            assert text(await exchange.message()) == "file:///home"

@@ -1,0 +1,420 @@
+"""Sessions of older HTTP clients (protocol 25.3): their ids, whose they are, how they end, and how many there may be."""
+
+import asyncio
+import gc
+import re
+from typing import Any
+
+import pytest
+
+from bespeak import MCPServer
+from bespeak.transports.http_older import Session
+from tests.transports.older import (
+    JUNE,
+    NOVEMBER,
+    Desk,
+    Older,
+    accepted,
+    call,
+    cancelled,
+    hello,
+    notification,
+    request,
+    served,
+    text,
+)
+from tests.waiting import eventually
+
+IDLE = 1800.0
+
+
+class Clock:
+    """The event loop's clock, which can be put forward."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loop = asyncio.get_running_loop()
+        real, self._ahead = loop.time, 0.0
+        monkeypatch.setattr(loop, "time", lambda: real() + self._ahead)
+
+    async def forward(self, seconds: float) -> None:
+        self._ahead += seconds
+        for _ in range(10):  # whatever is due now gets its turn
+            await asyncio.sleep(0)
+
+
+def alive() -> int:
+    """How many sessions anything in this process still holds."""
+    gc.collect()
+    return sum(isinstance(one, Session) for one in gc.get_objects())
+
+
+# Ids
+
+
+async def test_an_id_is_visible_ascii_unguessable_and_never_the_same_twice() -> None:
+    async with served(Desk().mcp) as server, server.stranger().open(hello()) as exchange:
+        ids: list[str] = []
+        for _ in range(200):
+            ids.append((await exchange.whole()).headers["mcp-session-id"])
+            exchange.send()
+        await exchange.whole()
+    assert len(set(ids)) == 200
+    assert all(re.fullmatch(r"[\x21-\x7e]{22,}", id_) for id_ in ids), "at least 128 bits"
+    assert all(len({id_[place] for id_ in ids}) > 10 for place in range(22)), "no part of it is a counter or a clock"
+
+
+async def test_only_the_response_to_initialize_carries_the_id() -> None:
+    async with served(Desk().mcp) as server:
+        older = await server.client()
+        for message in (request("ping"), call("echo"), notification("notifications/initialized")):
+            assert "mcp-session-id" not in (await older.post(message)).headers
+
+
+@pytest.mark.parametrize("verb", ["POST", "GET", "DELETE"])
+async def test_without_its_id_a_request_is_refused(verb: str) -> None:
+    async with served(Desk().mcp) as server:
+        older = await server.client()
+        async with older.open(request("ping"), verb=verb, mcp_session_id=None) as exchange:
+            reply = await exchange.whole()
+        assert (reply.status, reply.code) == (400, -32600)
+        assert "session" in reply.reason.lower()
+        assert server.sessions == 1
+
+
+MADE_UP = ["made-up", "", "\xe9\xff", "a, b", "x" * 8000, "../../etc", "0"]
+
+
+@pytest.mark.parametrize("id_", MADE_UP, ids=lambda id_: ascii(id_)[:12])
+@pytest.mark.parametrize("verb", ["POST", "GET", "DELETE"])
+async def test_an_id_that_is_made_up_is_not_found(verb: str, id_: str) -> None:
+    async with served(Desk().mcp) as server:
+        older = await server.client()
+        async with older.open(request("ping"), verb=verb, mcp_session_id=id_) as exchange:
+            reply = await exchange.whole()
+        assert reply.status == 404
+        assert "no such session" in reply.reason
+        assert "initialize again without Mcp-Session-Id" in reply.reason
+        assert server.sessions == 1
+
+
+async def test_an_id_in_another_case_is_another_id() -> None:
+    async with served(Desk().mcp) as server:
+        older = await server.client()
+        assert older.session is not None
+        assert (await older.post(request("ping"), mcp_session_id=older.session.swapcase())).status == 404
+
+
+async def test_initialize_with_an_unknown_id_is_not_found_and_opens_nothing() -> None:
+    async with served(Desk().mcp) as server:
+        assert (await server.stranger().post(hello(), mcp_session_id="made-up")).status == 404
+        assert server.sessions == 0
+
+
+# Ending
+
+
+async def test_delete_ends_a_session_and_then_it_is_not_found() -> None:
+    async with served(Desk().mcp) as server:
+        older, other = await server.client(), await server.client()
+        reply = await older.delete()
+        assert (reply.status, reply.body) == (204, b"")
+        for verb in ("POST", "GET", "DELETE"):
+            async with older.open(request("ping"), verb=verb) as exchange:
+                assert (await exchange.whole()).status == 404
+        assert (await other.post(request("ping"))).status == 200
+
+
+async def test_delete_ends_calls_questions_and_streams() -> None:
+    desk = Desk()
+    async with served(desk.mcp) as server:
+        older = await server.client()
+        async with (
+            older.open(call("hold", id_=1)) as held,
+            older.open(call("count", id_=2)) as counted,
+            older.stand() as standing,
+        ):
+            await desk.begun()
+            await older.asked(counted)
+            assert await standing.head() == 200
+            assert (await older.delete()).status == 204
+            assert b"held" not in (await held.whole()).body
+            assert not any("result" in message and "counted" in text(message) for message in await counted.rest())
+            assert await standing.rest() == []
+        await eventually(lambda: sorted(desk.log) == ["began", "cancelled", "closed", "opened"])
+
+
+async def test_what_somebody_approved_of_is_finished_though_the_session_has_ended() -> None:
+    desk = Desk()
+    async with served(desk.mcp) as server:
+        older = await server.client()
+        async with older.open(call("approve_and_hold")) as held:
+            await older.post(accepted((await older.asked(held))["id"]))
+            await desk.begun()
+            await older.delete()
+            desk.gate.set()
+            await eventually(lambda: "ended" in desk.log)
+    assert desk.log == ["began", "ended"]
+
+
+async def test_all_sessions_end_with_the_app() -> None:
+    desk = Desk()
+    async with served(desk.mcp) as server:
+        older = await server.client()
+        async with older.open(call("hold")):
+            await desk.begun()
+        await server.client()
+        assert server.sessions == 2
+    assert server.sessions == 0
+    await eventually(lambda: desk.log == ["began", "cancelled"])
+
+
+# Whose is what
+
+
+async def test_somebody_elses_session_cannot_answer_my_question() -> None:
+    desk = Desk()
+    async with served(desk.mcp) as server:
+        mine, other = await server.client(), await server.client()
+        async with mine.open(call("approve")) as asked:
+            question = await mine.asked(asked)
+            assert (await other.post(accepted(question["id"]))).status == 202
+            assert (await mine.post(request("ping"))).status == 200
+            assert desk.log == [], "nothing was approved"
+            await mine.post(accepted(question["id"], value=False))
+            assert text(await asked.message()) == "approved False"
+
+
+async def test_the_same_ids_in_two_sessions_have_nothing_to_do_with_each_other() -> None:
+    async with served(Desk().mcp) as server:
+        first, second = await server.client(), await server.client()
+        async with first.open(call("approve", id_=7)) as one, second.open(call("approve", id_=7)) as two:
+            asked = [await first.asked(one), await second.asked(two)]
+            await second.post(accepted(asked[1]["id"], value=False))
+            await first.post(accepted(asked[0]["id"], value=True))
+            assert text(await one.message()) == "approved True"
+            assert text(await two.message()) == "approved False"
+
+
+async def test_somebody_elses_session_cannot_cancel_my_call() -> None:
+    desk = Desk()
+    async with served(desk.mcp) as server:
+        mine, other = await server.client(), await server.client()
+        async with mine.open(call("hold", id_=7)) as held:
+            await desk.begun()
+            assert (await other.post(cancelled(7))).status == 202
+            desk.gate.set()
+            assert (await held.whole()).text == "held"
+
+
+async def test_each_session_has_its_own_log_level_and_capabilities() -> None:
+    async with served(Desk().mcp) as server:
+        loud, quiet = await server.client(), await server.client(capabilities={})
+        assert (await loud.post(request("logging/setLevel", {"level": "debug"}))).json["result"] == {}
+        await quiet.post(request("logging/setLevel", {"level": "error"}))
+        async with loud.open(call("speak")) as spoken:
+            said = [message["params"]["data"] for message in await spoken.rest() if "method" in message]
+        assert said == ["a detail", "a fact"]
+        assert (await quiet.post(call("speak"))).text == "spoken"
+        reply = await quiet.post(call("approve"))
+        assert (reply.status, reply.code) == (200, -32021)
+        assert reply.json["error"]["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+
+
+# Nobody uses it
+
+
+async def test_a_session_that_nobody_uses_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    async with served(Desk().mcp) as server:
+        older = await server.client()
+        await clock.forward(IDLE - 60)
+        assert server.sessions == 1
+        await clock.forward(120)
+        assert server.sessions == 0
+        assert (await older.post(request("ping"))).status == 404
+
+
+@pytest.mark.parametrize(
+    "message",
+    [request("ping"), call("echo"), notification("notifications/nonsense"), accepted("q-99")],
+    ids=["ping", "call", "notification", "response"],
+)
+async def test_whatever_a_client_sends_keeps_its_session(monkeypatch: pytest.MonkeyPatch, message: Any) -> None:
+    clock = Clock(monkeypatch)
+    async with served(Desk().mcp, session_idle_timeout=100) as server:
+        older, other = await server.client(), await server.client()
+        for _ in range(3):
+            await clock.forward(90)
+            assert (await older.post(message)).status in (200, 202)
+        assert server.sessions == 1
+        assert (await other.post(request("ping"))).status == 404
+
+
+async def test_a_session_with_a_call_under_way_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, desk = Clock(monkeypatch), Desk()
+    async with served(desk.mcp, session_idle_timeout=100) as server:
+        older = await server.client()
+        async with older.open(call("hold")) as held:
+            await desk.begun()
+            for _ in range(5):
+                await clock.forward(101)
+            assert server.sessions == 1
+            desk.gate.set()
+            assert text(await held.message()) == "held"
+            assert await held.rest() == []
+        for _ in range(3):
+            await clock.forward(101)
+        assert server.sessions == 0
+
+
+async def test_a_session_whose_client_lost_the_connection_in_mid_call_is_not_idle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, desk = Clock(monkeypatch), Desk()
+    async with served(desk.mcp, session_idle_timeout=100) as server:
+        older = await server.client()
+        async with older.open(call("hold")):
+            await desk.begun()
+        for _ in range(5):
+            await clock.forward(101)
+        assert server.sessions == 1
+        desk.gate.set()
+        await eventually(lambda: desk.log == ["began", "ended"])
+        for _ in range(3):
+            await clock.forward(101)
+        assert server.sessions == 0
+
+
+async def test_a_session_whose_person_takes_long_to_answer_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, desk = Clock(monkeypatch), Desk(question_timeout=10_000)
+    async with served(desk.mcp, session_idle_timeout=100) as server:
+        older = await server.client()
+        async with older.open(call("approve")) as asked:
+            question = await older.asked(asked)
+            for _ in range(5):
+                await clock.forward(101)
+            assert (await older.post(accepted(question["id"]))).status == 202
+            assert text(await asked.message()) == "approved True"
+
+
+async def test_a_session_with_a_standing_stream_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    async with served(Desk().mcp, session_idle_timeout=100) as server:
+        older = await server.client()
+        async with older.stand() as standing:
+            assert await standing.head() == 200
+            for _ in range(5):
+                await clock.forward(101)
+            assert server.sessions == 1
+        await eventually(lambda: not alive_streams(server.app))
+        for _ in range(3):
+            await clock.forward(101)
+        assert server.sessions == 0
+
+
+def alive_streams(app: Any) -> int:
+    return sum(len(session.standing) for session in app._older._sessions.values())
+
+
+async def test_without_a_limit_a_session_never_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    async with served(Desk().mcp, session_idle_timeout=None) as server:
+        older = await server.client()
+        await clock.forward(10_000_000)
+        assert (await older.post(request("ping"))).status == 200
+
+
+async def test_a_thousand_sessions_that_are_abandoned_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    before = alive()
+    async with served(Desk().mcp) as server:
+        async with server.stranger().open(hello()) as exchange:
+            for _ in range(999):
+                assert (await exchange.whole()).status == 200
+                exchange.send()
+            await exchange.whole()
+        assert server.sessions == 1000
+        assert alive() >= before + 1000
+        await clock.forward(IDLE + 1)
+        assert server.sessions == 0
+        assert alive() <= before + 1, "something still holds on to them"
+
+
+# Too many
+
+
+async def test_the_session_not_used_for_longest_makes_room() -> None:
+    async with served(Desk().mcp, max_sessions=3) as server:
+        first, second, third = await server.client(), await server.client(), await server.client()
+        await first.post(request("ping"))
+        fourth = await server.client()
+        assert server.sessions == 3
+        statuses = [(await one.post(request("ping"))).status for one in (first, second, third, fourth)]
+        assert statuses == [200, 404, 200, 200]
+
+
+async def test_a_busy_session_is_not_the_one_to_make_room() -> None:
+    desk = Desk()
+    async with served(desk.mcp, max_sessions=2) as server:
+        busy, idle = await server.client(), await server.client()
+        async with busy.open(call("hold")) as held:
+            await desk.begun()
+            await idle.post(request("ping"))
+            await server.client()
+            assert (await idle.post(request("ping"))).status == 404
+            desk.gate.set()
+            assert (await held.whole()).text == "held"
+
+
+async def test_when_all_sessions_are_busy_a_newcomer_is_told_to_come_later() -> None:
+    desk = Desk()
+    async with served(desk.mcp, max_sessions=2) as server:
+        first, second = await server.client(), await server.client()
+        async with first.open(call("hold")) as held, second.stand() as standing:
+            await desk.begun()
+            assert await standing.head() == 200
+            reply = await server.stranger().post(hello(id_="late"))
+            assert (reply.status, reply.json["id"]) == (503, "late")
+            assert "too many sessions; try again later" in reply.reason
+            assert "mcp-session-id" not in reply.headers
+            assert server.sessions == 2
+            desk.gate.set()
+            await held.whole()
+            assert (await server.stranger().post(hello())).status == 200
+            assert (await first.post(request("ping"))).status == 404
+
+
+async def test_modern_requests_count_as_nobodys_session() -> None:
+    async with served(Desk().mcp, max_sessions=1) as server:
+        older = await server.client()
+        assert (await server.stranger().post(request("tools/list"), mcp_protocol_version=JUNE)).status == 400
+        assert (await older.post(request("ping"))).status == 200
+        assert server.sessions == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"session_idle_timeout": 0}, "session_idle_timeout is seconds and must be positive, or None"),
+        ({"session_idle_timeout": -1.5}, "session_idle_timeout is seconds and must be positive, or None"),
+        ({"max_sessions": 0}, "max_sessions must be at least 1; for none at all there is stateless_http=True"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        MCPServer("desk").streamable_http_app(**options)
+
+
+# Without sessions
+
+
+async def test_without_sessions_nothing_is_kept_and_every_request_stands_alone() -> None:
+    async with served(Desk().mcp, stateless_http=True) as server:
+        reply = await server.stranger().post(hello(JUNE))
+        assert (reply.status, "mcp-session-id" in reply.headers) == (200, False)
+        assert server.sessions == 0
+        older = Older(server.port, NOVEMBER)
+        for id_ in (None, "made-up"):
+            called = await older.post(call("echo", {"text": "hi"}), mcp_protocol_version=NOVEMBER, mcp_session_id=id_)
+            assert (called.status, called.text) == (200, "hi")
+        assert (await older.post(notification("notifications/initialized"))).status == 202

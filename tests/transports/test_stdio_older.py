@@ -1,0 +1,335 @@
+"""Older clients on stdio (protocol 25, 27.1): one handshake for the process, both eras side by side, questions pushed."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.transports.older import (
+    JUNE,
+    MARCH,
+    NOVEMBER,
+    OLDER,
+    Desk,
+    Json,
+    accepted,
+    call,
+    cancelled,
+    hello,
+    modern,
+    notification,
+    request,
+    text,
+)
+from tests.transports.test_stdio_server import Wire
+from tests.waiting import eventually
+
+
+class Older(Wire):
+    """A raw client that can shake hands."""
+
+    async def __aenter__(self) -> "Older":
+        await super().__aenter__()
+        return self
+
+    async def greet(self, version: str = NOVEMBER, capabilities: Any = None) -> Json:
+        answer = await self.ask(hello(version, capabilities))
+        self.send(notification("notifications/initialized"))
+        return answer
+
+    async def before(self) -> list[Any]:
+        """Everything sent up to now: what comes before the answer to a ping."""
+        found: list[Any] = []
+        self.send(request("ping", id_="the last"))
+        while (message := await self.next()).get("id") != "the last":
+            found.append(message)
+        return found
+
+    async def asked(self) -> Json:
+        message = await self.next()
+        assert message["method"] == "elicitation/create", message
+        return message
+
+
+# The handshake
+
+
+@pytest.mark.parametrize("version", OLDER)
+async def test_the_handshake_echoes_a_revision_that_is_spoken(version: str) -> None:
+    async with Older(Desk().mcp) as wire:
+        result = (await wire.greet(version))["result"]
+        assert (result["protocolVersion"], result["serverInfo"]["name"]) == (version, "desk")
+        assert text(await wire.ask(call("echo", {"text": "hi"}))) == "hi"
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", "2026-07-28", "2099-01-01", ""])
+async def test_any_other_revision_is_answered_with_the_newest_of_the_era(version: str) -> None:
+    async with Older(Desk().mcp) as wire:
+        assert (await wire.greet(version))["result"]["protocolVersion"] == NOVEMBER
+
+
+async def test_initialize_twice_is_refused_and_changes_nothing() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet(NOVEMBER)
+        answer = await wire.ask(hello(MARCH, {}, id_=2))
+        assert (answer["id"], answer["error"]["code"]) == (2, -32600)
+        assert "initialize was answered already; it begins a connection, once" in answer["error"]["message"]
+        wire.send(call("approve"))
+        assert (await wire.asked())["params"]["mode"] == "form"
+        wire.send(cancelled(1))
+
+
+async def test_a_handshake_that_failed_may_be_tried_again() -> None:
+    async with Older(Desk().mcp) as wire:
+        answer = await wire.ask(request("initialize", {"protocolVersion": NOVEMBER}, id_="x"))
+        assert answer["error"]["code"] == -32602
+        assert "capabilities must be an object" in answer["error"]["message"]
+        assert "result" in await wire.greet()
+
+
+@pytest.mark.parametrize("method", ["tools/list", "tools/call", "logging/setLevel", "server/discover", "nonsense"])
+async def test_a_request_before_the_handshake_is_told_what_is_missing(method: str) -> None:
+    async with Older(Desk().mcp) as wire:
+        answer = await wire.ask(request(method, id_="early"))
+        assert (answer["id"], answer["error"]["code"]) == ("early", -32602)
+        assert f"{method} came before initialize" in answer["error"]["message"]
+        assert "params._meta is missing" in answer["error"]["message"]
+        assert "result" in await wire.greet(), "and the handshake may still be made"
+
+
+async def test_a_ping_is_answered_before_the_handshake() -> None:
+    async with Older(Desk().mcp) as wire:
+        assert await wire.ask(request("ping", id_="p")) == {"jsonrpc": "2.0", "id": "p", "result": {}}
+
+
+async def test_notifications_and_answers_before_the_handshake_are_nothing_to_answer() -> None:
+    async with Older(Desk().mcp) as wire:
+        wire.send(notification("notifications/initialized"), accepted("q-1"), cancelled("q-1"), cancelled([]))
+        assert await wire.before() == []
+
+
+# Both eras in one process
+
+
+async def test_both_eras_are_served_side_by_side_in_any_order() -> None:
+    async with Older(Desk().mcp) as wire:
+        assert (await wire.ask(modern("tools/list", id_=1)))["result"]["resultType"] == "complete"
+        await wire.greet()
+        assert "resultType" not in (await wire.ask(request("tools/list", id_=2)))["result"]
+        assert (await wire.ask(modern("tools/list", id_=3)))["result"]["resultType"] == "complete"
+        assert (await wire.ask(modern("server/discover", id_=4)))["result"]["supportedVersions"]
+        assert (await wire.ask(request("server/discover", id_=5)))["error"]["code"] == -32601
+
+
+async def test_a_modern_request_is_never_asked_by_a_push_though_a_handshake_was_made() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet()
+        answer = await wire.ask(modern("tools/call", {"name": "approve", "arguments": {}}))
+        assert answer["result"]["resultType"] == "input_required"
+        assert await wire.before() == []
+
+
+async def test_modern_methods_that_were_removed_stay_removed_after_a_handshake() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet()
+        for method in ("initialize", "ping", "logging/setLevel"):
+            assert (await wire.ask(modern(method)))["error"]["code"] == -32601
+
+
+async def test_modern_requests_do_not_count_as_a_handshake() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.ask(modern("tools/list"))
+        assert (await wire.ask(request("tools/list")))["error"]["code"] == -32602
+
+
+# Questions
+
+
+async def test_a_question_is_pushed_and_its_answer_awaited() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet()
+        wire.send(call("approve", id_="a"))
+        question = await wire.asked()
+        assert text(await wire.ask(call("echo", {"text": "meanwhile"}))) == "meanwhile"
+        answer = await wire.ask(accepted(question["id"]))
+        assert (answer["id"], text(answer)) == ("a", "approved True")
+
+
+async def test_calls_side_by_side_get_the_answers_to_their_own_questions() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet()
+        wire.send(*(call("approve", id_=number) for number in range(50)))
+        questions = [await wire.asked() for _ in range(50)]
+        assert len({question["id"] for question in questions}) == 50
+        assert text(await wire.ask(call("echo", {"text": "at once"}, id_="x"))) == "at once"
+        wire.send(*(accepted(question["id"]) for question in questions))
+        answers = [await wire.next() for _ in range(50)]
+        assert {answer["id"]: text(answer) for answer in answers} == dict.fromkeys(range(50), "approved True")
+
+
+async def test_answers_nobody_waits_for_do_no_harm() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet()
+        wire.send(call("approve_twice"))
+        first = await wire.asked()
+        wire.send(accepted("q-99"), {**accepted(1), "id": None})
+        wire.send(accepted(first["id"], value=True), accepted(first["id"], value=False))
+        second = await wire.asked()
+        assert second["params"]["message"] == "You said True. Sure?"
+        assert text(await wire.ask(accepted(second["id"]))) == "approved True and True"
+
+
+async def test_an_error_in_answer_to_a_question_is_a_failure_that_names_the_resolver() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet()
+        wire.send(call("approve"))
+        error = {"jsonrpc": "2.0", "id": (await wire.asked())["id"], "error": {"code": -1, "message": "no thanks"}}
+        answer = await wire.ask(error)
+        assert answer["result"]["isError"] is True
+        assert "resolver 'really' got no answer: the client answered with an error (-1): no thanks" in text(answer)
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", MARCH])
+async def test_a_client_from_before_forms_is_not_asked(version: str) -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet(version)
+        answer = await wire.ask(call("approve"))
+        assert answer["error"]["code"] == -32021
+        assert f"a client of {version} cannot be asked with a form" in answer["error"]["message"]
+
+
+# Cancellation
+
+
+async def test_cancelling_takes_back_the_question_runs_cleanups_and_gets_no_response() -> None:
+    desk = Desk()
+    async with Older(desk.mcp) as wire:
+        await wire.greet()
+        wire.send(call("count", id_="c"))
+        question = await wire.asked()
+        wire.send(cancelled("c"))
+        taken_back = await wire.next()
+        assert taken_back["method"] == "notifications/cancelled"
+        assert taken_back["params"]["requestId"] == question["id"]
+        await eventually(lambda: desk.log == ["opened", "closed"])
+        wire.send(accepted(question["id"]))
+        assert await wire.before() == []
+
+
+@pytest.mark.parametrize("tool", ["hold", "stubborn", "insist"])
+async def test_a_cancelled_call_says_and_asks_nothing_more_however_it_ends(tool: str) -> None:
+    desk = Desk()
+    async with Older(desk.mcp) as wire:
+        await wire.greet()
+        wire.send(call(tool, id_="c", token="p"))
+        await desk.begun()
+        wire.send(cancelled("c"))
+        await eventually(lambda: desk.log == ["began", "cancelled"])
+        assert await wire.before() == []
+
+
+async def test_progress_and_logs_come_before_the_response() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet()
+        assert (await wire.ask(request("logging/setLevel", {"level": "debug"})))["result"] == {}
+        wire.send(call("speak", id_="s", token=7))
+        messages = [await wire.next() for _ in range(6)]
+    assert [one["params"]["progress"] for one in messages[:3]] == [1, 2, 3]
+    assert [one["params"]["data"] for one in messages[3:5]] == ["a detail", "a fact"]
+    assert messages[5]["id"] == "s"
+
+
+# A client that goes
+
+
+async def test_a_client_that_goes_while_a_question_is_open_ends_the_call_and_the_cleanups_run() -> None:
+    desk = Desk()
+    loop = asyncio.get_running_loop()
+    async with Older(desk.mcp) as wire:
+        await wire.greet()
+        wire.send(call("count", id_="c"))
+        await wire.asked()
+        began = loop.time()
+        wire.eof()
+        answer = await wire.next()
+        assert answer["result"]["isError"] is True
+        assert "got no answer: the client has gone" in text(answer)
+        await asyncio.wait_for(wire.serving, 5)
+    assert desk.log == ["opened", "closed"]
+    assert loop.time() - began < 0.9, "nobody is waited for who cannot answer any more"
+
+
+async def test_a_call_that_would_go_on_asking_ends_when_the_client_has_gone() -> None:
+    desk = Desk()
+    async with Older(desk.mcp) as wire:
+        await wire.greet()
+        wire.send(call("approve_twice", id_="c"))
+        question = await wire.asked()
+        wire.send(accepted(question["id"]))
+        wire.eof()
+        answer = await wire.next()
+        while answer["id"] != "c":  # the next question may have been faster than the end of input
+            assert answer["method"] == "elicitation/create"
+            answer = await wire.next()
+        assert "got no answer: the client has gone" in text(answer)
+        await asyncio.wait_for(wire.serving, 5)
+
+
+# Batches
+
+
+def batch(*messages: Any) -> bytes:
+    return json.dumps(messages).encode() + b"\n"
+
+
+async def test_a_batch_is_answered_with_one_line_that_is_an_array() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet(MARCH)
+        wire.send(batch(request("ping", id_=1), notification("n"), 7, request("no", id_=2)))
+        answers: Any = await wire.next()
+        found = {answer.get("id"): answer for answer in answers}
+        assert set(found) == {1, 2, None}
+        assert found[1]["result"] == {}
+        assert found[2]["error"]["code"] == -32601
+        assert found[None]["error"]["code"] == -32600
+
+
+@pytest.mark.parametrize("version", [None, JUNE, NOVEMBER])
+async def test_a_batch_is_refused_where_there_are_none(version: str | None) -> None:
+    async with Older(Desk().mcp) as wire:
+        if version is not None:
+            await wire.greet(version)
+        wire.send(batch(request("ping")))
+        answer = await wire.next()
+        assert answer["error"]["code"] == -32600
+        assert "one JSON-RPC message at a time" in answer["error"]["message"]
+
+
+async def test_a_batch_that_wants_no_answer_gets_none() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet(MARCH)
+        wire.send(batch(notification("a"), accepted("q-9")))
+        assert await wire.before() == []
+
+
+async def test_a_cancelled_entry_is_left_out_of_the_answer() -> None:
+    desk = Desk()
+    async with Older(desk.mcp) as wire:
+        await wire.greet(MARCH)
+        wire.send(batch(call("hold", id_="c"), call("echo", id_="e")))
+        await desk.begun()
+        wire.send(cancelled("c"))
+        answers: Any = await wire.next()
+        assert [answer["id"] for answer in answers] == ["e"]
+
+
+async def test_neither_a_handshake_nor_a_modern_request_has_a_place_in_a_batch() -> None:
+    async with Older(Desk().mcp) as wire:
+        await wire.greet(MARCH)
+        wire.send(batch(hello(MARCH, id_=1), modern("tools/list", id_=2), request("ping", id_=3)))
+        answers: Any = await wire.next()
+        found = {answer["id"]: answer for answer in answers}
+        assert found[1]["error"]["code"] == -32600
+        assert found[2]["error"]["code"] == -32600
+        assert found[3]["result"] == {}
