@@ -25,6 +25,9 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m examples.refund_desk.client
 	$(BIN)/python -m examples.refund_desk.client --stdio
 	$(BIN)/python -m examples.refund_desk.client --http
+	$(BIN)/python -m examples.refund_desk.client --legacy
+	$(BIN)/python -m examples.refund_desk.client --stdio --legacy
+	$(BIN)/python -m examples.refund_desk.client --http --legacy
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term

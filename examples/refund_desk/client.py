@@ -5,7 +5,8 @@
     python -m examples.refund_desk.client --http     with the server behind a port, two workers sharing the calls
     python -m examples.refund_desk.client URL        with a server that is already there
 
-`make demo` shows the first three.
+With `--legacy` beside it the client speaks 2025-11-25: the same questions are pushed to it in mid-call. `make demo` shows all of
+these but the last.
 """
 
 import asyncio
@@ -51,21 +52,22 @@ class Person:
         return self._answers[resolver]
 
 
-async def refund(reach: Reach, title: str, order_id: str, person: Person) -> CallToolResult:
+async def refund(reach: Reach, mode: str, title: str, order_id: str, person: Person) -> CallToolResult:
     print(f"\n{title}")
-    async with Client(NarratedTransport(reach()), elicitation_callback=person) as client:
+    async with Client(NarratedTransport(reach()), mode=mode, elicitation_callback=person) as client:
         return await client.call_tool("refund_order", {"order_id": order_id, "reason": "changed my mind"})
 
 
-async def show(reach: Reach) -> None:
-    async with Client(reach()) as client:
+async def show(reach: Reach, mode: str = "auto") -> None:
+    async with Client(reach(), mode=mode) as client:
         (tool,) = (await client.list_tools()).tools
+        print(f"\nAt {client.protocol_version}:")
     assert set(tool.input_schema["properties"]) == {"order_id", "reason"}, "the model sees the amount"
     assert set(tool.input_schema["required"]) == {"order_id", "reason"}
     print(f"The model sees {tool.name}({', '.join(tool.input_schema['properties'])}); the amount is not its to say.")
 
     person = Person()
-    result = await refund(reach, "One line: nothing to ask.", "ORD-7001", person)
+    result = await refund(reach, mode, "One line: nothing to ask.", "ORD-7001", person)
     assert result.structured_content == {
         "order_id": "ORD-7001",
         "cents": 1299,
@@ -76,29 +78,29 @@ async def show(reach: Reach) -> None:
 
     person = Person()
     title = "Two lines: the scope is asked once, though two resolvers need it."
-    result = await refund(reach, title, "ORD-7002", person)
+    result = await refund(reach, mode, title, "ORD-7002", person)
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 5200
     assert result.structured_content["restocked"] is True
     assert person.asked == {"refund_scope": 1, "ask_restock": 1}
 
     one_line = ElicitResult(action="accept", content={"full": False, "sku": "BULB-2"})
-    result = await refund(reach, "One line of two, typed by a person.", "ORD-7002", Person(refund_scope=one_line))
+    result = await refund(reach, mode, "One line of two, typed by a person.", "ORD-7002", Person(refund_scope=one_line))
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 650
 
     typo = ElicitResult(action="accept", content={"full": False, "sku": "BULB-3"})
-    result = await refund(reach, "A SKU that is not in the order.", "ORD-7002", Person(refund_scope=typo))
+    result = await refund(reach, mode, "A SKU that is not in the order.", "ORD-7002", Person(refund_scope=typo))
     assert said(result).endswith("ORD-7002 has no line 'BULB-3'; it has LAMP-9, BULB-2")
 
     person = Person(refund_scope=DECLINE)
-    result = await refund(reach, "Declining the scope ends the call.", "ORD-7002", person)
+    result = await refund(reach, mode, "Declining the scope ends the call.", "ORD-7002", person)
     assert said(result) == (
         "Error executing tool refund_order: Resolver for parameter 'scope' could not resolve: elicitation was decline"
     )
     assert person.asked == {"refund_scope": 1}
 
-    result = await refund(reach, "Declining to restock still refunds.", "ORD-7002", Person(ask_restock=DECLINE))
+    result = await refund(reach, mode, "Declining to restock still refunds.", "ORD-7002", Person(ask_restock=DECLINE))
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 5200
     assert result.structured_content["restocked"] is False
@@ -114,13 +116,13 @@ def said(result: CallToolResult) -> str:
 
 
 @contextmanager
-def listening() -> Generator[str]:
-    """A server behind a port of its own: two workers, which finish each other's calls."""
+def listening(workers: int) -> Generator[str]:
+    """A server behind a port of its own: its workers finish each other's calls."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     command = [sys.executable, "-m", "bespeak.cli", "run", str(SERVER), "--http"]
-    options = ["--port", str(port), "--workers", "2"]
+    options = ["--port", str(port), "--workers", str(workers)]
     with subprocess.Popen([*command, *options]) as server:
         try:
             for _ in range(200):
@@ -137,17 +139,21 @@ def listening() -> Generator[str]:
 
 
 def main() -> None:
-    how = sys.argv[1] if len(sys.argv) > 1 else ""
+    arguments = sys.argv[1:]
+    legacy = "--legacy" in arguments
+    mode = "legacy" if legacy else "auto"
+    how = next((one for one in arguments if one != "--legacy"), "")
     if how == "--stdio":
         parameters = StdioServerParameters(sys.executable, ["-m", "bespeak.cli", "run", str(SERVER)])
-        asyncio.run(show(lambda: stdio_client(parameters)))
+        asyncio.run(show(lambda: stdio_client(parameters), mode))
     elif how == "--http":
-        with listening() as url:
-            asyncio.run(show(lambda: streamable_http_client(url)))
+        # An older client keeps its session in one process.
+        with listening(workers=1 if legacy else 2) as url:
+            asyncio.run(show(lambda: streamable_http_client(url), mode))
     elif how:
-        asyncio.run(show(lambda: streamable_http_client(how)))
+        asyncio.run(show(lambda: streamable_http_client(how), mode))
     else:
-        asyncio.run(show(lambda: MemoryTransport(mcp)))
+        asyncio.run(show(lambda: MemoryTransport(mcp), mode))
 
 
 if __name__ == "__main__":
