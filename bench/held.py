@@ -1,4 +1,4 @@
-"""What one worker can hold: calls that take their time, and questions nobody answers. `python -m bench.held [SCALE]`.
+"""What one worker can hold: slow calls, questions nobody answers, and older clients. `python -m bench.held [SCALE]`.
 
 Prints one line a figure, and fails if a call is lost or memory stays behind.
 """
@@ -10,10 +10,11 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from bench.load import META, Http, message, until_it_listens
+from bench.memory import resident
+from bench.older import abandon_sessions, wait_for_people
 
 SERVER = """
 import asyncio, sys
@@ -44,18 +45,16 @@ async def ask(a: int) -> Elicit[bool]:
 async def asked(a: int, b: int, answer: Annotated[bool, Resolve(ask)]) -> str:
     return str(a + b)
 
-mcp.run("streamable-http", port=int(sys.argv[1]), uvicorn_config={"log_level": "error", "backlog": 8192})
+mcp.run(
+    "streamable-http",
+    port=int(sys.argv[1]),
+    session_idle_timeout=2.0,
+    uvicorn_config={"log_level": "error", "backlog": 8192},
+)
 """
+IDLE_SECONDS = 2.0
 OPENING = 200
 """Connections opened at once."""
-
-
-def resident(pid: int) -> float:
-    """MiB of memory a process has."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    raise LookupError("VmRSS")
 
 
 def request(port: int, tool: str, body: bytes) -> bytes:
@@ -154,8 +153,10 @@ def main() -> None:
     server = subprocess.Popen([sys.executable, "-c", SERVER, str(port)])
     try:
         until_it_listens(port, lambda: server.poll() is None)
+        asyncio.run(abandon_sessions(port, server.pid, int(1000 * scale), IDLE_SECONDS))
         asyncio.run(hold(port, server.pid, int(5000 * scale)))
         abandon(port, server.pid, int(10000 * scale))
+        asyncio.run(wait_for_people(port, server.pid, int(200 * scale)))
     finally:
         server.terminate()
         server.wait(20)
