@@ -30,6 +30,12 @@ ASKING = ("2025-11-25", "2025-06-18")
 """Older revisions whose clients can be asked with a form."""
 SILENT = ("2025-03-26",)
 """One whose clients cannot."""
+TURNS = 4
+CELLS = (
+    *WIRES,
+    *(f"{wire}-{revision}" for revision in (*ASKING, *SILENT) for wire in ("memory", "stdio", "httptools")),
+)
+_NUMBERS = {cell: number for number, cell in enumerate(CELLS)}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -42,8 +48,41 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         every = metafunc.definition.get_closest_marker("every_revision")
         asking = every or metafunc.definition.get_closest_marker("asking_revisions")
         older = (*(ASKING if asking else ()), *(SILENT if every else ()))
-        cells = [*WIRES, *(f"{wire}-{revision}" for revision in older for wire in ("memory", "stdio", "httptools"))]
+        cells = [cell for cell in CELLS if cell in WIRES or cell.endswith(older)]
         metafunc.parametrize("connect", cells, indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The rows of a table take turns on the cells: all of them in memory, every fourth in each other cell.
+
+    So every test is in every cell, and the suite stays short. `make matrix` runs all rows everywhere.
+    """
+    if os.environ.get("BESPEAK_MATRIX"):
+        return
+    rows: dict[str, dict[str, int]] = {}
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        cell, row = _place(item)
+        known = rows.setdefault(item.nodeid.partition("[")[0], {})
+        turn = known.setdefault(row, len(known))
+        mine = cell is None or cell == "memory" or not row or (turn + _NUMBERS[cell]) % TURNS == 0
+        (kept if mine else left).append(item)
+    few = {name for name, known in rows.items() if len(known) < TURNS}
+    kept += [item for item in left if item.nodeid.partition("[")[0] in few]
+    left = [item for item in left if item.nodeid.partition("[")[0] not in few]
+    order = {item: number for number, item in enumerate(items)}
+    config.hook.pytest_deselected(items=left)
+    items[:] = sorted(kept, key=order.__getitem__)
+
+
+def _place(item: pytest.Item) -> tuple[str | None, str]:
+    """In which cell a test is, and in which row of its table."""
+    call = getattr(item, "callspec", None)
+    if call is None or "connect" not in call.params:
+        return None, ""
+    cell: str = call.params["connect"]
+    return cell, "-".join(one for one in call.id.split("-") if one not in cell.split("-"))
 
 
 @pytest.fixture

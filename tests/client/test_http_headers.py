@@ -347,7 +347,6 @@ async def test_what_is_not_lost_is_not_sent_again(error: Exception) -> None:
 # Time
 
 
-@pytest.mark.asking_revisions
 async def test_a_timeout_counts_each_request_and_never_the_time_a_callback_takes(connect: Connect) -> None:
     mcp = MCPServer("shop")
 

@@ -314,7 +314,6 @@ async def test_the_time_a_person_takes_is_no_matter_of_the_timeout(connect: Conn
         assert text(await client.call_tool("pay")) == "paid"
 
 
-@pytest.mark.every_revision
 @pytest.mark.parametrize("sort", ["async", "sync"])
 async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(connect: Connect, sort: str) -> None:
     mcp = MCPServer("Shop")

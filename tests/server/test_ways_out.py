@@ -273,7 +273,6 @@ DECLINED = accept().model_copy(update={"action": "decline", "content": None})
 # Threads
 
 
-@pytest.mark.every_revision
 async def test_clients_who_hang_up_do_not_pile_up_threads(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
     go_on = threading.Event()
 

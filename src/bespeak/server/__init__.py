@@ -2,5 +2,6 @@
 
 from bespeak.server.context import Context
 from bespeak.server.server import MCPServer
+from bespeak.transports.event_store import EventMessage, EventStore, MemoryEventStore
 
-__all__ = ["Context", "MCPServer"]
+__all__ = ["Context", "EventMessage", "EventStore", "MCPServer", "MemoryEventStore"]
