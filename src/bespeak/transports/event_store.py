@@ -47,7 +47,7 @@ class _Kept:
 class MemoryEventStore:
     """Keeps the last events of each stream, and the last streams, in this process."""
 
-    def __init__(self, *, max_events: int = 100, max_streams: int = 10_000) -> None:
+    def __init__(self, *, max_events: int = 100, max_streams: int = 1_000) -> None:
         if max_events < 1 or max_streams < 1:
             raise ValueError("max_events and max_streams must be at least 1")
         self._max_events = max_events

@@ -5,16 +5,15 @@ import contextlib
 import functools
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
-
-from pydantic_core import from_json, to_json
+from typing import TYPE_CHECKING, Any
 
 from bespeak.protocol.events import EventReader, EventTooLong
 from bespeak.transports.conversation import cancellation
+from bespeak.transports.http_addresses import hide, public
+from bespeak.transports.http_reading import Reading, error_in, excerpt, media_type, rest_of
 from bespeak.transports.transport import ANSWER_LIMIT, Ask, Lost, MissingExtra, Outgoing, SessionGone
 
 if TYPE_CHECKING:
@@ -29,10 +28,8 @@ SILENCE_SECONDS = 300.0
 """A server that works on a call says so every few seconds; after so long without a word it is not there any more."""
 CONNECT_PAUSES = (0.1, 0.4)
 """How long to wait before each further attempt to connect, in seconds."""
-EXCERPT = 200
 SERVER_FAULT = 500
 REDIRECTS = 3
-REST_SECONDS = 0.2
 RETRY_SECONDS = 1.0
 """How long to wait before going on with a stream, unless the server says."""
 RESUME_FAILURES = 5
@@ -93,7 +90,7 @@ class HttpTransport:
         http_client: "httpx2.AsyncClient | None" = None,
         limit: int = ANSWER_LIMIT,
     ) -> None:
-        where = _public(url)
+        where = public(url)
         if where is None:
             raise ValueError("that is no URL of a server; one looks like https://mcp.example.com/mcp")
         for name, value in (headers or {}).items():
@@ -101,7 +98,7 @@ class HttpTransport:
                 raise ValueError(f"the value of the header {name!r} is not one line of plain ASCII")
         self._url = url
         self._where = where
-        _hide(url, where)
+        hide(url, where)
         self._headers = dict(headers or {})
         self._auth = auth
         self._given = http_client
@@ -168,7 +165,7 @@ class HttpTransport:
             raise Lost(request.method, f"{self._where} ended its stream")
         return await self._resumed(request, stream)
 
-    async def _posted(self, request: Outgoing, stream: "Reading", *, older: bool) -> bytes | None:
+    async def _posted(self, request: Outgoing, stream: Reading, *, older: bool) -> bytes | None:
         """The response to a request, as far as it comes over the connection that the request was sent on."""
         async with self._opened("POST", request.message, request.headers, request.method, older=older) as post:
             if request.method == "initialize" and post.is_success:
@@ -188,7 +185,7 @@ class HttpTransport:
                 raise SessionGone(f"{self._where} does not know this session any more")
             if not response.is_success:
                 body = await self._body(media_type(response), response)
-                raise HttpStatusError(response.status_code, self._where, _error_in(body) or "")
+                raise HttpStatusError(response.status_code, self._where, error_in(body) or "")
 
     async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
         if self._standing is not None:
@@ -227,14 +224,14 @@ class HttpTransport:
                 logger.debug("the standing stream broke off: %s", error)
             if stream.events.last_id != before or loop.time() - began > STANDING_SECONDS:
                 failures = 0
-            await asyncio.sleep(stream.pause)
+            await asyncio.sleep(stream.pause(RETRY_SECONDS))
 
-    async def _resumed(self, request: Outgoing, stream: "Reading") -> bytes:
+    async def _resumed(self, request: Outgoing, stream: Reading) -> bytes:
         """Go on with a stream that broke off before the response came."""
         failures = 0
         reason = f"{self._where} ended its stream"
         while failures < RESUME_FAILURES:
-            await asyncio.sleep(stream.pause)
+            await asyncio.sleep(stream.pause(RETRY_SECONDS))
             before = stream.events.last_id
             try:
                 async with self._opened(
@@ -344,7 +341,7 @@ class HttpTransport:
         target = response.next_request.url
         here = response.request.url
         if (target.scheme, target.host, target.port) != (here.scheme, here.host, here.port):
-            elsewhere = f"it moved to {_public(str(target))}; use that URL"
+            elsewhere = f"it moved to {public(str(target))}; use that URL"
             raise HttpStatusError(response.status_code, self._where, elsewhere)
         return str(self._errors.URL(self._url).copy_with(raw_path=target.raw_path))
 
@@ -360,14 +357,14 @@ class HttpTransport:
                 raise ConnectionError(f"{self._where} sent more than {self._limit} bytes")
         if response.is_success and kind == "application/json":
             return bytes(body)
-        said = _error_in(body)
+        said = error_in(body)
         if said is not None and not (probe and says_nothing(response.status_code)):
             return bytes(body)
         if response.is_success:
             raise HttpStatusError(response.status_code, self._where, f"{kind or 'nothing'} instead of JSON")
-        raise HttpStatusError(response.status_code, self._where, said or _excerpt(kind, body))
+        raise HttpStatusError(response.status_code, self._where, said or excerpt(kind, body))
 
-    async def _read(self, stream: "Reading", response: "httpx2.Response", *, to_its_end: bool = False) -> bytes | None:
+    async def _read(self, stream: Reading, response: "httpx2.Response", *, to_its_end: bool = False) -> bytes | None:
         """Read a stream up to the response it holds; `None` if it ends without one."""
         pieces = response.aiter_bytes()
         try:
@@ -375,87 +372,11 @@ class HttpTransport:
                 for data in stream.events.feed(piece):
                     answer = stream.take(data, self._where)
                     if answer is not None and not to_its_end:
-                        await _rest(pieces)
+                        await rest_of(pieces)
                         return answer
         except EventTooLong:
             raise ConnectionError(f"{self._where} sent an event of more than {self._limit} bytes") from None
         return None
-
-
-class Reading:
-    """A stream of events that is being read, over one connection or several."""
-
-    def __init__(self, events: EventReader, notify: Callable[[bytes], None], ask: Ask | None) -> None:
-        self.events = events
-        self._notify = notify
-        self._ask = ask
-
-    @property
-    def pause(self) -> float:
-        """How long to wait before going on, in seconds."""
-        return RETRY_SECONDS if self.events.retry_ms is None else self.events.retry_ms / 1000
-
-    @property
-    def resumable(self) -> bool:
-        """Whether the server can be asked for the rest: it has said where that begins, in words that a header carries."""
-        last = self.events.last_id
-        return self._ask is not None and last is not None and last.isprintable() and last == last.strip()
-
-    def go_on(self) -> dict[str, str]:
-        """The header that asks for what comes after what has been read."""
-        last = self.events.last_id if self.resumable else None
-        self.events.again()
-        return {} if last is None else {"Last-Event-ID": last}
-
-    def take(self, data: bytes, where: str) -> bytes | None:
-        """Hand on what is not a response, and return what is."""
-        if not data:  # only there to say where to go on
-            return None
-        message = _parsed(data)
-        if isinstance(message, list) and self._ask is not None:  # several at once, which some older revisions allow
-            answers = [self._one(one, to_json(one), where) for one in cast("list[Any]", message)]
-            return next((answer for answer in answers if answer is not None), None)
-        return self._one(message, data, where)
-
-    def _one(self, read: Any, data: bytes, where: str) -> bytes | None:
-        if not isinstance(read, dict):
-            logger.warning("%s sent an event that is no JSON object; it is ignored", where)
-            return None
-        message = cast("dict[str, Any]", read)
-        if "method" not in message:
-            return data
-        if "id" not in message:
-            self._notify(data)
-        elif self._ask is not None:
-            self._ask(message)
-        else:
-            logger.warning("%s sent a request, which this revision does not allow", where)
-        return None
-
-
-def media_type(response: "httpx2.Response") -> str:
-    """What a response says it is, without parameters."""
-    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _hide(url: str, where: str) -> None:
-    """Keep what may be secret in a URL out of the log of the library that sends it."""
-    log = logging.getLogger("httpx2")
-    if not any(isinstance(one, _Hiding) for one in log.filters):
-        log.addFilter(_Hiding())
-    _HIDDEN[url] = where
-
-
-class _Hiding(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.args, tuple):
-            record.args = tuple(
-                _HIDDEN.get(str(one), one) if type(one).__name__ == "URL" else one for one in record.args
-            )
-        return True
-
-
-_HIDDEN: dict[str, str] = {}
 
 
 @functools.cache
@@ -464,46 +385,3 @@ def _certificates() -> "ssl.SSLContext":
     import httpx2
 
     return httpx2.create_ssl_context()
-
-
-async def _rest(pieces: AsyncIterator[bytes]) -> None:
-    """Read a stream to its end if that is near, so that its connection can be used again."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(REST_SECONDS):
-            async for _ in pieces:
-                pass
-
-
-def _public(url: str) -> str | None:
-    """A URL without what may be secret in it; `None` if it is none that can be used."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not host:
-        return None
-    name = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path}"
-
-
-def _parsed(data: bytes | bytearray) -> Any:
-    try:
-        return from_json(data)
-    except ValueError:
-        return None
-
-
-def _error_in(body: bytes | bytearray) -> str | None:
-    """What a JSON-RPC error says; `None` if a body is none, but just some JSON about one."""
-    message = _parsed(body)
-    error: Any = cast("dict[str, Any]", message).get("error") if isinstance(message, dict) else None
-    if not isinstance(error, dict) or not isinstance(cast("dict[str, Any]", error).get("code"), int):
-        return None
-    return " ".join(str(cast("dict[str, Any]", error).get("message", ""))[:EXCERPT].split())
-
-
-def _excerpt(kind: str, body: bytearray) -> str:
-    if kind not in ("text/plain", "application/json"):
-        return ""
-    return " ".join(body[:EXCERPT].decode(errors="replace").split())
