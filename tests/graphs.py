@@ -184,6 +184,7 @@ class WatchedPeer:
         self._watched = watched
         self._inner = inner
         self.heard = inner.heard
+        self.at_once = inner.at_once
         self.close = inner.close
 
     @property

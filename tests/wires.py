@@ -107,7 +107,8 @@ class OverPipes:
         server_in, client_out = os.pipe()
         client_in, server_out = os.pipe()
         self._fds = server_in, client_out, client_in
-        self._serving = asyncio.create_task(StdioServer(self._mcp, server_in, server_out).run())
+        self._server = StdioServer(self._mcp, server_in, server_out)
+        self._serving = asyncio.create_task(self._server.run())
         self._serving.add_done_callback(lambda _: os.close(server_out))  # as the end of its process would
         self._writer = ThreadedWriter(client_out)
         self._reader = ThreadedReader(client_in)
@@ -125,6 +126,11 @@ class OverPipes:
         if not self._serving.cancelled():
             self._serving.result()
         await self._reading
+        # A thread that reads later must not read another file, which may get the same number.
+        for _ in range(20):
+            if self._server.idle and not self._reader.thread.is_alive():
+                break
+            await asyncio.sleep(0.01)
         os.close(server_in)
         os.close(client_in)
 

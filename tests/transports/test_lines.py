@@ -24,10 +24,15 @@ Pipe = tuple[int, int]
 def pipe() -> Iterator[Pipe]:
     """The reading and the writing end; a test may close either itself."""
     ends = os.pipe()
+    before = set(threading.enumerate())
     yield ends
-    for end in ends:
-        with contextlib.suppress(OSError):
-            os.close(end)
+    with contextlib.suppress(OSError):
+        os.close(ends[1])
+    # A thread that reads later must not read the pipe of another test, which may get the same number.
+    for thread in set(threading.enumerate()) - before:
+        thread.join(1)
+    with contextlib.suppress(OSError):
+        os.close(ends[0])
 
 
 def cut(pieces: Iterable[bytes], limit: int = LIMIT) -> list[bytes | str]:

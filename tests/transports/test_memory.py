@@ -78,6 +78,9 @@ class OlderEcho:
         channel.pause()
         return Answer(b"older " + request.method.encode())
 
+    def at_once(self, request: Bare) -> Answer | None:
+        return None
+
     def heard(self, message: Notification | Response) -> None:
         self._echo.told.append(message)
 

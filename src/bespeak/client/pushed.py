@@ -6,7 +6,7 @@ A person's time is not the server's: while a question is open, the time of the r
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
 from pydantic_core import to_json
@@ -16,11 +16,16 @@ from bespeak.client.results import ASKABLE
 from bespeak.protocol.envelopes import is_id
 from bespeak.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from bespeak.resolve.questions import ELICIT
+from bespeak.transports.transport import Lost
 
 logger = logging.getLogger("bespeak.client")
 
 KEY_META = "bespeak/key"
 """Where a Bespeak server says which question it is that it pushes."""
+MOST_OPEN = 100
+"""Pushed requests that are looked at at the same time."""
+AT_ONCE = 8
+"""Answers that are sent at the same time."""
 REFUSED = -1
 """The code for a question that somebody does not want answered."""
 
@@ -93,8 +98,9 @@ class PushedQuestions:
         self._answer = answer
         self._say = say
         self._open: dict[str | int, asyncio.Task[None]] = {}
-        self._legs: dict[str | int, Leg] = {}
-        """Of those questions whose request is known."""
+        self._belongs: dict[str | int, set[Leg]] = {}
+        """The requests each of them may belong to."""
+        self._saying = asyncio.Semaphore(AT_ONCE)
         self.legs: set[Leg] = set()
         """The requests under way."""
 
@@ -102,25 +108,29 @@ class PushedQuestions:
         """See to it that a pushed request is answered. Without a leg, nobody knows which request it belongs to."""
         id_: Any = request.get("id")
         if not is_id(id_) or id_ in self._open:
-            logger.warning("the server sent a request with the id %r, which cannot be answered", id_)
+            logger.warning("the server sent a request with the id %.80r, which cannot be answered", id_)
+            return
+        if len(self._open) >= MOST_OPEN:
+            logger.warning("the server asks more than anybody could answer; some of it is not answered")
             return
         if leg is None and len(self.legs) == 1:
             (leg,) = self.legs  # there is only one that it can belong to
         task = asyncio.create_task(self._serve(leg, id_, request), name="bespeak pushed question")
         self._open[id_] = task
-        if leg is not None:
-            self._legs[id_] = leg
+        self._belongs[id_] = {leg} if leg is not None else set(self.legs)
         task.add_done_callback(lambda _: self._forget(id_))
 
     def _forget(self, id_: str | int) -> None:
-        del self._open[id_]
-        self._legs.pop(id_, None)
+        del self._open[id_], self._belongs[id_]
 
     def ended(self, leg: Leg) -> None:
-        """A request is over: so are its questions."""
+        """A request is over: so are the questions that can belong to no other."""
         self.legs.discard(leg)
-        for id_ in [id_ for id_, one in self._legs.items() if one is leg]:
-            self._open[id_].cancel()
+        for id_, legs in self._belongs.items():
+            if leg in legs:
+                legs.discard(leg)
+                if not legs:
+                    self._open[id_].cancel()
 
     def take_back(self, params: Mapping[str, Any]) -> None:
         """The server no longer wants an answer."""
@@ -140,9 +150,13 @@ class PushedQuestions:
         reply, failure = await self._reply(leg, id_, request)
         if leg is not None and failure is not None:
             leg.doom(failure)
-        # What has gone wrong with the connection is said to those who wait for their responses.
-        with suppress(OSError, RuntimeError):
-            await self._say(to_json({"jsonrpc": "2.0", "id": id_, **reply}))
+        try:
+            async with self._saying:
+                await self._say(to_json({"jsonrpc": "2.0", "id": id_, **reply}))
+        except (OSError, RuntimeError) as error:
+            failure = failure or Lost("the request", f"the server did not take the answer to its question ({error})")
+            if leg is not None:
+                leg.doom(failure)
         if leg is not None and failure is not None:
             leg.end()
 

@@ -103,7 +103,8 @@ class ClientSession:
     async def initialize(self, version: str, *, exactly: bool = False) -> InitializeResult:
         """Make the handshake of an older revision, and speak what comes of it from now on."""
         self.version, self._meta = version, {}
-        self._pushed = self._pushed or PushedQuestions(self._answer_pushed, self._say)
+        await self.close()  # whatever was asked before, nobody waits there for its answer
+        self._pushed = PushedQuestions(self._answer_pushed, self._say)
         self._declared = declared_at(version, self._capabilities)
         params = {
             "protocolVersion": version,

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+import secrets
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar, cast
 from uuid import uuid4
@@ -30,7 +31,9 @@ class Questions:
 
     def __init__(self) -> None:
         self._open: dict[RequestId, asyncio.Future[Response]] = {}
-        self._ids = itertools.count(1)
+        self._name = f"q-{secrets.token_hex(4)}"
+        """Of its questions: an answer that was meant for another server, or for this one before it was started again, is none."""
+        self._ids = (f"{self._name}-{number}" for number in itertools.count(1))
         self._over: str | None = None
 
     def answered(self, response: Response) -> bool:
@@ -52,7 +55,7 @@ class Questions:
         """Push a question and wait for its answer. Raises `NotAnswered`."""
         if self._over is not None:
             raise NotAnswered(self._over)
-        id_ = f"q-{next(self._ids)}"
+        id_ = next(self._ids)
         waiting = self._open[id_] = asyncio.get_running_loop().create_future()
         try:
             channel.push(write_push(id_, request))

@@ -71,13 +71,10 @@ class OlderClient:
         self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
     ) -> Answer:
         """Answer one request."""
-        try:
-            own = self._own.get(request.method)
-            if own is not None:
-                return Answer(write_result(request.id, own(request.params)))
-            version = self._agreed(request.method)
-        except MCPError as error:
-            return Answer(write_error(request.id, error), error.code)
+        answer = self.at_once(request)
+        if answer is not None:
+            return answer
+        version = self.version or ""
         asker = PushAsker(
             self._questions,
             channel,
@@ -98,6 +95,17 @@ class OlderClient:
             asker.over = True
             self._under_way.pop(request.id, None)
 
+    def at_once(self, request: Bare) -> Answer | None:
+        """The answer to a request that needs no waiting; `None` to any other."""
+        try:
+            own = self._own.get(request.method)
+            if own is not None:
+                return Answer(write_result(request.id, own(request.params)))
+            self._check_agreed(request.method)
+        except MCPError as error:
+            return Answer(write_error(request.id, error), error.code)
+        return None
+
     def heard(self, message: Notification | Response) -> None:
         """Take in what wants no answer."""
         if isinstance(message, Response):
@@ -113,14 +121,13 @@ class OlderClient:
         """The client is gone: nobody waits for its answers any more."""
         self._questions.close(reason)
 
-    def _agreed(self, method: str) -> str:
+    def _check_agreed(self, method: str) -> None:
         if self.version is None:
             raise MCPError(
                 INVALID_PARAMS,
                 f"{method} came before initialize, and without the metadata of a revision that needs none: "
                 "params._meta is missing, where every request carries its protocol version",
             )
-        return self.version
 
     def _meta(self, version: str, params: Mapping[str, Any]) -> Meta:
         sent: Any = params.get("_meta")
@@ -147,7 +154,7 @@ class OlderClient:
         return {**hello, "protocolVersion": version, "serverInfo": info_at(version, hello["serverInfo"])}
 
     def _set_level(self, params: dict[str, Any]) -> dict[str, Any]:
-        self._agreed("logging/setLevel")
+        self._check_agreed("logging/setLevel")
         level = params.get("level")
         if level not in LOG_LEVELS:
             raise MCPError(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")

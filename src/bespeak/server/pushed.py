@@ -79,6 +79,7 @@ class PushedCall(Call):
     async def _answered(self, value: Any) -> dict[str, Any]:
         """Push what a body returned as questions, and run it again with the answers, until it returns something else."""
         pause = PAUSES[0]
+        approved = False
         for _ in range(RUNS):
             if not isinstance(value, InputRequiredResult):
                 return result_of(self.consumer, value)
@@ -94,7 +95,8 @@ class PushedCall(Call):
                 self._facts.answers = None
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, PAUSES[1])
-            self.closed = bool(requests)
+            approved = approved or bool(requests)
+            self.closed = approved
             value = await self._body(self.consumer.arguments.read(self._sent))
             self.closed = False
         if not isinstance(value, InputRequiredResult):

@@ -133,7 +133,7 @@ class Conversation:
             (id_,) = self._waiting  # an error about a message it could not read: there is only one it can mean
         waiting = self._waiting.get(cast("int", id_)) if _is_number(id_) else None
         if waiting is None:
-            logger.debug("the server answered request %r, which nobody waits for", id_)
+            logger.debug("the server answered request %.80r, which nobody waits for", id_)
         elif not waiting.response.done():
             waiting.response.set_result(line)
 

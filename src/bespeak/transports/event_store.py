@@ -42,16 +42,19 @@ class EventStore(Protocol):
 class _Kept:
     id: EventId
     message: JSONRPCMessage | None
+    size: int
 
 
 class MemoryEventStore:
     """Keeps the last events of each stream, and the last streams, in this process."""
 
-    def __init__(self, *, max_events: int = 100, max_streams: int = 1_000) -> None:
-        if max_events < 1 or max_streams < 1:
-            raise ValueError("max_events and max_streams must be at least 1")
+    def __init__(self, *, max_events: int = 100, max_streams: int = 1_000, max_bytes: int = 64 * 1024 * 1024) -> None:
+        if min(max_events, max_streams, max_bytes) < 1:
+            raise ValueError("max_events, max_streams and max_bytes must be at least 1")
         self._max_events = max_events
         self._max_streams = max_streams
+        self._max_bytes = max_bytes
+        self._bytes = 0
         self._streams: OrderedDict[StreamId, deque[_Kept]] = OrderedDict()
         self._numbers: dict[str, StreamId] = {}
         self._prefixes: dict[StreamId, str] = {}
@@ -62,11 +65,15 @@ class MemoryEventStore:
             events = self._streams[stream_id] = deque(maxlen=self._max_events)
             prefix = secrets.token_hex(8)
             self._numbers[prefix], self._prefixes[stream_id] = stream_id, prefix
-            self._make_room()
         self._streams.move_to_end(stream_id)
         count = int(events[-1].id.rpartition("-")[2]) + 1 if events else 1
         id_ = f"{self._prefixes[stream_id]}-{count}"
-        events.append(_Kept(id_, message))
+        if len(events) == self._max_events:
+            self._bytes -= events[0].size
+        kept = _Kept(id_, message, len(message.model_dump_json()) if message is not None else 0)
+        events.append(kept)
+        self._bytes += kept.size
+        self._make_room()
         return id_
 
     async def replay_events_after(self, last_event_id: EventId, send_callback: EventCallback) -> StreamId | None:
@@ -83,6 +90,8 @@ class MemoryEventStore:
         return stream_id
 
     def _make_room(self) -> None:
-        while len(self._streams) > self._max_streams:
-            stream_id, _ = self._streams.popitem(last=False)
+        """Forget the streams that nothing was said on for longest, but never the one that something is said on now."""
+        while len(self._streams) > 1 and (len(self._streams) > self._max_streams or self._bytes > self._max_bytes):
+            stream_id, events = self._streams.popitem(last=False)
+            self._bytes -= sum(event.size for event in events)
             del self._numbers[self._prefixes.pop(stream_id)]

@@ -343,7 +343,9 @@ class HttpTransport:
         if (target.scheme, target.host, target.port) != (here.scheme, here.host, here.port):
             elsewhere = f"it moved to {public(str(target))}; use that URL"
             raise HttpStatusError(response.status_code, self._where, elsewhere)
-        return str(self._errors.URL(self._url).copy_with(raw_path=target.raw_path))
+        moved = str(self._errors.URL(self._url).copy_with(raw_path=target.raw_path))
+        hide(moved, public(moved) or self._where)
+        return moved
 
     async def _body(self, kind: str, response: "httpx2.Response", *, probe: bool = False) -> bytes:
         """A response that is no stream. Raises `HttpStatusError` if it is no message either.

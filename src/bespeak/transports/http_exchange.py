@@ -150,6 +150,10 @@ class EventStream:
         """Send what may be dropped soon. What is returned waits until the reader has caught up a little."""
         return self._outbox.offer(event)
 
+    def room(self) -> Coroutine[Any, Any, bool] | None:
+        """`None` if there is room for more; else what waits for it, and says whether there is."""
+        return self._outbox.room()
+
     def add(self, event: bytes) -> None:
         """Send what must not be dropped soon."""
         self._outbox.add(event)

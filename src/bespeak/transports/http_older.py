@@ -35,7 +35,7 @@ from bespeak.protocol.versions import ASSUMED_VERSION
 from bespeak.transports.asgi import JSON, Receive, Scope, Send, respond
 from bespeak.transports.event_store import EventMessage, EventStore
 from bespeak.transports.http_exchange import EventStream
-from bespeak.transports.http_streams import PostStream, first_of, gone, keep
+from bespeak.transports.http_streams import STOPPING, STORE_SECONDS, PostStream, first_of, gone, keep
 from bespeak.transports.transport import Answer, Answering, Peer
 
 logger = logging.getLogger("bespeak.http")
@@ -43,6 +43,8 @@ logger = logging.getLogger("bespeak.http")
 SESSION_HEADER = "Mcp-Session-Id"
 END_OF_STREAM = "bespeak.end_of_stream"
 """Where in a request's scope the way to end its stream is found, for whoever runs the app and has to stop."""
+CLOSE_SECONDS = 5.0
+"""How long calls may take to end when the app stops."""
 STANDING = "standing"
 MOST_STANDING = 4
 """Standing streams of one session; its client needs one."""
@@ -89,6 +91,7 @@ class Session:
     streams: dict[str, PostStream] = field(default_factory=dict[str, PostStream])
     standing: list[EventStream] = field(default_factory=list[EventStream])
     count: int = 0
+    closed: bool = False
 
     @property
     def busy(self) -> bool:
@@ -96,6 +99,7 @@ class Session:
 
     def close(self, reason: str) -> None:
         """End everything that is under way for it."""
+        self.closed = True
         self.peer.close(reason)
         for task in self.tasks.values():
             task.cancel(reason)
@@ -121,24 +125,38 @@ class OlderHttp:
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         """By id, the one not used for longest first."""
         self._sweeping: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[Answer]] = set()
+        """The requests under way, of whatever session, or of none."""
         self._unasked = NO_STREAM if options.json_only else None
 
     @property
     def sessions(self) -> int:
         return len(self._sessions)
 
-    def close(self) -> None:
-        """The app stops: so do all sessions."""
+    async def close(self) -> None:
+        """The app stops: so do all sessions, and every call that nobody has approved of."""
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None
         for session in list(self._sessions.values()):
-            self._end(session, "the server is stopping")
+            self._end(session, STOPPING)
+        for task in self._tasks:
+            task.cancel(STOPPING)
+        if self._tasks:
+            _, late = await asyncio.wait(set(self._tasks), timeout=CLOSE_SECONDS)
+            for task in late:
+                logger.error("%s does not let itself be cancelled and is left behind", task.get_name())
 
     # POST
 
     async def post(
-        self, message: Message | Batch, version: str | None, headers: Headers, receive: Receive, send: Send
+        self,
+        message: Message | Batch,
+        version: str | None,
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        send: Send,
     ) -> None:
         """Answer a POST whose message is of no modern revision. `version` is that of its header."""
         try:
@@ -157,6 +175,8 @@ class OlderHttp:
         if not wanted:
             return await respond(send, 202, b"")
         stream = self._start(session, wanted, headers, together=isinstance(message, Batch))
+        # Whoever stops takes no more connections, and an answer would need one.
+        scope[END_OF_STREAM] = lambda: session.peer.close(STOPPING)
         await stream.answer(session.peer.version, receive, send)
         self._touch(session)
         return None
@@ -228,17 +248,25 @@ class OlderHttp:
                 self._run(session, one, stream, headers, answered)
         return stream
 
-    @staticmethod
     def _run(
-        session: Session, request: Bare, stream: PostStream, headers: Headers, answered: Callable[[bytes | None], None]
+        self,
+        session: Session,
+        request: Bare,
+        stream: PostStream,
+        headers: Headers,
+        answered: Callable[[bytes | None], None],
     ) -> None:
         task = asyncio.create_task(
             session.peer.answer(request, stream, headers), name=f"bespeak request {request.method}"
         )
         session.tasks[request.id] = task
+        self._tasks.add(task)
+        stream.unanswered.append(request.id)
 
         def done(task: asyncio.Task[Answer]) -> None:
+            self._tasks.discard(task)
             del session.tasks[request.id]
+            stream.unanswered.remove(request.id)
             unwanted = request.id in session.cancelled
             session.cancelled.discard(request.id)
             answered(None if unwanted or task.cancelled() else task.result().message)
@@ -257,7 +285,7 @@ class OlderHttp:
             session = self._known(headers, HTTP_SSE)
             last = headers.only("Last-Event-ID")
             if last is not None:
-                return await self._resume(session, last.decode("latin-1"), scope, receive, send)
+                return await self._resume(session, last.decode(errors="replace"), scope, receive, send)
             return await self._stand(session, scope, receive, send)
         except (Refusal, MCPError) as refusal:
             return await refuse(send, refusal)
@@ -274,6 +302,8 @@ class OlderHttp:
                 id_ = await keep(store, f"{session.prefix}/{STANDING}", None)
                 if id_ is not None:
                     connection.add(write_first_event(id_, self._options.retry_ms))
+            if session.closed:  # while the store took its time
+                connection.end()
             await attend(connection, scope, receive)
         finally:
             session.standing.remove(connection)
@@ -294,10 +324,13 @@ class OlderHttp:
             for one in list(session.streams.values()):
                 await held.enter_async_context(one.holding)
             try:
-                found = await store.replay_events_after(last, take) if store is not None else None
+                async with asyncio.timeout(STORE_SECONDS):
+                    found = await store.replay_events_after(last, take) if store is not None else None
             except Exception:
                 logger.exception("the event store failed")
                 raise Refusal(500, "the event store failed", INTERNAL_ERROR) from None
+            if session.closed:
+                raise Refusal(404, NO_SUCH_SESSION)
             if found is None or found.partition("/")[0] != session.prefix:
                 raise Refusal(400, "nothing is known of this Last-Event-ID; what came after it is lost")
             if found != f"{session.prefix}/{STANDING}":

@@ -18,6 +18,8 @@ logger = logging.getLogger("bespeak.client")
 
 EXCERPT = 200
 REST_SECONDS = 0.2
+LEAST_PAUSE, LONGEST_PAUSE = 0.05, 60.0
+"""What a server may have a client wait before it goes on with a stream, in seconds."""
 
 
 class Reading:
@@ -30,7 +32,8 @@ class Reading:
 
     def pause(self, otherwise: float) -> float:
         """How long to wait before going on, in seconds, if the server says so."""
-        return otherwise if self.events.retry_ms is None else self.events.retry_ms / 1000
+        wanted = otherwise if self.events.retry_ms is None else self.events.retry_ms / 1000
+        return min(max(wanted, LEAST_PAUSE), LONGEST_PAUSE)
 
     @property
     def resumable(self) -> bool:

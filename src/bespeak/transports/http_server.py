@@ -99,7 +99,7 @@ class HttpApp:
         try:
             request = read_message(body)
             if not isinstance(request, Request):
-                return await self._unmarked(request, headers, receive, send)
+                return await self._unmarked(request, scope, headers, receive, send)
             try:
                 check_routing(headers, request.meta.protocol_version, request.method, request.params)
             except MCPError as error:
@@ -123,7 +123,9 @@ class HttpApp:
             return await self._older.get(scope, headers, receive, send)
         return await self._older.delete(headers, send)
 
-    async def _unmarked(self, message: Message | Batch, headers: Headers, receive: Receive, send: Send) -> None:
+    async def _unmarked(
+        self, message: Message | Batch, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
         """Answer what does not say in itself which revision it speaks. Raises `Malformed`."""
         id_ = message.id if isinstance(message, Bare) else None
         try:
@@ -133,7 +135,7 @@ class HttpApp:
             if isinstance(message, Notification) and (sessionless or not known):
                 return await respond(send, 202, b"")
             if known:
-                return await self._older.post(message, version, headers, receive, send)
+                return await self._older.post(message, version, scope, headers, receive, send)
             if isinstance(message, Batch):
                 raise no_batch()
             check_version(version or "")
@@ -213,7 +215,7 @@ class HttpApp:
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self.stopping = True
-                self._older.close()
+                await self._older.close()
                 try:
                     if running is not None:
                         await running.__aexit__(None, None, None)

@@ -7,23 +7,31 @@ it can come back for the rest; without one, what it misses is lost.
 import asyncio
 import contextlib
 import logging
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
-from mcp_types.jsonrpc import jsonrpc_message_adapter
+from mcp_types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
 
+from bespeak.protocol.envelopes import RequestId, write_error
+from bespeak.protocol.errors import INTERNAL_ERROR, MCPError
 from bespeak.protocol.events import write_event, write_first_event
 from bespeak.protocol.revisions import NOVEMBER
+from bespeak.resolve.tasks import is_cancelled
 from bespeak.transports.asgi import JSON, Receive, Send, respond
 from bespeak.transports.event_store import EventStore
 from bespeak.transports.http_exchange import SILENCE_SECONDS, EventStream
 
 logger = logging.getLogger("bespeak.http")
 
+STOPPING = "the server is stopping"
 GONE = "the client has gone"
 
 
+STORE_SECONDS = 5.0
+"""How long a store may take for one event."""
+_ID = re.compile(r"[^\x00\r\n]+")
 MOST_WAITING = 16
 """Notifications on their way to a store before a call has to wait for it."""
 
@@ -50,8 +58,14 @@ class PostStream:
         self._keeping: asyncio.Task[None] | None = None
         self.holding = asyncio.Lock()
         """Held while an event is kept and sent, or a client is brought up to date: nothing comes twice, or never."""
+        self.unanswered: list[RequestId] = []
+        """The requests whose responses are still to come."""
         self.ended = asyncio.Event()
         """Everything has been said."""
+        self._pausing = False
+        """Whether the connection is to be let go of."""
+        self._placed = False
+        """Whether the client on it knows where to go on."""
         self._decided = asyncio.Event()
         """It is clear what kind of response it will be."""
         self._response: bytes | None = None
@@ -78,9 +92,22 @@ class PostStream:
         connection.add(write_event(message))
 
     def pause(self) -> None:
-        if self._store is not None and self._connection is not None:
+        if self._store is not None:
+            self._pausing = True
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """End the connection if that is wanted, and the client knows where to go on."""
+        if self._pausing and self._placed and self._connection is not None:
             connection, self._connection = self._connection, None
+            self._pausing = self._placed = False
             connection.end()
+
+    def _add(self, event: bytes, id_: str | None) -> None:
+        if self._connection is not None:
+            self._connection.add(event)
+            self._placed = self._placed or id_ is not None
+            self._let_go()
 
     def finish(self, responses: list[bytes], *, together: bool) -> None:
         """Say the last word: the responses, one after another on a stream, or together in a batch's one body."""
@@ -136,15 +163,12 @@ class PostStream:
                 if said is None:
                     self._end()
                     continue
-                event = write_event(said.message, await keep(self._store, self.id, said.message))
-                if self._connection is None:
-                    continue
-                if said.optional:
-                    behind = self._connection.put(event)
-                    if behind is not None:
-                        await behind
-                else:
-                    self._connection.add(event)
+                id_ = await keep(self._store, self.id, said.message)
+                if said.optional and self._connection is not None:
+                    behind = self._connection.room()
+                    if behind is not None and not await behind:
+                        continue  # it can come back for it
+                self._add(write_event(said.message, id_), id_)
 
     def join(self, connection: EventStream) -> None:
         """Go on with a client on another connection. `holding` must be held."""
@@ -153,7 +177,7 @@ class PostStream:
             return
         if self._connection is not None:
             self._connection.end()
-        self._connection = connection
+        self._connection, self._placed = connection, True
 
     def leave(self, connection: EventStream) -> None:
         """The client has lost that connection, too."""
@@ -185,6 +209,9 @@ class PostStream:
             else:  # nothing reaches the client, but what lies between may insist on a response
                 with contextlib.suppress(OSError):
                     await respond(send, 499, b"")
+        except asyncio.CancelledError:
+            await self._interrupted(mine, send)
+            raise
         finally:
             timer.cancel()
             watching.cancel()
@@ -193,14 +220,24 @@ class PostStream:
                 self.leave(mine[0])
                 mine[0].close()
 
+    async def _interrupted(self, mine: list[EventStream], send: Send) -> None:
+        """Somebody stopped the server's own task: the client is told before it ends."""
+        error = MCPError(INTERNAL_ERROR, f"{STOPPING}; whether the request was carried out is not known")
+        errors = [write_error(id_, error) for id_ in self.unanswered]
+        if mine:
+            mine[0].end(b"".join(map(write_event, errors)))
+            await mine[0].last_words()
+        elif errors:
+            await respond(send, 503, errors[0], JSON)
+
     async def _begin(self, store: EventStore, version: str | None) -> None:
         """What is kept is sent on a stream from the start, so that a client knows where it was when the connection broke."""
         connection = self._connected()
         if connection is not None and version is not None and version >= NOVEMBER:
             async with self.holding:
                 id_ = await keep(store, self.id, None)
-                if id_ is not None:
-                    connection.add(write_first_event(id_, self._retry_ms))
+                if id_ is not None and connection is self._connection:
+                    self._add(write_first_event(id_, self._retry_ms), id_)
 
     async def _plain(self, send: Send, *headers: tuple[bytes, bytes]) -> None:
         if self._response is None:  # cancelled, and nobody wants to hear of it
@@ -212,10 +249,22 @@ class PostStream:
 async def keep(store: EventStore, stream: str, message: bytes | None) -> str | None:
     """Keep an event; `None` if the store fails, which costs the way back, and not what is said."""
     try:
-        return await store.store_event(stream, jsonrpc_message_adapter.validate_json(message) if message else None)
+        async with asyncio.timeout(STORE_SECONDS):
+            id_: Any = await store.store_event(stream, _whole(message) if message else None)
+        if isinstance(id_, str) and _ID.fullmatch(id_):
+            return id_
+        logger.error("the event store gave an event an id that is no line of text; the client cannot come back to it")
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        logger.exception("the event store was cancelled; the client cannot come back to this event")
     except Exception:
         logger.exception("the event store failed; the client cannot come back to this event")
-        return None
+    return None
+
+
+def _whole(message: bytes) -> JSONRPCMessage:
+    return jsonrpc_message_adapter.validate_json(message)
 
 
 async def gone(receive: Receive) -> None:

@@ -50,6 +50,16 @@ class Outbox:
         return None if self._dropping else self._add_when_there_is_room(data)
 
     async def _add_when_there_is_room(self, data: bytes) -> None:
+        if await self._has_room_soon():
+            self.add(data)
+
+    def room(self) -> Coroutine[Any, Any, bool] | None:
+        """`None` if there is room for what may be dropped; else what waits for it, and says whether there is."""
+        return None if self._room.is_set() else self._has_room_soon()
+
+    async def _has_room_soon(self) -> bool:
+        if self._dropping:
+            return False
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while not self._room.is_set():  # somebody else may have been faster
@@ -58,8 +68,8 @@ class Outbox:
             if not self._dropping:
                 logger.warning("the client reads nothing; notifications are dropped until it does")
             self._dropping = True
-        else:
-            self.add(data)
+            return False
+        return True
 
     async def has_room(self) -> None:
         """Return when the reader has caught up, or there is no more use in waiting for it."""

@@ -107,9 +107,7 @@ class StdioServer:
         try:
             message = read_message(line)
             if isinstance(message, Batch):
-                # A handshake that came just before it decides whether it may come at all.
-                asyncio.get_running_loop().call_soon(self._batch, message)
-                return None
+                return self._batch(message)
         except Malformed as malformed:
             return self._send(write_error(malformed.id, malformed.error))
         return self._message(message, self._send)
@@ -117,6 +115,9 @@ class StdioServer:
     def _message(self, message: Message, respond: Callable[[bytes | None], None]) -> None:
         if isinstance(message, (Notification, Response)):
             return self._heard(message)
+        answer = self._peer.at_once(message) if isinstance(message, Bare) else None
+        if answer is not None:
+            return respond(answer.message)
         if message.id in self._tasks:
             reason = "a request with this id is still under way"
             return respond(write_error(message.id, MCPError(INVALID_REQUEST, reason)))

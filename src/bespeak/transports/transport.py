@@ -56,6 +56,10 @@ class Peer(Protocol):
         """Answer one request."""
         ...
 
+    def at_once(self, request: Bare) -> Answer | None:
+        """The answer to a request that needs no waiting, such as the handshake; `None` to any other."""
+        ...
+
     def heard(self, message: Notification | Response) -> None:
         """Take in what wants no answer."""
         ...
