@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PEER := .peer
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test coverage matrix soak check interop bench bench-short format clean
+.PHONY: demo test matrix soak check interop bench bench-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -32,13 +32,9 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2
 
-# The same, measuring which branches of src it takes; fails below 95 %.
-coverage: $(VENV)/.installed
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
-
-# Every row of every table over every transport and revision.
+# Every row of every table over every transport and revision, with branch coverage of src; fails below 95 %.
 matrix: $(VENV)/.installed
-	BESPEAK_MATRIX=1 $(BIN)/python -m pytest -n 2
+	BESPEAK_MATRIX=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 # The property tests at length: ten times as many random graphs, new ones every time.
 soak: $(VENV)/.installed

@@ -84,7 +84,7 @@ async def test_a_server_that_refuses_the_handshake_too_may_speak_http_with_sse(s
     app = OldHttp(discover=says(405), initialize=[says(status)])
     with pytest.raises(HttpStatusError, match=f"answered with HTTP status {status}") as caught:
         await call(app)
-    why, perhaps = caught.value.__notes__
+    perhaps, why = caught.value.__notes__
     assert why.startswith(WHY)
     assert "answered with HTTP status 405" in why
     assert perhaps == SSE_NOTE

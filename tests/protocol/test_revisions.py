@@ -312,9 +312,7 @@ async def test_all_that_is_missing_is_said_and_nobody_is_asked(version: str, dec
 async def test_a_client_before_forms_is_told_that_it_is_its_revision(version: str) -> None:
     async with Older(serving(take_value), {"ask": yes(value=3)}, version=version) as client:
         error = await client.error()
-    expected = (
-        f"the client must declare elicitation.form for this call; a client of {version} cannot be asked with a form"
-    )
+    expected = f"this call asks the client for elicitation.form, and a client of {version} cannot be asked with a form"
     assert error["message"] == expected
     assert client.pushed == []
 
@@ -352,8 +350,9 @@ async def test_without_sessions_nobody_can_be_asked_and_that_is_said() -> None:
         Listening(mcp.streamable_http_app(stateless_http=True)) as listening,
         Client(listening.url, mode=NOVEMBER, elicitation_callback=_nobody) as client,
     ):
-        with pytest.raises(MCPError, match=r"elicitation\.form for this call; over HTTP without sessions"):
+        with pytest.raises(MCPError, match=r"elicitation\.form, and over HTTP without sessions") as raised:
             await client.call_tool("take")
+    assert not hasattr(raised.value, "__notes__"), "the client has declared all it can"
 
 
 async def _nobody(context: Any, params: Any) -> Any:
@@ -425,7 +424,7 @@ async def test_a_list_of_choices_cannot_be_shown_at_2025_06_18() -> None:
     async with Older(serving(take), {"ask": yes(value=["a"])}, version=JUNE) as client:
         error = await client.error()
     assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {"elicitation": {"form": {}}}})
-    assert error["message"].endswith("; a client of 2025-06-18 cannot be shown the list of choices 'value'")
+    assert error["message"].endswith(", and a client of 2025-06-18 cannot be shown the list of choices 'value'")
     assert client.pushed == []
     async with Older(serving(take_or_not), version=JUNE) as client:
         assert (await client.call())["content"][0]["text"] == "None"

@@ -9,6 +9,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 
 from bespeak import Client, Elicit, ElicitationResult, MCPServer, Resolve, ToolError
 from bespeak.client import CallbackContext
+from bespeak.protocol.envelopes import Bare
 from tests.answering import CANCEL, DECLINE, Person, accept, text
 from tests.server.test_answers_consumers import (
     ask,
@@ -432,3 +433,44 @@ async def test_a_client_that_leaves_ends_what_it_was_asked(wire: str) -> None:
     await eventually(lambda: "account closed" in till.log)
     await asyncio.gather(call, return_exceptions=True)  # what it was told, if anything, depends on who was faster
     assert "paid" not in till.log
+
+
+async def test_a_call_that_waits_for_a_person_does_not_hold_up_the_end_of_its_server() -> None:
+    """Whoever mounts a server runs its lifespan, and nothing else tells the calls under way that it ends."""
+    closed = asyncio.Event()
+
+    async def hold() -> AsyncIterator[str]:
+        try:
+            yield "held"
+        finally:
+            closed.set()
+
+    async def confirm(held: Annotated[str, Resolve(hold)]) -> Elicit[bool]:
+        return Elicit("Sure?", bool)
+
+    mcp = MCPServer("shop")
+
+    @mcp.tool()
+    async def pay(sure: Annotated[bool, Resolve(confirm)]) -> str:
+        raise AssertionError("nobody was sure")
+
+    pushed: list[bytes] = []
+
+    class Way:
+        def notify(self, message: bytes, /) -> None: ...
+        def push(self, message: bytes, /) -> None:
+            pushed.append(message)
+
+        def pause(self) -> None: ...
+
+    params: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {}}
+    began = asyncio.get_running_loop().time()
+    async with mcp.running():
+        peer = mcp.peer()
+        peer.at_once(Bare(1, "initialize", params))
+        calling = asyncio.create_task(peer.answer(Bare(2, "tools/call", {"name": "pay"}), Way()))
+        await eventually(lambda: pushed)
+    assert closed.is_set()
+    assert asyncio.get_running_loop().time() - began < 10
+    calling.cancel()
+    await asyncio.wait({calling})

@@ -137,7 +137,9 @@ async def test_delete_ends_calls_questions_and_streams() -> None:
             await older.asked(counted)
             assert await standing.head() == 200
             assert (await older.delete()).status == 204
-            assert b"held" not in (await held.whole()).body
+            told = await held.whole()
+            assert b"held" not in told.body
+            assert b"the session has ended; whether the request was carried out is not known" in told.body
             assert not any("result" in message and "counted" in text(message) for message in await counted.rest())
             assert await standing.rest() == []
         await eventually(lambda: sorted(desk.log) == ["began", "cancelled", "closed", "opened"])

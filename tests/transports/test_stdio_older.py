@@ -94,7 +94,7 @@ async def test_a_request_before_the_handshake_is_told_what_is_missing(method: st
         answer = await wire.ask(request(method, id_="early"))
         assert (answer["id"], answer["error"]["code"]) == ("early", -32602)
         assert f"{method} came before initialize" in answer["error"]["message"]
-        assert "params._meta is missing" in answer["error"]["message"]
+        assert "name the revision in params._meta" in answer["error"]["message"]
         assert "result" in await wire.greet(), "and the handshake may still be made"
 
 

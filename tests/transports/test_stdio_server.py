@@ -184,7 +184,7 @@ BROKEN: list[tuple[bytes, int, str, Any]] = [
     (b'{"jsonrpc": "2.0", "id": null, "method": "a", "params": {}}', -32600, "a string or an integer", None),
     (b'{"jsonrpc": "2.0", "id": true, "method": "a", "params": {}}', -32600, "a string or an integer", None),
     (b'{"jsonrpc": "2.0", "id": "x", "method": "a", "params": []}', -32602, "params must be an object", "x"),
-    (b'{"jsonrpc": "2.0", "id": "x", "method": "a"}', -32602, "params._meta is missing", "x"),
+    (b'{"jsonrpc": "2.0", "id": "x", "method": "a"}', -32602, "name the revision in params._meta", "x"),
     (json.dumps(request(5, "nonsense")).encode(), -32601, "unknown method 'nonsense'", 5),
     (json.dumps(call(5, "nonsense")).encode(), -32602, "unknown tool 'nonsense'", 5),
 ]

@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from mcp_types import (
     CallToolResult,
@@ -28,6 +28,7 @@ from bespeak.client.driver import Driver
 from bespeak.client.negotiation import MODES, Hello, negotiate
 from bespeak.client.session import ClientSession, retry_params, typed
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
+from bespeak.resolve.questions import lacking
 from bespeak.transports.http_client import HttpTransport
 from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.stdio_client import StdioServerParameters, StdioTransport
@@ -64,11 +65,12 @@ class Client:
             raise ValueError("input_required_max_rounds cannot be negative")
         self._transport = _transport(server, raise_exceptions)
         callbacks = Callbacks(elicitation_callback, sampling_callback, sampling_capabilities, list_roots_callback)
+        self._capabilities = callbacks.capabilities()
         answers = Answers(callbacks)
         self._session = ClientSession(
             self._transport,
             answers=answers,
-            capabilities=callbacks.capabilities(),
+            capabilities=self._capabilities,
             client_info=client_info or Implementation(name="bespeak", version=version("bespeak")),
             log_level=log_level or ("debug" if logging_callback else None),
             read_timeout_seconds=read_timeout_seconds,
@@ -162,12 +164,17 @@ class Client:
         try:
             result = await self._driver.drive(send, retry_params(input_responses, request_state))
         except MCPError as error:
-            if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY:
+            if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY and self._lacks(error.data):
                 error.add_note(
                     "a Client declares what it has callbacks for: elicitation_callback=, sampling_callback=, ..."
                 )
             raise
         return typed(CallToolResult, result)
+
+    def _lacks(self, data: Any) -> bool:
+        """Whether something that a server requires is not among what this client declares."""
+        required: Any = cast("dict[str, Any]", data).get("requiredCapabilities") if isinstance(data, dict) else None
+        return not isinstance(required, dict) or bool(lacking(cast("dict[str, Any]", required), self._capabilities))
 
     async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> ListToolsResult:
         """One page of the server's tools."""

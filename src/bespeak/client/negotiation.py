@@ -75,8 +75,6 @@ async def negotiate(session: ClientSession, mode: str) -> Hello:
             session.speak(LATEST_MODERN_VERSION)
             return _hello(found.suspected)
         error.add_note(f"before that, the server did not speak {LATEST_MODERN_VERSION}: {found.reason}")
-        if isinstance(error, HttpStatusError) and error.status in (400, 404, 405):
-            error.add_note("perhaps it serves HTTP+SSE, the transport of 2024-11-05, which this client does not speak")
         raise
 
 
@@ -141,7 +139,12 @@ def _mutual(theirs: Sequence[str], error: MCPError | None) -> str:
 
 
 async def _shake(session: ClientSession, version: str, *, exactly: bool = False) -> Hello:
-    result = await session.initialize(version, exactly=exactly)
+    try:
+        result = await session.initialize(version, exactly=exactly)
+    except HttpStatusError as error:
+        if error.status in (400, 404, 405):
+            error.add_note("perhaps it serves HTTP+SSE, the transport of 2024-11-05, which this client does not speak")
+        raise
     return Hello(result.capabilities, result.server_info, result.instructions)
 
 

@@ -13,15 +13,13 @@ from pydantic_core import to_json
 
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse, Undeclared
 from bespeak.client.results import ASKABLE
-from bespeak.protocol.envelopes import is_id
+from bespeak.protocol.envelopes import KEY_META, is_id
 from bespeak.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from bespeak.resolve.questions import ELICIT
 from bespeak.transports.transport import Lost
 
 logger = logging.getLogger("bespeak.client")
 
-KEY_META = "bespeak/key"
-"""Where a Bespeak server says which question it is that it pushes."""
 MOST_OPEN = 100
 """Pushed requests that are looked at at the same time."""
 AT_ONCE = 8
@@ -101,11 +99,17 @@ class PushedQuestions:
         self._belongs: dict[str | int, set[Leg]] = {}
         """The requests each of them may belong to."""
         self._saying = asyncio.Semaphore(AT_ONCE)
+        self._closed = False
         self.legs: set[Leg] = set()
         """The requests under way."""
 
     def take(self, leg: Leg | None, request: dict[str, Any]) -> None:
         """See to it that a pushed request is answered. Without a leg, nobody knows which request it belongs to."""
+        if self._closed:  # what has been agreed on since is not what this server, or this session of it, knows of
+            if leg is not None:
+                leg.doom(Lost("the request", "the server no longer knows this client and asks it something"))
+                leg.end()
+            return
         id_: Any = request.get("id")
         if not is_id(id_) or id_ in self._open:
             logger.warning("the server sent a request with the id %.80r, which cannot be answered", id_)
@@ -141,6 +145,7 @@ class PushedQuestions:
 
     async def close(self) -> None:
         """Nobody is there any more to be answered."""
+        self._closed = True
         tasks = list(self._open.values())
         for task in tasks:
             task.cancel()
@@ -154,9 +159,12 @@ class PushedQuestions:
             async with self._saying:
                 await self._say(to_json({"jsonrpc": "2.0", "id": id_, **reply}))
         except (OSError, RuntimeError) as error:
+            if request.get("method") == "ping":
+                return
             failure = failure or Lost("the request", f"the server did not take the answer to its question ({error})")
-            if leg is not None:
-                leg.doom(failure)
+            for one in (leg,) if leg is not None else tuple(self._belongs[id_]):
+                one.doom(failure)
+                one.end()
         if leg is not None and failure is not None:
             leg.end()
 

@@ -22,6 +22,8 @@ from bespeak.protocol.versions import is_modern
 RequestId = str | int
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 CAPABILITIES = ("elicitation", "sampling", "roots", "extensions", "experimental")
+KEY_META = "bespeak/key"
+"""Where a pushed question carries the key it would have in a round."""
 MOST_IN_A_BATCH = 100
 ONE_AT_A_TIME = "one JSON-RPC message at a time: the body must be an object"
 NOT_FOR_A_BATCH = "this request must come alone, and not in a batch"

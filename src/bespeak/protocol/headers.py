@@ -11,6 +11,9 @@ from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
 NAMED_BY: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Methods that carry `Mcp-Name`, with the param it repeats."""
 
+SESSION_HEADER = "Mcp-Session-Id"
+"""Carries the session of a client of an older revision."""
+
 _PREFIX, _SUFFIX = "=?base64?", "?="
 _PLAIN = re.compile(r"(?! )[\x20-\x7e]*(?<! )")
 _VISIBLE = re.compile(r"[\x20-\x7e]*")

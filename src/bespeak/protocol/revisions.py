@@ -80,7 +80,10 @@ def _block_at(version: str, block: dict[str, Any]) -> dict[str, Any]:
         return _text(f"{block['name']}: {block['uri']}")
     if block["type"] == "audio" and version < MARCH:
         return _text(f"(a sound, {block['mimeType']}, which this revision of the protocol cannot carry)")
-    return {name: value for name, value in block.items() if version >= _BLOCK_SINCE.get(name, "")}
+    known = {name: value for name, value in block.items() if version >= _BLOCK_SINCE.get(name, "")}
+    if block["type"] == "resource" and version < JUNE:
+        known["resource"] = {name: value for name, value in block["resource"].items() if name != "_meta"}
+    return known
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -67,8 +67,9 @@ class MissingCapability(Exception):
 
     def __init__(self, required: dict[str, Any], reason: str | None = None) -> None:
         self.required = required
-        text = f"the client must declare {', '.join(capability_names(required))} for this call"
-        super().__init__(f"{text}; {reason}" if reason else text)
+        names = ", ".join(capability_names(required))
+        declare = f"the client must declare {names} for this call"
+        super().__init__(f"this call asks the client for {names}, and {reason}" if reason else declare)
 
 
 def capability_names(required: dict[str, Any]) -> list[str]:

@@ -162,6 +162,12 @@ def _result(question: Rendered, answer: Any) -> BaseModel:
         raise BadAnswer(f"the answer to {question.key!r} is no valid {question.method} result: see {places}") from None
 
 
+def too_often(key: str, question: Rendered, note: str | None) -> BadAnswer:
+    """The error for a question whose answers were all slips."""
+    tries = "1 attempt" if question.attempts == 1 else f"{question.attempts} attempts"
+    return BadAnswer(f"no valid answer to {key!r} after {tries}: {note}")
+
+
 def lacking(requires: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
     """The part of the required capabilities that a client has not declared. `elicitation: {}` means form."""
     missing: dict[str, Any] = {}

@@ -53,6 +53,7 @@ from bespeak.resolve.questions import (
     pin_of,
     render,
     settle,
+    too_often,
 )
 from bespeak.resolve.signature import Factory
 from bespeak.resolve.tasks import is_cancelled
@@ -308,7 +309,7 @@ class Round:
             except Refused as slip:
                 note = str(slip)
                 if attempt == question.attempts:
-                    raise _too_often(node, question, note) from None
+                    raise too_often(node.key, question, note) from None
             else:
                 self._settled(node, entry, outcome)
                 return
@@ -328,7 +329,7 @@ class Round:
                 except Refused as slip:
                     note, attempts = str(slip), attempts + 1
                     if attempts > question.attempts:
-                        raise _too_often(node, question, note) from None
+                        raise too_often(node.key, question, note) from None
                 else:
                     self._settled(node, entry, outcome)
                     return
@@ -403,11 +404,6 @@ class Round:
 
 def _restored(adapter: TypeAdapter[Any], kept: Any) -> Any:
     return adapter.validate_json(to_json(kept), by_alias=False, by_name=True)
-
-
-def _too_often(node: Node, question: Rendered, note: str) -> BadAnswer:
-    tries = "1 attempt" if question.attempts == 1 else f"{question.attempts} attempts"
-    return BadAnswer(f"no valid answer to {node.key!r} after {tries}: {note}")
 
 
 def _unresolved(taken: FromNode, outcome: Outcome) -> str:

@@ -10,17 +10,15 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
-from bespeak.protocol.envelopes import RequestId, Response, write_notification, write_push
+from bespeak.protocol.envelopes import KEY_META, RequestId, Response, write_notification, write_push
 from bespeak.protocol.revisions import JUNE, Unaskable, question_at
 from bespeak.resolve.errors import BadAnswer, MissingCapability, NotAnswered
 from bespeak.resolve.forms import Refused
 from bespeak.resolve.markers import Question
-from bespeak.resolve.questions import Outcome, lacking, render, requirements, settle
+from bespeak.resolve.questions import Outcome, lacking, render, requirements, settle, too_often
 from bespeak.resolve.turns import Push
 from bespeak.transports.transport import Channel
 
-KEY_META = "bespeak/key"
-"""Where a pushed question carries the key it would have had in a round."""
 EXCERPT = 200
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -169,7 +167,7 @@ async def ask_once(asker: Asker, key: str, marker: Question) -> Outcome:
             return settle(question, await asker(key, question.request(note)), "")[1]
         except Refused as slip:
             note = str(slip)
-    raise BadAnswer(f"no valid answer to {key!r} after {question.attempts} attempts: {note}")
+    raise too_often(key, question, note)
 
 
 def _spell(error: Any) -> str:

@@ -54,7 +54,7 @@ class Calls:
         self.seal = Seal(security)
         self.ledger = ledger
         self._audience = security.audience or audience
-        self._tasks: set[asyncio.Task[dict[str, Any]]] = set()
+        self._tasks: dict[asyncio.Task[dict[str, Any]], Call] = {}
 
     def binding(self, consumer: Consumer, arguments: str, context: Context[Any, Any]) -> Binding:
         """What a state of this call is bound to."""
@@ -69,7 +69,7 @@ class Calls:
         task = spawn(work, f"bespeak call {call.consumer.name}", copy_context())
         if task.done():
             return task.result()
-        self._tasks.add(task)
+        self._tasks[task] = call
         task.add_done_callback(self._ended)
         try:
             return await asyncio.shield(task)
@@ -80,14 +80,18 @@ class Calls:
             raise
 
     def _ended(self, task: asyncio.Task[dict[str, Any]]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not task.cancelled():
             task.exception()  # perhaps nobody waits for it any more; what it raised was stored or logged
 
     async def drain(self) -> None:
-        """Wait for calls that outlived their requests, within bounds."""
+        """Wait for calls that must not be broken off, within bounds. Others are: nobody is there any more to answer them."""
         loop = asyncio.get_running_loop()
-        self._tasks = {task for task in self._tasks if task.get_loop() is loop}  # others died with their loop
+        # Those of another loop died with it.
+        self._tasks = {task: call for task, call in self._tasks.items() if task.get_loop() is loop}
+        for task, call in self._tasks.items():
+            if not call.closed:
+                task.cancel()
         if self._tasks:
             _, late = await asyncio.wait(set(self._tasks), timeout=DRAIN_SECONDS)
             for task in late:

@@ -24,6 +24,7 @@ from typing_extensions import TypeVar
 from bespeak.protocol.answers import typed_answer
 from bespeak.protocol.envelopes import LOG_LEVELS, Request, write_notification
 from bespeak.protocol.revisions import MARCH
+from bespeak.resolve.hints import spell
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, ElicitationResult
 from bespeak.resolve.questions import ELICIT
@@ -219,7 +220,8 @@ class Context(Generic[LifespanT, RequestT]):
     async def elicit(self, message: str, schema: type[AnswerT]) -> ElicitationResult[AnswerT]:
         """Push a form. Only clients of 2025-11-25 and earlier take pushed questions."""
         if self._asker is None:
-            raise self._cannot_push("elicit", schema.__name__, f"Elicit({message!r}, {schema.__name__})")
+            wanted = spell(schema)
+            raise self._cannot_push("elicit", wanted, f"Elicit({message!r}, {wanted})")
         return await ask_once(self._asker, self._facts.consumer, Elicit(message, schema))
 
     async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> ElicitResult:

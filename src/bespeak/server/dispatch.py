@@ -64,7 +64,7 @@ class Dispatch:
         """The server's side of a connection, for clients of older revisions."""
         return OlderClient(
             self._answer_older,
-            lambda: {"capabilities": CAPABILITIES, "serverInfo": self._info, **self._instructions},
+            {"capabilities": CAPABILITIES, "serverInfo": self._info, **self._instructions},
             question_seconds=self._question_seconds,
             unaskable=unaskable,
             assumed=assumed,

@@ -4,6 +4,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, cast
 
+from mcp_types import PROTOCOL_VERSION_META_KEY
+
 from bespeak.protocol.envelopes import (
     LOG_LEVELS,
     Bare,
@@ -43,7 +45,7 @@ class OlderClient:
     def __init__(
         self,
         serve: Serve,
-        hello: Callable[[], Mapping[str, Any]],
+        hello: Mapping[str, Any],
         *,
         question_seconds: float,
         unaskable: str | None = None,
@@ -125,8 +127,8 @@ class OlderClient:
         if self.version is None:
             raise MCPError(
                 INVALID_PARAMS,
-                f"{method} came before initialize, and without the metadata of a revision that needs none: "
-                "params._meta is missing, where every request carries its protocol version",
+                f"{method} came before initialize; send that first, or name the revision in params._meta: "
+                f"{PROTOCOL_VERSION_META_KEY}",
             )
 
     def _meta(self, version: str, params: Mapping[str, Any]) -> Meta:
@@ -150,8 +152,8 @@ class OlderClient:
         self._client_info = cast("dict[str, Any]", info) if isinstance(info, dict) else None
         if self._unaskable is None:
             self._declared = capabilities_at(version, cast("dict[str, Any]", declared))
-        hello = self._hello()
-        return {**hello, "protocolVersion": version, "serverInfo": info_at(version, hello["serverInfo"])}
+        info = info_at(version, self._hello["serverInfo"])
+        return {**self._hello, "protocolVersion": version, "serverInfo": info}
 
     def _set_level(self, params: dict[str, Any]) -> dict[str, Any]:
         self._check_agreed("logging/setLevel")

@@ -13,7 +13,7 @@ from bespeak.resolve.progress import Progress
 from bespeak.resolve.questions import requirements
 from bespeak.resolve.rounds import Round
 from bespeak.server.asking import Asker
-from bespeak.server.calls import Call, Calls, failed, result_of
+from bespeak.server.calls import Call, Calls, result_of
 from bespeak.server.context import Context
 from bespeak.server.replies import Consumer
 
@@ -41,18 +41,6 @@ class PushedCall(Call):
         )
         self._asker = asker
 
-    async def outcome(self) -> dict[str, Any]:
-        arguments = self.consumer.arguments.read(self._sent)
-        if self.consumer.graph.nodes:
-            return await self._resolved(arguments)
-        return await self._answered(await self._body(arguments))
-
-    async def ask(self, value: InputRequiredResult) -> dict[str, Any]:
-        try:
-            return await self._answered(value)
-        except Exception as error:  # noqa: BLE001 - the same edge
-            return failed(self.consumer, error, raise_exceptions=self._raise_exceptions)
-
     # With resolvers
 
     def _round(self, arguments: dict[str, Any]) -> Round:
@@ -76,8 +64,9 @@ class PushedCall(Call):
     def _why(self, missing: Mapping[str, Any]) -> str | None:
         return self._asker.why(missing)
 
-    async def _answered(self, value: Any) -> dict[str, Any]:
+    async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
         """Push what a body returned as questions, and run it again with the answers, until it returns something else."""
+        value: Any = asked
         pause = PAUSES[0]
         approved = False
         for _ in range(RUNS):

@@ -61,7 +61,8 @@ class Conversation:
             await asyncio.wait({writing, waiting.response}, return_when=asyncio.FIRST_COMPLETED)
             return await waiting.response
         except asyncio.CancelledError:
-            if request.method != "initialize":  # which cannot be cancelled
+            # A handshake cannot be cancelled, and before it there is nothing else that an older server knows.
+            if request.method not in ("initialize", "server/discover"):
                 self._cancel(request.id)
             raise
         finally:

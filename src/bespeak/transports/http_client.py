@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bespeak.protocol.events import EventReader, EventTooLong
+from bespeak.protocol.headers import SESSION_HEADER
 from bespeak.transports.conversation import cancellation
 from bespeak.transports.http_addresses import hide, public
 from bespeak.transports.http_reading import Reading, error_in, excerpt, media_type, rest_of
@@ -40,7 +41,6 @@ STANDING_SECONDS = 0.5
 PATIENCE_SECONDS = 3600.0
 """How long a server of an older revision may say nothing: its question may wait for a person."""
 PARTING_SECONDS = 2.0
-SESSION_HEADER = "Mcp-Session-Id"
 EVENTS = "text/event-stream"
 _OWN_HEADERS: dict[str, dict[str, str]] = {
     "POST": {"Accept": f"application/json, {EVENTS}", "Content-Type": "application/json"},

@@ -139,9 +139,8 @@ class Exchange:
 class EventStream:
     """A response that is sent event by event, by a task of its own."""
 
-    def __init__(self, send: Send, *headers: tuple[bytes, bytes]) -> None:
+    def __init__(self, send: Send) -> None:
         self._send = send
-        self._headers = [*_STREAM_HEADERS, *headers]
         self._outbox = Outbox()
         self._ended = False
         self._writer = asyncio.create_task(self._write(), name="bespeak event stream")
@@ -188,7 +187,7 @@ class EventStream:
             self._outbox.abandon()
 
     async def _write_all(self) -> None:
-        await self._send({"type": "http.response.start", "status": 200, "headers": self._headers})
+        await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
         more = True
         while more:
             chunk = self._outbox.take()

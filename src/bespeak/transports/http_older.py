@@ -28,7 +28,7 @@ from bespeak.protocol.envelopes import (
 )
 from bespeak.protocol.errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, MCPError
 from bespeak.protocol.events import write_event, write_first_event
-from bespeak.protocol.headers import Headers
+from bespeak.protocol.headers import SESSION_HEADER, Headers
 from bespeak.protocol.media import accepts_streams
 from bespeak.protocol.revisions import NOVEMBER, takes_batches
 from bespeak.protocol.versions import ASSUMED_VERSION
@@ -40,7 +40,6 @@ from bespeak.transports.transport import Answer, Answering, Peer
 
 logger = logging.getLogger("bespeak.http")
 
-SESSION_HEADER = "Mcp-Session-Id"
 END_OF_STREAM = "bespeak.end_of_stream"
 """Where in a request's scope the way to end its stream is found, for whoever runs the app and has to stop."""
 CLOSE_SECONDS = 5.0
@@ -48,6 +47,7 @@ CLOSE_SECONDS = 5.0
 STANDING = "standing"
 MOST_STANDING = 4
 """Standing streams of one session; its client needs one."""
+ENDED = MCPError(INTERNAL_ERROR, "the session has ended; whether the request was carried out is not known")
 STATELESS = (
     "over HTTP without sessions (stateless_http=True, or several workers) a client of an older revision cannot be asked"
 )
@@ -269,7 +269,10 @@ class OlderHttp:
             stream.unanswered.remove(request.id)
             unwanted = request.id in session.cancelled
             session.cancelled.discard(request.id)
-            answered(None if unwanted or task.cancelled() else task.result().message)
+            if unwanted:
+                answered(None)
+            else:
+                answered(write_error(request.id, ENDED) if task.cancelled() else task.result().message)
 
         task.add_done_callback(done)
 
@@ -279,7 +282,7 @@ class OlderHttp:
         """Open a standing stream, or go on with one that broke off."""
         try:
             if self._options.stateless:
-                raise Refusal(405, "there are no sessions here, and no streams but those of requests: use POST")
+                raise Refusal(405, f"there are no sessions here, and {HTTP_SSE}")
             if not accepts_streams(headers.joined(b"accept")):
                 raise Refusal(406, "the Accept header must list text/event-stream")
             session = self._known(headers, HTTP_SSE)
@@ -291,7 +294,7 @@ class OlderHttp:
             return await refuse(send, refusal)
 
     async def _stand(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
-        """Keep a stream open for what belongs to no request. Raises `Refusal`."""
+        """Keep a stream open for what belongs to no request, of which there is nothing yet. Raises `Refusal`."""
         if len(session.standing) >= MOST_STANDING:
             raise Refusal(409, "this session has enough standing streams")
         connection = EventStream(send)

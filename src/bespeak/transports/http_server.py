@@ -19,14 +19,14 @@ from bespeak.protocol.envelopes import (
     write_error,
 )
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError, http_status
-from bespeak.protocol.headers import Headers, check_routing
+from bespeak.protocol.headers import SESSION_HEADER, Headers, check_routing
 from bespeak.protocol.media import accepts_answers, is_json
 from bespeak.protocol.origins import Gate, TransportSecuritySettings
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, check_version
 from bespeak.resolve.straight import within
 from bespeak.transports.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http_exchange import Exchange
-from bespeak.transports.http_older import SESSION_HEADER, OlderHttp, OlderOptions
+from bespeak.transports.http_older import OlderHttp, OlderOptions
 from bespeak.transports.http_routes import Route, serve_routes
 from bespeak.transports.transport import MESSAGE_LIMIT, Answering
 

@@ -92,7 +92,7 @@ class PostStream:
         connection.add(write_event(message))
 
     def pause(self) -> None:
-        if self._store is not None:
+        if self._store is not None and self._connection is not None:
             self._pausing = True
             self._let_go()
 
@@ -186,12 +186,12 @@ class PostStream:
 
     # The connection
 
-    async def answer(self, version: str | None, receive: Receive, send: Send, *headers: tuple[bytes, bytes]) -> None:
+    async def answer(self, version: str | None, receive: Receive, send: Send) -> None:
         """Respond to the POST, until everything is said or the client goes away."""
         mine: list[EventStream] = []
 
         def connect() -> EventStream:
-            mine.append(EventStream(send, *headers))
+            mine.append(EventStream(send))
             return mine[0]
 
         if not self._json_only:
@@ -205,7 +205,7 @@ class PostStream:
             if mine:
                 await first_of(watching, mine[0].sent())
             elif self._decided.is_set():
-                await self._plain(send, *headers)
+                await self._plain(send)
             else:  # nothing reaches the client, but what lies between may insist on a response
                 with contextlib.suppress(OSError):
                     await respond(send, 499, b"")
@@ -239,11 +239,11 @@ class PostStream:
                 if id_ is not None and connection is self._connection:
                     self._add(write_first_event(id_, self._retry_ms), id_)
 
-    async def _plain(self, send: Send, *headers: tuple[bytes, bytes]) -> None:
+    async def _plain(self, send: Send) -> None:
         if self._response is None:  # cancelled, and nobody wants to hear of it
-            await respond(send, 202, b"", *headers)
+            await respond(send, 202, b"")
         else:
-            await respond(send, 200, self._response, JSON, *headers)
+            await respond(send, 200, self._response, JSON)
 
 
 async def keep(store: EventStore, stream: str, message: bytes | None) -> str | None:

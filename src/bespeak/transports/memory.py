@@ -12,7 +12,10 @@ from bespeak.transports.transport import Answering, Ask, Channel, Outgoing, Peer
 
 
 class MemoryTransport:
-    """Calls a server object directly. The caller's cancellation is the request's cancellation."""
+    """Calls a server object directly. The caller's cancellation is the request's cancellation.
+
+    There are no batches here: the client that uses it sends none.
+    """
 
     mirrors = False
 
