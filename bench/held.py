@@ -12,9 +12,9 @@ import sys
 import time
 from typing import Any
 
+from bench.legacy import abandon_sessions, wait_for_people
 from bench.load import META, Http, message, until_it_listens
 from bench.memory import resident
-from bench.older import abandon_sessions, wait_for_people
 
 SERVER = """
 import asyncio, sys

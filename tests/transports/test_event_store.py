@@ -9,8 +9,8 @@ from mcp_types.jsonrpc import JSONRPCMessage, JSONRPCNotification
 
 from bespeak import MCPServer
 from bespeak.transports.event_store import EventMessage, MemoryEventStore
-from bespeak.transports.http_older import Session
-from tests.transports.older import (
+from bespeak.transports.http_legacy import HttpSession
+from tests.transports.legacy import (
     JUNE,
     NOVEMBER,
     Desk,
@@ -158,9 +158,9 @@ async def test_every_event_has_an_id_of_its_own(server: Served) -> None:
     assert len(set(ids)) == len(ids) == 18
 
 
-def inside(server: Served) -> Session:
+def inside(server: Served) -> HttpSession:
     """The server's side of the only session."""
-    (session,) = server.app._older._sessions.values()  # pyright: ignore[reportPrivateUsage] - nobody else knows
+    (session,) = server.app._legacy._sessions.values()  # pyright: ignore[reportPrivateUsage] - nobody else knows
     return session
 
 

@@ -14,7 +14,7 @@ from bespeak.transports import http_client
 from bespeak.transports.asgi import JSON, Send, respond
 from bespeak.transports.http_client import HttpTransport
 from tests.answering import text
-from tests.transports.test_http_client_older import (
+from tests.transports.test_http_client_legacy import (
     HELD,
     Got,
     OldHttp,

@@ -44,7 +44,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Older:
+class Legacy:
     """The verdict that a server needs a handshake, why, and which revision to propose."""
 
     reason: str
@@ -53,7 +53,7 @@ class Older:
     """What it answered to a modern request all the same."""
 
 
-Found = DiscoverResult | Older
+Found = DiscoverResult | Legacy
 
 
 async def negotiate(session: ClientSession, mode: str) -> Hello:
@@ -87,24 +87,24 @@ async def _probe(session: ClientSession, version: str = LATEST_MODERN_VERSION, *
         if error.code in (HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY):
             raise
         if error.code != UNSUPPORTED_PROTOCOL_VERSION:
-            return Older(f"{error.message} ({error.code})")
+            return Legacy(f"{error.message} ({error.code})")
         mutual = _mutual(_listed(error.data), error)
         if mutual not in MODERN_PROTOCOL_VERSIONS:
-            return Older(f"it speaks {mutual}", mutual)
+            return Legacy(f"it speaks {mutual}", mutual)
         if again:
             raise
     except HttpStatusError as error:
         if error.says_nothing:
             raise
-        return Older(str(error))
+        return Legacy(str(error))
     except TimeoutError as error:
         if session.transport.mirrors:
             raise
-        return Older(str(error) or f"no answer within {PROBE_SECONDS:g} s")
+        return Legacy(str(error) or f"no answer within {PROBE_SECONDS:g} s")
     except Lost as error:
         if session.transport.mirrors:
             raise
-        return Older(str(error))  # there are servers that do not survive a question they do not know
+        return Legacy(str(error))  # there are servers that do not survive a question they do not know
     else:
         return _verdict(result)
     return await _probe(session, mutual, again=True)
@@ -117,11 +117,11 @@ def _verdict(result: dict[str, Any]) -> Found:
     except ValidationError:
         if "resultType" in result:
             typed(DiscoverResult, result)  # raises: a modern server, and a malformed answer
-        return Older("it answered, but with nothing that a server of that revision answers")
+        return Legacy("it answered, but with nothing that a server of that revision answers")
     if "resultType" not in result:
-        return Older("its answer has no resultType", suspected=found)
+        return Legacy("its answer has no resultType", suspected=found)
     mutual = _mutual(found.supported_versions, None)
-    return found if mutual in MODERN_PROTOCOL_VERSIONS else Older(f"it speaks {mutual}", mutual)
+    return found if mutual in MODERN_PROTOCOL_VERSIONS else Legacy(f"it speaks {mutual}", mutual)
 
 
 def _listed(data: Any) -> Sequence[str]:

@@ -17,7 +17,7 @@ from bespeak.server.asking import Asker
 from bespeak.server.calls import Call, Calls, run_plain
 from bespeak.server.context import CallFacts, Context, end
 from bespeak.server.listing import CacheableMethod, CacheHint, hint_fields, page
-from bespeak.server.peers import OlderClient
+from bespeak.server.peers import LegacyPeer
 from bespeak.server.pushed import PushedCall
 from bespeak.server.tools import Tool, ToolRegistry
 from bespeak.transports.transport import Answer, Notify
@@ -54,16 +54,16 @@ class Dispatch:
         self._page_size = page_size
         self._question_seconds = question_seconds
         self._context = context
-        self._older_methods: dict[str, Handler] = {
+        self._legacy_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
             "tools/list": self._list_tools,
         }
-        self._methods: dict[str, Handler] = {**self._older_methods, "server/discover": self._discover}
+        self._methods: dict[str, Handler] = {**self._legacy_methods, "server/discover": self._discover}
 
-    def peer(self, unaskable: str | None, assumed: str | None) -> OlderClient:
+    def peer(self, unaskable: str | None, assumed: str | None) -> LegacyPeer:
         """The server's side of a connection, for clients of older revisions."""
-        return OlderClient(
-            self._answer_older,
+        return LegacyPeer(
+            self._answer_legacy,
             {"capabilities": CAPABILITIES, "serverInfo": self._info, **self._instructions},
             question_seconds=self._question_seconds,
             unaskable=unaskable,
@@ -81,12 +81,12 @@ class Dispatch:
         except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
             return self._failed(request, error, raise_exceptions=raise_exceptions)
 
-    async def _answer_older(
+    async def _answer_legacy(
         self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
     ) -> Answer:
         """The response to a request of an older client, whatever happens."""
         try:
-            handle = self._handler(self._older_methods, request)
+            handle = self._handler(self._legacy_methods, request)
             result = await handle(request, notify, headers, asker, raise_exceptions)
             version = request.meta.protocol_version
             return Answer(self._written(request, result, lambda known: result_at(version, request.method, known)))
@@ -170,7 +170,7 @@ class Dispatch:
         tool = find_tool(self._tools, name)
         arguments = cast("dict[str, Any]", sent or {})
         if asker is not None:
-            return await self._call_older(tool, arguments, request, notify, headers, asker, raise_exceptions)
+            return await self._call_legacy(tool, arguments, request, notify, headers, asker, raise_exceptions)
         if headers is not None and tool.mirrors:
             check_mirrors(tool.mirrors, headers, arguments)
         answers = read_answers(params)
@@ -200,7 +200,7 @@ class Dispatch:
         finally:
             end(context)
 
-    async def _call_older(
+    async def _call_legacy(
         self,
         tool: Tool,
         arguments: dict[str, Any],

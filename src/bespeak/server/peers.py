@@ -39,7 +39,7 @@ class Serve(Protocol):
     ) -> Awaitable[Answer]: ...
 
 
-class OlderClient:
+class LegacyPeer:
     """A server's side of one handshake."""
 
     def __init__(

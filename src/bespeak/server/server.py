@@ -31,14 +31,14 @@ from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
-from bespeak.transports.event_store import EventStore
-from bespeak.transports.http_older import OlderOptions
 from bespeak.transports.http_routes import Route
-from bespeak.transports.http_server import HttpApp, HttpOptions
 from bespeak.transports.transport import MESSAGE_LIMIT, Answer, Notify, Peer
 
 if TYPE_CHECKING:
     import uvicorn
+
+    from bespeak.transports.event_store import EventStore
+    from bespeak.transports.http_server import HttpApp
 
 FnT = TypeVar("FnT", bound=Callable[..., Any])
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -263,7 +263,7 @@ class MCPServer(Generic[LifespanT]):
         streamable_http_path: str = "/mcp",
         json_response: bool = False,
         stateless_http: bool = False,
-        event_store: EventStore | None = None,
+        event_store: "EventStore | None" = None,
         retry_interval: int | None = None,
         max_request_body_size: int = MESSAGE_LIMIT,
         session_idle_timeout: float | None = 1800.0,
@@ -271,7 +271,7 @@ class MCPServer(Generic[LifespanT]):
         transport_security: TransportSecuritySettings | None = None,
         host: str = "127.0.0.1",
         health_path: str | None = "/health",
-    ) -> HttpApp:
+    ) -> "HttpApp":
         """The server as an ASGI app, to run or to mount.
 
         An app that mounts it must run the lifespan: `FastAPI(lifespan=mcp.lifespan)`. `host` is where it will listen: on
@@ -280,6 +280,10 @@ class MCPServer(Generic[LifespanT]):
         Only clients of 2025-11-25 and earlier have sessions. `stateless_http` serves them without, and then nothing can be
         asked of them; `event_store` lets them come back to a stream that broke off, after `retry_interval` milliseconds.
         """
+        # Who serves on stdio only needs none of it.
+        from bespeak.transports.http_legacy import LegacyOptions
+        from bespeak.transports.http_server import HttpApp, HttpOptions
+
         if session_idle_timeout is not None and session_idle_timeout <= 0:
             raise ValueError("session_idle_timeout is seconds and must be positive, or None for sessions without end")
         if retry_interval is not None and retry_interval < 0:
@@ -296,7 +300,7 @@ class MCPServer(Generic[LifespanT]):
             body_limit=max_request_body_size,
             host=host,
             security=transport_security,
-            older=OlderOptions(
+            legacy=LegacyOptions(
                 stateless=stateless_http,
                 json_only=json_response,
                 event_store=event_store,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bespeak.transports.http_older import END_OF_STREAM
+from bespeak.transports.http_legacy import END_OF_STREAM
 
 
 def end_stream(scope: Mapping[str, object] | None) -> None:

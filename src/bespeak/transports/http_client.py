@@ -154,7 +154,7 @@ class HttpTransport:
     async def _sent(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None) -> bytes:
         stream = Reading(EventReader(self._limit), notify, ask)
         try:
-            response = await self._posted(request, stream, older=ask is not None)
+            response = await self._posted(request, stream, legacy=ask is not None)
         except Lost:
             if not stream.resumable:
                 raise
@@ -165,12 +165,12 @@ class HttpTransport:
             raise Lost(request.method, f"{self._where} ended its stream")
         return await self._resumed(request, stream)
 
-    async def _posted(self, request: Outgoing, stream: Reading, *, older: bool) -> bytes | None:
+    async def _posted(self, request: Outgoing, stream: Reading, *, legacy: bool) -> bytes | None:
         """The response to a request, as far as it comes over the connection that the request was sent on."""
-        async with self._opened("POST", request.message, request.headers, request.method, older=older) as post:
+        async with self._opened("POST", request.message, request.headers, request.method, legacy=legacy) as post:
             if request.method == "initialize" and post.is_success:
                 self._session = self._named(post.headers.get(SESSION_HEADER))
-            elif post.status_code == 404 and self._session and older and request.method != "initialize":
+            elif post.status_code == 404 and self._session and legacy and request.method != "initialize":
                 raise SessionGone(f"{self._where} does not know this session any more")
             kind = media_type(post)
             if kind != EVENTS or not post.is_success:
@@ -180,7 +180,7 @@ class HttpTransport:
     # What only older revisions have: messages without a response, a session, streams that can be gone on with
 
     async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
-        async with self._opened("POST", message, headers, "a message", older=True) as response:
+        async with self._opened("POST", message, headers, "a message", legacy=True) as response:
             if response.status_code == 404 and self._session is not None:
                 raise SessionGone(f"{self._where} does not know this session any more")
             if not response.is_success:
@@ -210,7 +210,7 @@ class HttpTransport:
             failures += 1
             try:
                 async with self._opened(
-                    "GET", b"", {**headers, **stream.go_on()}, "the standing stream", older=True
+                    "GET", b"", {**headers, **stream.go_on()}, "the standing stream", legacy=True
                 ) as get:
                     there.set()
                     if not get.is_success or media_type(get) != EVENTS:
@@ -235,7 +235,7 @@ class HttpTransport:
             before = stream.events.last_id
             try:
                 async with self._opened(
-                    "GET", b"", {**request.headers, **stream.go_on()}, request.method, older=True
+                    "GET", b"", {**request.headers, **stream.go_on()}, request.method, legacy=True
                 ) as get:
                     if not get.is_success or media_type(get) != EVENTS:
                         reason = f"{self._where} ended its stream, and answered with {get.status_code} when asked for the rest,"
@@ -277,20 +277,20 @@ class HttpTransport:
             self._session = None
 
     async def _delete(self) -> None:
-        async with self._opened("DELETE", b"", self._begun, "the end", older=True):
+        async with self._opened("DELETE", b"", self._begun, "the end", legacy=True):
             pass
 
     # One request of HTTP
 
     @asynccontextmanager
     async def _opened(
-        self, method: str, content: bytes, headers: Mapping[str, str], what: str, *, older: bool
+        self, method: str, content: bytes, headers: Mapping[str, str], what: str, *, legacy: bool
     ) -> "AsyncGenerator[httpx2.Response]":
         """The response to a request, wherever on this server it has moved to."""
         url = self._url
         status = 0
         for _ in range(REDIRECTS):
-            async with self._requested(method, url, content, headers, what, older=older) as response:
+            async with self._requested(method, url, content, headers, what, legacy=legacy) as response:
                 moved = self._moved(response)
                 if moved is None:
                     yield response
@@ -300,14 +300,14 @@ class HttpTransport:
 
     @asynccontextmanager
     async def _requested(
-        self, method: str, url: str, content: bytes, headers: Mapping[str, str], what: str, *, older: bool
+        self, method: str, url: str, content: bytes, headers: Mapping[str, str], what: str, *, legacy: bool
     ) -> "AsyncGenerator[httpx2.Response]":
         """The response to a request, every way of not getting one turned into one of ours."""
         if self._client is None:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
         errors = self._errors
         more: dict[str, Any] = {"auth": self._auth} if self._auth is not None else {}
-        if older:  # a server may say nothing while somebody thinks about its question
+        if legacy:  # a server may say nothing while somebody thinks about its question
             more["timeout"] = errors.Timeout(CONNECT_SECONDS, read=None if method == "GET" else PATIENCE_SECONDS)
         elif self._client.timeout == errors.Timeout(
             5.0
@@ -316,7 +316,7 @@ class HttpTransport:
         sent = errors.Headers(self._headers)
         for name, value in {**_OWN_HEADERS[method], **headers}.items():
             sent[name] = value  # in UTF-8, as the ids of events are
-        if self._session is not None and older and what != "initialize":
+        if self._session is not None and legacy and what != "initialize":
             sent[SESSION_HEADER] = self._session
         try:
             async with self._client.stream(

@@ -26,7 +26,7 @@ from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, check_version
 from bespeak.resolve.straight import within
 from bespeak.transports.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http_exchange import Exchange
-from bespeak.transports.http_older import OlderHttp, OlderOptions
+from bespeak.transports.http_legacy import LegacyHttp, LegacyOptions
 from bespeak.transports.http_routes import Route, serve_routes
 from bespeak.transports.transport import MESSAGE_LIMIT, Answering
 
@@ -47,7 +47,7 @@ class HttpOptions:
     body_limit: int = MESSAGE_LIMIT
     host: str = "127.0.0.1"
     security: TransportSecuritySettings | None = None
-    older: OlderOptions = field(default_factory=OlderOptions)
+    legacy: LegacyOptions = field(default_factory=LegacyOptions)
 
 
 class HttpApp:
@@ -59,7 +59,7 @@ class HttpApp:
         self._server = server
         self._options = options
         self._routes = routes
-        self._older = OlderHttp(server, options.older)
+        self._legacy = LegacyHttp(server, options.legacy)
         self._gate = Gate(options.host, options.security)
         self._path = options.path.rstrip("/")
         self._welcome: set[tuple[str | bytes | None, ...]] = set()
@@ -120,8 +120,8 @@ class HttpApp:
         except MCPError as error:
             return await respond(send, 400, write_error(None, error), JSON)
         if scope["method"] == "GET":
-            return await self._older.get(scope, headers, receive, send)
-        return await self._older.delete(headers, send)
+            return await self._legacy.get(scope, headers, receive, send)
+        return await self._legacy.delete(headers, send)
 
     async def _unmarked(
         self, message: Message | Batch, scope: Scope, headers: Headers, receive: Receive, send: Send
@@ -135,7 +135,7 @@ class HttpApp:
             if isinstance(message, Notification) and (sessionless or not known):
                 return await respond(send, 202, b"")
             if known:
-                return await self._older.post(message, version, scope, headers, receive, send)
+                return await self._legacy.post(message, version, scope, headers, receive, send)
             if isinstance(message, Batch):
                 raise no_batch()
             check_version(version or "")
@@ -215,7 +215,7 @@ class HttpApp:
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self.stopping = True
-                await self._older.close()
+                await self._legacy.close()
                 try:
                     if running is not None:
                         await running.__aexit__(None, None, None)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bespeak import MCPServer
-from bespeak.transports.http_older import Session
-from tests.transports.older import (
+from bespeak.transports.http_legacy import HttpSession
+from tests.transports.legacy import (
     JUNE,
     NOVEMBER,
     Desk,
@@ -45,7 +45,7 @@ class Clock:
 def alive() -> int:
     """How many sessions anything in this process still holds."""
     gc.collect()
-    return sum(isinstance(one, Session) for one in gc.get_objects())
+    return sum(isinstance(one, HttpSession) for one in gc.get_objects())
 
 
 # Ids
@@ -315,7 +315,7 @@ async def test_a_session_with_a_standing_stream_is_not_idle(monkeypatch: pytest.
 
 
 def alive_streams(app: Any) -> int:
-    return sum(len(session.standing) for session in app._older._sessions.values())
+    return sum(len(session.standing) for session in app._legacy._sessions.values())
 
 
 async def test_without_a_limit_a_session_never_expires(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from mcp_types import ListRootsResult
 from bespeak import ListRoots, MCPServer, Resolve
 from bespeak.protocol.envelopes import MOST_IN_A_BATCH
 from bespeak.transports.event_store import MemoryEventStore
-from tests.transports.older import (
+from tests.transports.legacy import (
     JUNE,
     MARCH,
     MODERN,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bespeak.transports import http_exchange, http_streams
-from tests.transports.older import (
+from tests.transports.legacy import (
     JUNE,
     MARCH,
     NOVEMBER,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bespeak import MCPServer
-from tests.transports.older import (
+from tests.transports.legacy import (
     JUNE,
     MARCH,
     MODERN,

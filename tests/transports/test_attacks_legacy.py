@@ -13,7 +13,7 @@ from mcp_types.jsonrpc import JSONRPCMessage
 from bespeak import Context, MCPServer, Resolve
 from bespeak.protocol.envelopes import read_message
 from bespeak.transports.event_store import EventCallback, MemoryEventStore
-from tests.transports.older import (
+from tests.transports.legacy import (
     JUNE,
     MARCH,
     NOVEMBER,
@@ -27,7 +27,7 @@ from tests.transports.older import (
     served,
     text,
 )
-from tests.transports.test_stdio_older import Older as OnStdio
+from tests.transports.test_stdio_legacy import Older as OnStdio
 from tests.waiting import eventually
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bespeak import MCPServer
 from bespeak.transports.event_store import MemoryEventStore
 from bespeak.transports.http_server import HttpApp
-from tests.transports.older import JUNE, MARCH, MODERN, NOVEMBER, OLDER, Desk, call, hello, request
+from tests.transports.legacy import JUNE, MARCH, MODERN, NOVEMBER, OLDER, Desk, call, hello, request
 from tests.transports.test_stdio_server import Wire
 
 SOAK = int(os.environ.get("BESPEAK_SOAK", "1"))

@@ -16,7 +16,7 @@ AT_ONCE = 50
 SETTLED_MIB = 3.0
 
 
-class OlderClient:
+class LegacyClient:
     """One session, by hand."""
 
     def __init__(self, port: int) -> None:
@@ -94,12 +94,12 @@ async def abandon_sessions(port: int, pid: int, number: int, idle_seconds: float
 
 async def _open(port: int, number: int) -> None:
     for first in range(0, number, AT_ONCE):
-        await asyncio.gather(*(OlderClient(port).begin() for _ in range(first, min(first + AT_ONCE, number))))
+        await asyncio.gather(*(LegacyClient(port).begin() for _ in range(first, min(first + AT_ONCE, number))))
 
 
 async def wait_for_people(port: int, pid: int, number: int) -> None:
     """Calls that wait for people, and another one meanwhile."""
-    clients = [OlderClient(port) for _ in range(number)]
+    clients = [LegacyClient(port) for _ in range(number)]
     for first in range(0, number, AT_ONCE):
         await asyncio.gather(*(client.begin() for client in clients[first : first + AT_ONCE]))
     before = resident(pid)
@@ -108,7 +108,7 @@ async def wait_for_people(port: int, pid: int, number: int) -> None:
     for _ in clients:
         await asked.acquire()
     during = resident(pid)
-    other = OlderClient(port)
+    other = LegacyClient(port)
     await other.begin()
     started = time.perf_counter()
     for _ in range(20):

@@ -65,7 +65,7 @@ HTTP_SSE = (
 
 
 @dataclass(frozen=True, slots=True)
-class OlderOptions:
+class LegacyOptions:
     """How clients of older revisions are served."""
 
     stateless: bool = False
@@ -77,7 +77,7 @@ class OlderOptions:
 
 
 @dataclass(slots=True, eq=False)
-class Session:
+class HttpSession:
     """One older client."""
 
     id: str
@@ -116,13 +116,13 @@ class Refusal(Exception):
         super().__init__(reason)
 
 
-class OlderHttp:
+class LegacyHttp:
     """Serves the older clients of one app."""
 
-    def __init__(self, server: Answering, options: OlderOptions) -> None:
+    def __init__(self, server: Answering, options: LegacyOptions) -> None:
         self._server = server
         self._options = options
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: OrderedDict[str, HttpSession] = OrderedDict()
         """By id, the one not used for longest first."""
         self._sweeping: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Answer]] = set()
@@ -191,13 +191,13 @@ class OlderHttp:
         session = self._admit(peer)
         return await respond(send, 200, answer.message, JSON, (SESSION_HEADER.lower().encode(), session.id.encode()))
 
-    def _session(self, version: str | None, headers: Headers) -> Session:
+    def _session(self, version: str | None, headers: Headers) -> HttpSession:
         """Whose message it is. Raises `Refusal`, or `MCPError` for headers that make no sense."""
         if self._options.stateless:
-            return Session("", self._server.peer(STATELESS, version or ASSUMED_VERSION), 0.0)
+            return HttpSession("", self._server.peer(STATELESS, version or ASSUMED_VERSION), 0.0)
         return self._known(headers, NO_SESSION if version else NO_VERSION)
 
-    def _known(self, headers: Headers, without: str) -> Session:
+    def _known(self, headers: Headers, without: str) -> HttpSession:
         id_ = headers.only(SESSION_HEADER)
         if id_ is None:
             raise Refusal(400, without, INVALID_REQUEST if without is not NO_VERSION else HEADER_MISMATCH)
@@ -207,7 +207,7 @@ class OlderHttp:
         self._touch(session)
         return session
 
-    def _heard(self, session: Session, message: Notification | Response) -> None:
+    def _heard(self, session: HttpSession, message: Notification | Response) -> None:
         session.peer.heard(message)
         if isinstance(message, Notification) and message.method == "notifications/cancelled":
             id_: Any = message.params.get("requestId")
@@ -217,7 +217,7 @@ class OlderHttp:
                 task.cancel("the client cancelled the request")
 
     def _start(
-        self, session: Session, wanted: Sequence[Bare | Request | Malformed], headers: Headers, *, together: bool
+        self, session: HttpSession, wanted: Sequence[Bare | Request | Malformed], headers: Headers, *, together: bool
     ) -> PostStream:
         """Begin to answer requests, whose responses travel together."""
         session.count += 1
@@ -250,7 +250,7 @@ class OlderHttp:
 
     def _run(
         self,
-        session: Session,
+        session: HttpSession,
         request: Bare,
         stream: PostStream,
         headers: Headers,
@@ -293,7 +293,7 @@ class OlderHttp:
         except (Refusal, MCPError) as refusal:
             return await refuse(send, refusal)
 
-    async def _stand(self, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _stand(self, session: HttpSession, scope: Scope, receive: Receive, send: Send) -> None:
         """Keep a stream open for what belongs to no request, of which there is nothing yet. Raises `Refusal`."""
         if len(session.standing) >= MOST_STANDING:
             raise Refusal(409, "this session has enough standing streams")
@@ -312,7 +312,7 @@ class OlderHttp:
             session.standing.remove(connection)
             self._touch(session)
 
-    async def _resume(self, session: Session, last: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _resume(self, session: HttpSession, last: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Send what a client has missed of one of its streams, and go on with it."""
         store = self._options.event_store
         missed: list[EventMessage] = []
@@ -362,7 +362,7 @@ class OlderHttp:
 
     # Which sessions there are
 
-    def _admit(self, peer: Peer) -> Session:
+    def _admit(self, peer: Peer) -> HttpSession:
         """A new session. If there are too many, the one not used for longest has to go."""
         most = self._options.max_sessions
         if most is not None and len(self._sessions) >= most:
@@ -371,16 +371,16 @@ class OlderHttp:
                 raise Refusal(503, "there are too many sessions; try again later")
             self._end(idle, "there were too many sessions")
         now = asyncio.get_running_loop().time()
-        session = Session(secrets.token_urlsafe(24), peer, now)
+        session = HttpSession(secrets.token_urlsafe(24), peer, now)
         self._sessions[session.id] = session
         self._sweep_later()
         return session
 
-    def _end(self, session: Session, reason: str) -> None:
+    def _end(self, session: HttpSession, reason: str) -> None:
         del self._sessions[session.id]
         session.close(reason)
 
-    def _touch(self, session: Session) -> None:
+    def _touch(self, session: HttpSession) -> None:
         if session.id in self._sessions:
             session.last_used = asyncio.get_running_loop().time()
             self._sessions.move_to_end(session.id)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.transports.older import (
+from tests.transports.legacy import (
     JUNE,
     MARCH,
     NOVEMBER,

@@ -272,7 +272,7 @@ class Served:
     @property
     def sessions(self) -> int:
         """How many there are."""
-        return self.app._older.sessions  # pyright: ignore[reportPrivateUsage] - nobody else counts them
+        return self.app._legacy.sessions  # pyright: ignore[reportPrivateUsage] - nobody else counts them
 
     def stranger(self, version: str | None = None) -> Older:
         return Older(self.port, version)
