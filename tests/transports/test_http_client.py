@@ -92,7 +92,7 @@ async def talking(*answer: bytes, port: int = 0) -> AsyncGenerator[str]:
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b'"}')
-        writer.writelines(answer)
+        writer.write(b"".join(answer))
         writer.close()
 
     server = await asyncio.start_server(talk, "127.0.0.1", port)
