@@ -6,7 +6,8 @@ import functools
 import itertools
 import logging
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar, cast, overload
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar, cast, overload
 
 from mcp_types import (
     CLIENT_CAPABILITIES_META_KEY,
@@ -26,7 +27,6 @@ from mcp_types import (
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
-from bespeak.client.answers import Answers
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.client.inbox import Inbox
@@ -50,6 +50,26 @@ PAGES = 100
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """A request's id, and the response to it as it came."""
+
+    id: int
+    response: bytes
+
+
+class Answerer(Protocol):
+    """What answers the questions that a server of an older revision pushes."""
+
+    def check_declared(self, key: str, question: Mapping[str, Any], pushed_to: Mapping[str, Any] | None = None) -> None:
+        """Raises `Undeclared` for a question of a kind that this client never said it can answer."""
+        ...
+
+    async def answer(self, session: "ClientSession", key: str, question: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to one question. Raises `CallbackFailed` or `InvalidServerResponse`."""
+        ...
+
+
 class ClientSession:
     """Sends requests and reads results. Does not answer questions: the driver does."""
 
@@ -57,7 +77,7 @@ class ClientSession:
         self,
         transport: Transport,
         *,
-        answers: Answers,
+        answers: Answerer,
         capabilities: dict[str, Any],
         client_info: Implementation,
         log_level: LoggingLevel | None = None,
@@ -213,6 +233,39 @@ class ClientSession:
         progress_callback: ProgressCallback | None,
         meta: dict[str, Any] | None,
     ) -> dict[str, Any]:
+        sent = await self._sent(
+            method, params, headers, timeout=timeout, progress_callback=progress_callback, meta=meta
+        )
+        return _result(sent.response, sent.id)
+
+    async def exchange(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        read_timeout_seconds: float | None = None,
+        progress_callback: ProgressCallback | None = None,
+    ) -> "Exchanged":
+        """Send one request, once, and return its response unread: for those who want to see what a server really says."""
+        return await self._sent(
+            method,
+            params,
+            self._headers(method, params),
+            timeout=self._read_timeout if read_timeout_seconds is None else read_timeout_seconds,
+            progress_callback=progress_callback,
+            meta=None,
+        )
+
+    async def _sent(
+        self,
+        method: str,
+        params: dict[str, Any],
+        headers: dict[str, str],
+        *,
+        timeout: float | None,
+        progress_callback: ProgressCallback | None,
+        meta: dict[str, Any] | None,
+    ) -> "Exchanged":
         id_ = next(self._ids)
         stamped = {**(meta or {}), **self._meta}
         if progress_callback is not None:
@@ -231,7 +284,7 @@ class ClientSession:
         except BaseException:
             inbox.discard()
             raise
-        return _result(response, id_)
+        return Exchanged(id_, response)
 
     async def _exchange(self, request: Outgoing, inbox: Inbox, timeout: float | None) -> bytes:
         if timeout is None:

@@ -27,9 +27,13 @@ class Waiting:
 class Conversation:
     """A client's end of a line-delimited stream."""
 
-    def __init__(self, write: Callable[[bytes], Awaitable[None]], limit: int) -> None:
+    def __init__(
+        self, write: Callable[[bytes], Awaitable[None]], limit: int, stray: Callable[[bytes], None] | None = None
+    ) -> None:
         self._write = write
         self._limit = limit
+        self._stray = stray
+        """Gets each line that has no business being there; without it, that is logged."""
         self._cutter = LineCutter(limit)
         self._waiting: dict[int, Waiting] = {}
         self._parting: set[asyncio.Task[None]] = set()
@@ -119,14 +123,14 @@ class Conversation:
 
     def _message(self, read: Any, line: bytes) -> None:
         if not isinstance(read, dict):
-            logger.warning("the server wrote something that is no message: %.80r", line)
+            self._misplaced(f"the server wrote something that is no message: {line!r:.80}", line)
             return
         message = cast("dict[str, Any]", read)
         if "method" in message:
             self._said(message, line)
             return
         if "result" not in message and "error" not in message:
-            logger.warning("the server wrote something that is no message: %.80r", line)
+            self._misplaced(f"the server wrote something that is no message: {line!r:.80}", line)
             return
         self.answered = True
         id_: Any = message.get("id")
@@ -138,9 +142,15 @@ class Conversation:
         elif not waiting.response.done():
             waiting.response.set_result(line)
 
+    def _misplaced(self, what: str, line: bytes) -> None:
+        if self._stray is not None:
+            self._stray(line)
+        else:
+            logger.warning("%s", what)
+
     def _said(self, message: dict[str, Any], line: bytes) -> None:
         if "id" in message:
-            self._asked(message)
+            self._asked(message, line)
             return
         params = message.get("params")
         token: Any = cast("dict[str, Any]", params).get("progressToken") if isinstance(params, dict) else None
@@ -153,12 +163,12 @@ class Conversation:
         elif self._elsewhere is not None:
             self._elsewhere[0](line)
 
-    def _asked(self, message: dict[str, Any]) -> None:
+    def _asked(self, message: dict[str, Any], line: bytes) -> None:
         """A request of the server's. It does not say which of ours it belongs to, unless there is only one."""
         waiting = next(iter(self._waiting.values())) if len(self._waiting) == 1 else None
         ask = waiting.ask if waiting is not None and waiting.ask is not None else self._elsewhere and self._elsewhere[1]
         if ask is None:
-            logger.warning("the server sent a request, which this revision does not allow")
+            self._misplaced("the server sent a request, which this revision does not allow", line)
         else:
             ask(message)
 

@@ -89,6 +89,7 @@ class HttpTransport:
         auth: "httpx2.Auth | tuple[str, str] | None" = None,
         http_client: "httpx2.AsyncClient | None" = None,
         limit: int = ANSWER_LIMIT,
+        stray: Callable[[bytes], None] | None = None,
     ) -> None:
         where = public(url)
         if where is None:
@@ -103,6 +104,7 @@ class HttpTransport:
         self._auth = auth
         self._given = http_client
         self._limit = limit
+        self._stray = stray
         self._client: httpx2.AsyncClient | None = None
         self._session: str | None = None
         """The session's id, if a handshake gave one."""
@@ -152,7 +154,7 @@ class HttpTransport:
             raise
 
     async def _sent(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None) -> bytes:
-        stream = Reading(EventReader(self._limit), notify, ask)
+        stream = Reading(EventReader(self._limit), notify, ask, self._stray)
         try:
             response = await self._posted(request, stream, legacy=ask is not None)
         except Lost:
@@ -202,7 +204,7 @@ class HttpTransport:
         self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask, there: asyncio.Event
     ) -> None:
         """Listen for what belongs to no request, if the server has anything to say."""
-        stream = Reading(EventReader(self._limit), notify, ask)
+        stream = Reading(EventReader(self._limit), notify, ask, self._stray)
         failures = 0
         loop = asyncio.get_running_loop()
         while failures < STANDING_FAILURES:

@@ -25,10 +25,18 @@ LEAST_PAUSE, LONGEST_PAUSE = 0.05, 60.0
 class Reading:
     """A stream of events that is being read, over one connection or several."""
 
-    def __init__(self, events: EventReader, notify: Callable[[bytes], None], ask: Ask | None) -> None:
+    def __init__(
+        self,
+        events: EventReader,
+        notify: Callable[[bytes], None],
+        ask: Ask | None,
+        stray: Callable[[bytes], None] | None = None,
+    ) -> None:
         self.events = events
         self._notify = notify
         self._ask = ask
+        self._stray = stray
+        """Gets what has no business being there; without it, that is logged."""
 
     def pause(self, otherwise: float) -> float:
         """How long to wait before going on, in seconds, if the server says so."""
@@ -59,7 +67,7 @@ class Reading:
 
     def _one(self, read: Any, data: bytes, where: str) -> bytes | None:
         if not isinstance(read, dict):
-            logger.warning("%s sent an event that is no JSON object; it is ignored", where)
+            self._misplaced(f"{where} sent an event that is no JSON object; it is ignored", data)
             return None
         message = cast("dict[str, Any]", read)
         if "method" not in message:
@@ -69,8 +77,14 @@ class Reading:
         elif self._ask is not None:
             self._ask(message)
         else:
-            logger.warning("%s sent a request, which this revision does not allow", where)
+            self._misplaced(f"{where} sent a request, which this revision does not allow", data)
         return None
+
+    def _misplaced(self, what: str, data: bytes) -> None:
+        if self._stray is not None:
+            self._stray(data)
+        else:
+            logger.warning("%s", what)
 
 
 def media_type(response: "httpx2.Response") -> str:

@@ -47,11 +47,17 @@ class StdioTransport:
     mirrors = False
 
     def __init__(
-        self, parameters: StdioServerParameters, *, errlog: TextIO | None = None, limit: int = ANSWER_LIMIT
+        self,
+        parameters: StdioServerParameters,
+        *,
+        errlog: TextIO | None = None,
+        limit: int = ANSWER_LIMIT,
+        stray: Callable[[bytes], None] | None = None,
     ) -> None:
         self._parameters = parameters
         self._errlog = errlog
         self._limit = limit
+        self._stray = stray
         self._child: Child | None = None
         self._known: Child | None = None
         """The child a handshake was made with."""
@@ -114,7 +120,7 @@ class StdioTransport:
         grouped: Any = {} if sys.platform == "win32" else {"start_new_session": True}
         try:
             _, child = await asyncio.get_running_loop().subprocess_exec(
-                lambda: Child(given.command, self._limit),
+                lambda: Child(given.command, self._limit, self._stray),
                 command,
                 *given.args,
                 stderr=self._errlog,
@@ -130,14 +136,14 @@ class StdioTransport:
 class Child(asyncio.SubprocessProtocol):
     """One running server."""
 
-    def __init__(self, command: str, limit: int) -> None:
+    def __init__(self, command: str, limit: int, stray: Callable[[bytes], None] | None = None) -> None:
         self._command = command
         self._transport: asyncio.SubprocessTransport | None = None
         self._exited = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
         self._output_lost = False
-        self.conversation = Conversation(self._write, limit)
+        self.conversation = Conversation(self._write, limit, stray)
 
     # What the event loop says
 
