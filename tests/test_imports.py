@@ -16,7 +16,8 @@ MAY_IMPORT = {
     "transports": {"resolve", "state", "protocol"},
     "server": {"resolve", "state", "protocol", "transports"},
     "client": {"resolve", "state", "protocol", "transports"},
-    "cli": {"resolve", "state", "protocol", "transports", "server", "client"},
+    "testing": {"resolve", "state", "protocol", "transports", "server", "client"},
+    "cli": {"resolve", "state", "protocol", "transports", "server", "client", "testing"},
 }
 
 

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from bespeak import InvalidSignature
 from bespeak.cli import commands, main, workers
-from bespeak.cli.targets import NoServer, load
 from bespeak.cli.workers import Settings, make_app
+from bespeak.server.targets import NoServer, load
 from bespeak.state.seal import KEYS_VARIABLE
 from bespeak.transports.http_server import HttpApp
 

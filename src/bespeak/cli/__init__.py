@@ -1,4 +1,4 @@
-"""The command line: `bespeak run`."""
+"""The command line: `bespeak run`, `bespeak test`, `bespeak call`."""
 
 import sys
 

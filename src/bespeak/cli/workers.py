@@ -5,8 +5,8 @@ import secrets
 import sys
 from dataclasses import dataclass
 
-from bespeak.cli.targets import load
 from bespeak.server.running import import_uvicorn, uvicorn_options
+from bespeak.server.targets import load
 from bespeak.state.seal import KEYS_VARIABLE
 from bespeak.transports.http_server import HttpApp
 

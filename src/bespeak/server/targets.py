@@ -1,5 +1,6 @@
-"""`FILE[:object]`: the server a command is about."""
+"""`FILE[:object]` or `module:object`: the server a command is about."""
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
@@ -19,9 +20,12 @@ class NoServer(Exception):
 def load(target: str) -> MCPServer[Any]:
     """The server of a target. Raises `NoServer`, and whatever the file itself raises."""
     path, name = _split(target)
-    if not path.is_file():
+    if path.is_file():
+        module = _load(path)
+    elif name is not None and _is_module(str(path)):
+        module = importlib.import_module(str(path))
+    else:
         raise NoServer(f"there is no file {str(path)!r}; a target is FILE or FILE:OBJECT, such as server.py:mcp")
-    module = _load(path)
     found: dict[str, MCPServer[Any]] = {
         key: cast("MCPServer[Any]", value) for key, value in vars(module).items() if isinstance(value, MCPServer)
     }
@@ -45,6 +49,13 @@ def _split(target: str) -> tuple[Path, str | None]:
     if colon and tail.isidentifier() and head:
         return Path(head), tail
     return Path(target), None
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _load(path: Path) -> ModuleType:

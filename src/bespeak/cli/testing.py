@@ -1,0 +1,153 @@
+"""`bespeak test`: which suites, which of their tests, and where the reports go."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bespeak.testing.cassettes import Mode, RecordingRefused, check_allowed
+from bespeak.testing.drafting import draft
+from bespeak.testing.loading import SUFFIX, BadSuite, Fault, Suite, load_suite
+from bespeak.testing.plan import Item, at_era, items_of, keyword, revision
+from bespeak.testing.prompting import NoMoreInput, Prompt, at_terminal
+from bespeak.testing.reports import Summary, Writer, open_writers
+from bespeak.testing.results import Result
+from bespeak.testing.running import Options, Runner, named_server, run_items
+from bespeak.testing.servers import Unreachable
+from bespeak.testing.suite import json_schema
+from bespeak.testing.variables import Unknown, environment
+from bespeak.transports.transport import MissingExtra
+
+BAD, UNREACHABLE, REFUSED, INTERRUPTED = 2, 3, 5, 130
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What was said on the command line."""
+
+    files: Sequence[Path]
+    validate: bool
+    schema: bool
+    init: str | None
+    words: str | None
+    era: str | None
+    record: str
+    cassettes: Path | None
+    verify: bool
+    servers: Sequence[str]
+    reports: Sequence[str]
+    first: bool
+    interactive: bool
+
+
+def run_suites(flags: Flags) -> int:
+    """Do what was said; the exit code."""
+    if flags.schema:
+        print(json.dumps(json_schema(), indent=2))
+        return 0
+    try:
+        if flags.init is not None:
+            print(asyncio.run(draft(flags.init)), end="")
+            return 0
+        suites = _suites(flags.files or [Path()])
+        everything = [item for suite in suites for item in items_of(suite)]
+        if flags.validate:
+            print(f"{len(suites)} suites, {len(everything)} tests: nothing is wrong with them")
+            return 0
+        options = _options(flags)
+        chosen = _chosen(everything, flags.words, flags.era)
+        _check_environment(suites, chosen)
+        writers = open_writers(flags.reports, sys.stdout, sys.stdout.isatty())
+    except (BadSuite, ValueError, MissingExtra) as error:
+        return _refused(str(error), BAD)
+    except RecordingRefused as error:
+        return _refused(str(error), REFUSED)
+    except Unreachable as error:
+        return _refused(str(error), UNREACHABLE)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return _run(options, chosen, len(everything) - len(chosen), writers, first=flags.first)
+
+
+def _suites(given: Sequence[Path]) -> list[Suite]:
+    """The suites that were named. Raises `BadSuite` with whatever is wrong with any of them."""
+    suites: list[Suite] = []
+    faults: list[Fault] = []
+    for path in given:
+        found = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+        for file in found:
+            try:
+                suites.append(load_suite(file))
+            except BadSuite as error:
+                faults += error.faults
+    if faults:
+        raise BadSuite(faults)
+    return suites
+
+
+def _options(flags: Flags) -> Options:
+    record = Mode.named(flags.record)
+    if flags.verify and record is not Mode.NONE:
+        raise ValueError("--verify compares with what was recorded; it does not go with --record")
+    check_allowed(record)
+    return Options(
+        record=record,
+        verify=flags.verify,
+        cassettes=flags.cassettes,
+        servers=dict(map(named_server, flags.servers)),
+        prompt=Prompt() if flags.interactive and at_terminal() else None,
+    )
+
+
+def _chosen(items: Sequence[Item], words: str | None, era: str | None) -> list[Item]:
+    chosen = list(items) if era is None else at_era(items, revision(era))
+    meant = keyword(words) if words is not None else None
+    return [item for item in chosen if meant is None or meant(item.title)]
+
+
+def _check_environment(suites: Sequence[Suite], chosen: Sequence[Item]) -> None:
+    for suite in suites:
+        if any(item.suite is suite for item in chosen):
+            try:
+                environment(suite.needs)
+            except Unknown as error:
+                raise ValueError(f"{suite.path}: {error}") from None
+
+
+def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequence[Writer], *, first: bool) -> int:
+    began = time.perf_counter()
+    results: list[Result] = []
+
+    def finished(result: Result) -> bool:
+        results.append(result)
+        for writer in writers:
+            writer.finished(result)
+        return result.passed or not first
+
+    for writer in writers:
+        writer.started(len(items))
+    interrupted = False
+    try:
+        asyncio.run(run_items(Runner(options), items, finished))
+    except KeyboardInterrupt:
+        interrupted = True
+    except NoMoreInput as error:
+        print(f"bespeak: {error}", file=sys.stderr)
+        interrupted = True
+    summary = Summary(results, deselected, interrupted, time.perf_counter() - began)
+    for writer in writers:
+        try:
+            writer.ended(summary)
+        except OSError as error:
+            print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
+    if not items:
+        print("bespeak: no test was selected", file=sys.stderr)
+    return summary.exit_code
+
+
+def _refused(problem: str, code: int) -> int:
+    print(f"bespeak: {problem}", file=sys.stderr)
+    return code

@@ -1,0 +1,159 @@
+"""Answers that are written down beforehand: by the question's key, or by rules for keys nobody knows beforehand."""
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast, overload
+
+from bespeak.testing.answers import Answer, CannotAnswer, Way, parse_answer, render
+from bespeak.testing.dialects import InputRequest, InputResponse
+from bespeak.testing.matchers import Matcher, parse_matcher
+from bespeak.testing.verdicts import Question
+
+CONDITIONS: dict[str, Callable[[Question], Any]] = {
+    "key": lambda question: question.key,
+    "message": lambda question: question.message,
+    "method": lambda question: question.method or "",
+    "mode": lambda question: "url" if question.is_url else "form" if question.is_form else "",
+}
+"""What a rule can look at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """An answer, and which questions it is for. Without conditions, it is for all that no other is for."""
+
+    where: str
+    """What it is called when nobody asked for it."""
+    when: Mapping[str, Matcher]
+    answer: Answer
+
+    def fits(self, question: Question) -> bool:
+        return all(matcher.check(CONDITIONS[name](question)) is None for name, matcher in self.when.items())
+
+
+class MissingAnswer(CannotAnswer):
+    """Questions that nobody has an answer for."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self.questions = tuple(questions)
+        listed = ", ".join(f"{one.key!r} ({one.message or one.method:.200})" for one in self.questions[:20])
+        more = len(self.questions) - 20
+        super().__init__(f"there is no answer to {listed}{f' and {more} more' if more > 0 else ''}")
+
+
+class InputResponseFixture:
+    """A source of answers that needs nobody at a terminal.
+
+    `written` is a map of key to answer, a list of `{id, value}`, or a list of rules: `{when: ..., answer: ...}` and
+    `{otherwise: ...}`, of which the first that fits is taken. Raises `ValueError`.
+    """
+
+    def __init__(self, written: Mapping[str, Any] | Sequence[Any] | None = None) -> None:
+        if isinstance(written, Mapping):
+            self.rules = tuple(_named(key, answer) for key, answer in written.items())
+        elif isinstance(written, Sequence) and not isinstance(written, str):
+            self.rules = tuple(_rule(number, entry) for number, entry in enumerate(written))
+        elif written is None:
+            self.rules = ()
+        else:
+            raise ValueError("answers are a map of key to answer, or a list")
+        self._by_key = _index(self.rules)
+
+    def rule_for(self, question: Question) -> Rule | None:
+        """The first rule that fits a question."""
+        if self._by_key is not None:
+            return self._by_key.get(question.key)
+        return next((rule for rule in self.rules if rule.fits(question)), None)
+
+    def answer_for(self, question: Question) -> Answer | None:
+        rule = self.rule_for(question)
+        return None if rule is None else rule.answer
+
+
+def _named(key: str, answer: Any) -> Rule:
+    try:
+        return Rule(key, {"key": parse_matcher({"equals": key})}, parse_answer(answer))
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+
+
+def _index(rules: Sequence[Rule]) -> dict[str, Rule] | None:
+    """Rules by their key, if that is all they look at: thousands of them are then no work."""
+    if all(rule.where and set(rule.when) == {"key"} and rule.where == _key(rule) for rule in rules):
+        return {rule.where: rule for rule in reversed(rules)}
+    return None
+
+
+def _key(rule: Rule) -> Any:
+    written: Any = rule.when["key"].written
+    return cast("dict[str, Any]", written).get("equals") if isinstance(written, dict) else written
+
+
+def _rule(number: int, entry: Any) -> Rule:
+    where = f"[{number}]"
+    if not isinstance(entry, Mapping):
+        raise ValueError(
+            f"{where}: a rule is {{when: ..., answer: ...}}, {{otherwise: ...}} or {{id: ..., value: ...}}"
+        )
+    said = cast("Mapping[str, Any]", entry)
+    try:
+        if set(said) == {"id", "value"}:
+            if not isinstance(said["id"], str):
+                raise ValueError("an id is a text")
+            return _named(said["id"], said["value"])
+        if set(said) == {"otherwise"}:
+            return Rule("", {}, parse_answer(said["otherwise"]))
+        if set(said) != {"when", "answer"}:
+            raise ValueError("a rule is {when: ..., answer: ...}, {otherwise: ...} or {id: ..., value: ...}")
+        return Rule(where, _conditions(said["when"]), parse_answer(said["answer"]))
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _conditions(when: Any) -> dict[str, Matcher]:
+    if not isinstance(when, dict) or not when or not when.keys() <= CONDITIONS.keys():
+        raise ValueError(f"when looks at one or more of {', '.join(CONDITIONS)}")
+    return {name: parse_matcher(written) for name, written in cast("dict[str, Any]", when).items()}
+
+
+def responses_to(questions: Sequence[Question], answer_for: Callable[[Question], Answer | None]) -> dict[str, Any]:
+    """What to send for the questions of a round, by key. Raises `CannotAnswer` if one that must be answered cannot be."""
+    given = [(question, answer_for(question)) for question in questions]
+    missing = [question for question, answer in given if answer is None and question.required]
+    if missing:
+        raise MissingAnswer(missing)
+    return {
+        question.key: render(question, answer)
+        for question, answer in given
+        if answer is not None and not _left_out(question, answer)
+    }
+
+
+def _left_out(question: Question, answer: Answer) -> bool:
+    # A field that need not be filled in is the nearest the compatibility dialect has to a decline.
+    return answer.way is Way.OMIT or (answer.declines and not question.required)
+
+
+@overload
+def collect_responses(requests: Sequence[InputRequest], fixture: InputResponseFixture) -> list[InputResponse]: ...
+@overload
+def collect_responses(requests: Mapping[str, Mapping[str, Any]], fixture: InputResponseFixture) -> dict[str, Any]: ...
+def collect_responses(
+    requests: Sequence[InputRequest] | Mapping[str, Mapping[str, Any]], fixture: InputResponseFixture
+) -> list[InputResponse] | dict[str, Any]:
+    """The answers to the requests of one round, in their own dialect.
+
+    A request without an answer is left out if it is optional, and raises `MissingAnswer` if it is required.
+    """
+    if isinstance(requests, Mapping):
+        asked = [Question(key, one["method"], one.get("params") or {}) for key, one in requests.items()]
+        return responses_to(asked, fixture.answer_for)
+    answered = responses_to([request.question() for request in requests], fixture.answer_for)
+    return [InputResponse(id=key, value=value) for key, value in answered.items()]
+
+
+def unused(rules: Sequence[Rule], used: Sequence[Rule]) -> list[Rule]:
+    """The rules nobody asked for. One for whatever may come need not be asked for."""
+    taken = set(map(id, used))
+    return list(itertools.filterfalse(lambda rule: id(rule) in taken or not rule.when, rules))

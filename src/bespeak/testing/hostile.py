@@ -1,0 +1,84 @@
+"""What a client can do to a server that it should not get away with: altered states, and responses that are lost."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bespeak.testing.results import Failure
+from bespeak.testing.suite import Fault, Tamper
+from bespeak.testing.verdicts import Verdict, read_envelope
+
+
+class NotReached(Exception):
+    """The round in which something was to be done never came."""
+
+
+@dataclass(slots=True)
+class Attack:
+    """What is done to one request of a conversation."""
+
+    tamper: Tamper | None = None
+    fault: Fault | None = None
+    retry: int = 0
+    done: bool = False
+    """Whether the round was reached."""
+
+    def alter(self, number: int, params: dict[str, Any]) -> dict[str, Any]:
+        """The params of the request that follows so many answered rounds, altered if it is their turn."""
+        tamper = self.tamper
+        if tamper is None or number != tamper.round:
+            return params
+        state: Any = params.get("requestState")
+        if state is None:
+            raise NotReached(f"round {number} handed out no requestState that could be altered")
+        self.done = True
+        if tamper.requestState == "other-arguments":
+            return {**params, "arguments": tamper.arguments}
+        if tamper.requestState == "drop":
+            return {name: value for name, value in params.items() if name != "requestState"}
+        return {**params, "requestState": altered(state, tamper.requestState)}
+
+    def is_tampered(self, number: int) -> bool:
+        return self.tamper is not None and number == self.tamper.round
+
+    def loses(self, number: int) -> int:
+        """How often the request is sent again because its response is lost."""
+        if self.fault is None or number != self.fault.round:
+            return 0
+        self.done = True
+        return self.retry
+
+    def check_reached(self) -> None:
+        """Raises `NotReached`."""
+        part = self.tamper or self.fault
+        if part is not None and not self.done:
+            raise NotReached(f"round {part.round} never came, so nothing was tried in it")
+
+
+def altered(state: str, how: str) -> str:
+    """A state that is not the one that was handed out."""
+    if how == "empty":
+        return ""
+    if how == "truncate":
+        return state[: len(state) // 2]
+    middle = len(state) // 2  # in the middle: the last character of Base64 may hold bits that nobody reads
+    other = "A" if state[middle : middle + 1] != "A" else "B"
+    return f"{state[:middle]}{other}{state[middle + 1 :]}"
+
+
+def judge_tampered(tamper: Tamper, envelope: Any) -> list[Failure]:
+    """Whether an altered state was refused, as it must be: an error, not a result and not the question once more."""
+    if isinstance(envelope, dict) and "error" in envelope:
+        return []
+    how = tamper.requestState
+    asks = read_envelope(envelope).verdict is Verdict.ASKING
+    if asks and how == "drop":  # without its state a call begins anew
+        return []
+    what = {
+        "flip": "a requestState with one character altered",
+        "truncate": "a requestState cut in half",
+        "empty": "an empty requestState",
+        "drop": "answers without the requestState they belong to",
+        "other-arguments": "a requestState that was handed out for other arguments",
+    }[how]
+    did = "asked again at" if asks else "accepted"
+    return [Failure(f"the server {did} {what}; it must answer with an error", rule="state-verified")]

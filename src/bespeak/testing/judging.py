@@ -1,0 +1,121 @@
+"""Whether a conversation came to what its test expects: what is not as expected, each with its first differing path."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+from bespeak.testing.matchers import ABSENT, Snapshots, parse_matcher
+from bespeak.testing.results import Failure
+from bespeak.testing.suite import Expect
+
+_ENVELOPE = ("resultType", "_meta")
+"""Members of a result that say nothing of what it is."""
+_FAILED = {"isError", "error", "result"}
+"""Expectations that allow for a call that fails."""
+
+
+def judge(
+    expect: Expect,
+    envelope: Any,
+    *,
+    rounds: int,
+    asked: list[str],
+    notifications: list[dict[str, Any]],
+    snapshots: Snapshots | None,
+) -> list[Failure]:
+    """All that is not as expected."""
+    given = expect.model_fields_set
+    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    error: Any = message.get("error")
+    result = _bare(message.get("result"))
+    found: list[Failure] = []
+    if expect.error is not None:
+        found += _judge_error(expect.error, error, result, snapshots)
+    elif error is not None:
+        found.append(
+            Failure(f"the call ended with an error: {_told(error)}", path="error", expected=ABSENT, actual=error)
+        )
+        return found
+    elif result.get("isError") is True and not given & _FAILED:
+        found.append(Failure(f"the tool failed: {text_of(result):.500}", path="isError", expected=False, actual=True))
+    looks: dict[str, Any] = {
+        "rounds": rounds,
+        "asked": asked,
+        "text": text_of(result) if error is None else ABSENT,
+        "notifications": notifications,
+        "result": result if error is None else ABSENT,
+    }
+    for name in (name for name in type(expect).model_fields if name in given and name != "error"):
+        actual = looks[name] if name in looks else result.get(name, ABSENT)
+        if name == "isError":
+            actual = bool(result.get("isError", False))
+        found += _differs(getattr(expect, name), actual, name, snapshots)
+    return found
+
+
+def _judge_error(
+    expect: BaseModel, error: Any, result: Mapping[str, Any], snapshots: Snapshots | None
+) -> list[Failure]:
+    if not isinstance(error, dict):
+        told = f"the call did not end with an error, but with: {text_of(result):.500}"
+        return [Failure(told, path="error", expected=_written(expect), actual=ABSENT)]
+    members = cast("dict[str, Any]", error)
+    return [
+        failure
+        for name in type(expect).model_fields
+        if name in expect.model_fields_set
+        for failure in _differs(getattr(expect, name), members.get(name, ABSENT), f"error.{name}", snapshots)
+    ]
+
+
+def _written(expect: BaseModel) -> dict[str, Any]:
+    return {name: getattr(expect, name) for name in type(expect).model_fields if name in expect.model_fields_set}
+
+
+def _differs(written: Any, actual: Any, path: str, snapshots: Snapshots | None) -> list[Failure]:
+    difference = parse_matcher(written).check(actual, path, snapshots)
+    if difference is None:
+        return []
+    message = f"{difference.path}: {difference.message}"
+    return [Failure(message, path=difference.path, expected=difference.expected, actual=difference.actual)]
+
+
+def _bare(result: Any) -> dict[str, Any]:
+    """A result without what only its envelope needs."""
+    if not isinstance(result, dict):
+        return {}
+    return {name: value for name, value in cast("dict[str, Any]", result).items() if name not in _ENVELOPE}
+
+
+def text_of(result: Mapping[str, Any]) -> str:
+    """The text of a result, of whatever kind: its blocks, one after the other."""
+    return "\n".join(_texts(result))
+
+
+def _texts(result: Mapping[str, Any]) -> Iterable[str]:
+    for block in _entries(result.get("content")):
+        yield from _text(block)
+    for message in _entries(result.get("messages")):
+        content: Any = message.get("content")
+        for block in _entries(content if isinstance(content, list) else [content]):
+            yield from _text(block)
+    for contents in _entries(result.get("contents")):
+        yield from _text(contents)
+
+
+def _entries(value: Any) -> list[dict[str, Any]]:
+    return [one for one in cast("list[Any]", value) if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _text(block: Mapping[str, Any]) -> Iterable[str]:
+    text: Any = block.get("text")
+    if isinstance(text, str):
+        yield text
+
+
+def _told(error: Any) -> str:
+    if not isinstance(error, dict):
+        return f"{error!r:.200}"
+    members = cast("dict[str, Any]", error)
+    return f"{members.get('message', '')} ({members.get('code')})"

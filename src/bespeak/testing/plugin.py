@@ -1,0 +1,180 @@
+"""pytest collects suites, one item for each test, case and era, and gives tests in code a scripted conversation.
+
+Nothing of the tool is loaded before a suite is collected or a fixture used: every run of pytest loads this file.
+"""
+
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+if TYPE_CHECKING:
+    from bespeak.testing.conversing import Conversed
+    from bespeak.testing.plan import Item
+    from bespeak.testing.results import Result
+    from bespeak.testing.sessions import Session
+
+SUFFIX = ".bespeak.yaml"
+ERAS = ("2025-11-25", "2026-07-28")
+"""The revisions at which a test in code is held, unless it says otherwise."""
+_SESSION = pytest.StashKey["Session"]()
+_RESULT = "bespeak_result"
+"""The attribute of a report that carries the result, also from one process to another."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("bespeak", "conversations with MCP servers (*.bespeak.yaml)")
+    group.addoption("--bespeak-era", metavar="ERA", help="only at this revision; modern and legacy name the newest")
+    group.addoption("--bespeak-record", metavar="MODE", default="none", help="none, once, new or rewrite")
+    group.addoption("--bespeak-cassettes", metavar="FOLDER", help="the folder of cassettes, whatever the suites say")
+    group.addoption("--bespeak-verify", action="store_true", help="hold recorded conversations with the live server")
+    group.addoption(
+        "--bespeak-server", metavar="NAME=TARGET", action="append", default=[], help="use this server instead"
+    )
+    group.addoption(
+        "--bespeak-report", metavar="FORM=FILE", action="append", default=[], help="json or junit, of suites only"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_Heard(config))
+    config.addinivalue_line("markers", "bespeak_eras(*revisions): the revisions at which `converse` is held")
+
+
+def _session(config: pytest.Config) -> "Session":
+    """What all suites of a run share, made when the first is collected."""
+    if _SESSION not in config.stash:
+        from bespeak.testing.sessions import Session, UnusableOptions
+
+        def option(name: str) -> Any:
+            return config.getoption(f"--bespeak-{name}")
+
+        try:
+            config.stash[_SESSION] = Session(
+                start=config.invocation_params.dir,
+                record=option("record"),
+                verify=option("verify"),
+                cassettes=option("cassettes"),
+                servers=option("server"),
+                era=option("era"),
+                reports=[] if hasattr(config, "workerinput") else option("report"),
+            )
+        except UnusableOptions as error:
+            raise pytest.UsageError(str(error)) from None
+    return config.stash[_SESSION]
+
+
+# Suites
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteFile | None":
+    if not file_path.name.endswith(SUFFIX):
+        return None
+    make = cast("Callable[..., SuiteFile]", SuiteFile.from_parent)
+    return make(parent, path=file_path)
+
+
+class SuiteFile(pytest.File):
+    """A suite. It is read to be collected, and no server is started."""
+
+    def collect(self) -> Iterable["SuiteItem"]:
+        from bespeak.testing.loading import BadSuite
+
+        try:
+            items = _session(self.config).items(self.path)
+        except BadSuite as error:
+            raise self.CollectError(str(error)) from None
+        make = cast("Callable[..., SuiteItem]", SuiteItem.from_parent)
+        for item in items:
+            yield make(self, name=item.title, item=item)
+
+
+class SuiteFailed(Exception):
+    """A test of a suite failed."""
+
+    def __init__(self, result: "Result") -> None:
+        self.result = result
+        super().__init__(result.title)
+
+
+class SuiteItem(pytest.Item):
+    """One test, case and era of a suite."""
+
+    def __init__(self, name: str, parent: SuiteFile, *, item: "Item", **more: Any) -> None:
+        super().__init__(name, parent, **more)  # pyright: ignore[reportUnknownMemberType] - pytest does not type it
+        self._item = item
+        self.result: Result | None = None
+
+    def runtest(self) -> None:
+        self.result = _session(self.config).run(self._item)
+        if not self.result.passed:
+            raise SuiteFailed(self.result)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if not isinstance(excinfo.value, SuiteFailed):
+            return super().repr_failure(excinfo, style)
+        from bespeak.testing.reports import describe
+
+        return describe(excinfo.value.result)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self._item.line - 1, self.name
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    report: Any = yield
+    if isinstance(item, SuiteItem) and call.when == "call" and item.result is not None:
+        setattr(report, _RESULT, item.result.as_json())
+    return report
+
+
+class _Heard:
+    """What came of all suites, also of those that other processes ran."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._results: list[tuple[dict[str, Any], float]] = []
+        self._deselected = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        told: Any = getattr(report, _RESULT, None)
+        if told is not None:
+            self._results.append((told, report.duration))
+
+    def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
+        self._deselected += sum(isinstance(item, SuiteItem) for item in items)
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        asked = self._config.getoption("--bespeak-report") and not hasattr(self._config, "workerinput")
+        if _SESSION in self._config.stash or asked:
+            interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+            _session(self._config).end(self._results, self._deselected, interrupted=interrupted)
+
+
+# Tests in code
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "bespeak_era" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("bespeak_eras")
+        metafunc.parametrize("bespeak_era", mark.args if mark is not None else ERAS, indirect=True)
+
+
+@pytest.fixture
+def bespeak_era(request: pytest.FixtureRequest) -> str:
+    """The revision at which the test is held this time."""
+    return cast("str", request.param)
+
+
+@pytest.fixture
+def converse(bespeak_era: str) -> "Callable[..., Awaitable[Conversed]]":
+    """`bespeak.testing.converse` at each revision in turn: a call to a server, with its answers scripted."""
+
+    async def held(*args: Any, **more: Any) -> "Conversed":
+        from bespeak.testing.conversing import converse as hold
+
+        return await hold(*args, **{"era": bespeak_era, **more})
+
+    return held

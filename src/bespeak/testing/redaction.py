@@ -1,0 +1,123 @@
+"""Redaction: what a report or a cassette must not hold, taken out before anything is written or compared."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import chain
+from typing import Any, cast
+from urllib.parse import quote, quote_plus
+
+REDACTED = "[redacted]"
+
+
+class Every(Enum):
+    """A step to every member of a map, and to every entry of a list."""
+
+    EVERY = "*"
+
+
+EVERY = Every.EVERY
+Step = str | int | Every
+Path = tuple[Step, ...]
+
+_STEP = re.compile(
+    r"""
+    \.  (?: (?P<any>\*) | (?P<name>[^\s.\[\]*"'\\]+) )
+    | \[ (?: (?P<each>\*) | (?P<index>[0-9]{1,9}) | (?P<key>"(?:[^"\\]|\\.)*") ) \]
+    """,
+    re.VERBOSE,
+)
+
+
+def parse_path(text: str) -> Path:
+    """The steps of a path: `a.b[0].c`, `*.token`, `items[*].id`, `a["odd key"]`. Raises `ValueError`."""
+    rest = text if text.startswith("[") else f".{text}"
+    steps: list[Step] = []
+    while rest:
+        found = _STEP.match(rest)
+        if found is None:
+            usage = 'write it like a.b[0].c, with * for any step and ["..."] for names that are no words'
+            raise ValueError(f"the path {text!r:.80} cannot be read; {usage}")
+        steps.append(_step(found))
+        rest = rest[found.end() :]
+    return tuple(steps)
+
+
+def _step(found: re.Match[str]) -> Step:
+    if found["name"]:
+        return found["name"]
+    if found["index"]:
+        return int(found["index"])
+    if found["key"]:
+        try:
+            return cast("str", json.loads(found["key"]))
+        except ValueError:
+            raise ValueError(f"{found['key']:.80} is no string of JSON; write \\\\ for a backslash") from None
+    return EVERY
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What must not be seen: declared places, and the values of secrets wherever they turn up."""
+
+    paths: Sequence[str] = ()
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Their values by name. An empty one is no secret."""
+    _paths: tuple[Path, ...] = field(init=False, repr=False)
+    _hidden: tuple[tuple[str, str], ...] = field(init=False, repr=False)
+    """What is replaced, and by what: the longest first, for a short secret may be a part of a long one."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_paths", tuple(parse_path(path) for path in self.paths))
+        hidden = {(form, name) for name, secret in self.secrets.items() for form in _forms(secret)}
+        ordered = sorted(hidden, key=lambda one: (-len(one[0]), one))
+        object.__setattr__(self, "_hidden", tuple((form, f"${{env:{name}}}") for form, name in ordered))
+
+    def apply(self, value: Any) -> Any:
+        """A copy without them."""
+        return self._apply(value, self._paths)
+
+    def text(self, text: str) -> str:
+        """A text without the values of secrets."""
+        # Texts and what stands for secrets take turns, and only texts are searched on: `env` may be a secret too.
+        pieces = [text]
+        for secret, shown in self._hidden:
+            if secret in text:
+                searched = ([piece] if turn % 2 else _cut(piece, secret, shown) for turn, piece in enumerate(pieces))
+                pieces = list(chain.from_iterable(searched))
+        return "".join(pieces)
+
+    def _apply(self, value: Any, paths: tuple[Path, ...]) -> Any:
+        if () in paths:
+            return REDACTED
+        if isinstance(value, dict):
+            members = cast("dict[str, Any]", value)
+            return {self.text(key): self._apply(member, _beyond(key, paths)) for key, member in members.items()}
+        if isinstance(value, list):
+            entries = enumerate(cast("list[Any]", value))
+            return [self._apply(entry, _beyond(index, paths)) for index, entry in entries]
+        return self.text(value) if isinstance(value, str) else value
+
+
+def _cut(text: str, secret: str, shown: str) -> list[str]:
+    """The texts around a secret, and between each two of them what stands for it."""
+    around = text.split(secret)
+    pieces = [shown] * (2 * len(around) - 1)
+    pieces[::2] = around
+    return pieces
+
+
+def _beyond(step: str | int, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Where the paths lead on from a step."""
+    return tuple(path[1:] for path in paths if path[0] in (EVERY, step))
+
+
+def _forms(secret: str) -> set[str]:
+    """How a secret may be written: as it is, and as JSON or a URL inside of a text would have it."""
+    if not secret:
+        return set()
+    in_json = {json.dumps(secret, ensure_ascii=escaped)[1:-1] for escaped in (True, False)}
+    in_urls = {quote(secret, safe="", errors="surrogatepass"), quote_plus(secret, errors="surrogatepass")}
+    return {secret, *in_json, *in_urls}

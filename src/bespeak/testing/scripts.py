@@ -1,0 +1,224 @@
+"""Where the answers of a conversation come from: a fixture, a fixture for each round, or a person at a terminal."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+from bespeak.testing.answers import Answer, CannotAnswer
+from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer, Rule, responses_to, unused
+from bespeak.testing.matchers import ABSENT, equal_to, parse_matcher
+from bespeak.testing.results import Failure
+from bespeak.testing.suite import RoundExpect, RoundSpec
+from bespeak.testing.verdicts import Question
+
+
+class Script(Protocol):
+    """Answers the questions of one conversation."""
+
+    async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
+        """What to send for the questions of a round, by key. Raises `CannotAnswer`.
+
+        Rounds count from 1. `state` says whether the round came with one, and is `None` for a question that was pushed.
+        """
+        ...
+
+    def leftovers(self) -> list[Failure]:
+        """What was prepared and never came, and what came and was not as expected."""
+        ...
+
+
+class FixtureScript:
+    """One fixture for all rounds."""
+
+    def __init__(self, fixture: InputResponseFixture) -> None:
+        self._fixture = fixture
+        self._used: list[Rule] = []
+
+    async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
+        return responses_to(questions, self._answer_for)
+
+    def _answer_for(self, question: Question) -> Answer | None:
+        rule = self._fixture.rule_for(question)
+        if rule is None:
+            return None
+        self._used.append(rule)
+        return rule.answer
+
+    def leftovers(self) -> list[Failure]:
+        return [_never_asked(rule, "inputResponses") for rule in unused(self._fixture.rules, self._used)]
+
+
+def _never_asked(rule: Rule, where: str) -> Failure:
+    named = f"{where}{rule.where}" if rule.where.startswith("[") else f"{where}: {rule.where}"
+    return Failure(f"nobody asked for the answer {named}")
+
+
+@dataclass(slots=True)
+class _Block:
+    """One round of a test: what it should ask, and what is answered."""
+
+    expect: RoundExpect
+    fixture: InputResponseFixture
+    asked: dict[str, Question] = field(default_factory=dict[str, Question])
+    used: list[Rule] = field(default_factory=list[Rule])
+    state: bool | None = None
+
+
+class RoundsScript:
+    """A fixture for each round, and what each should ask.
+
+    A pushed question comes alone where a round would bring several at once: so it belongs to the round under way as long
+    as that has an answer to it that was not given yet.
+    """
+
+    def __init__(self, rounds: Sequence[RoundSpec]) -> None:
+        self._blocks = [_Block(one.expect, InputResponseFixture(one.answer)) for one in rounds]
+        self._now = -1
+
+    async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
+        if state is not None or not self._goes_on(questions):
+            self._now += 1
+        if self._now >= len(self._blocks):
+            listed = ", ".join(repr(question.key) for question in questions[:20])
+            planned = len(self._blocks)
+            raise CannotAnswer(f"the test has {planned} rounds, and one more came, which asks {listed or 'nothing'}")
+        block = self._blocks[self._now]
+        block.asked |= {question.key: question for question in questions}
+        block.state = state
+
+        def answer_for(question: Question) -> Answer | None:
+            rule = block.fixture.rule_for(question)
+            if rule is None:
+                return None
+            block.used.append(rule)
+            return rule.answer
+
+        return responses_to(questions, answer_for)
+
+    def _goes_on(self, questions: Sequence[Question]) -> bool:
+        if not 0 <= self._now < len(self._blocks):
+            return False
+        block = self._blocks[self._now]
+        return all(one.key not in block.asked and block.fixture.rule_for(one) is not None for one in questions)
+
+    def leftovers(self) -> list[Failure]:
+        found: list[Failure] = []
+        for number, block in enumerate(self._blocks, 1):
+            if number > self._now + 1:
+                found.append(Failure(f"round {number} was never reached: the server asked {self._now + 1} times"))
+                break
+            found += _differences(number, block)
+            found += [
+                _never_asked(rule, f"rounds[{number - 1}].answer") for rule in unused(block.fixture.rules, block.used)
+            ]
+        return found
+
+
+def _differences(number: int, block: _Block) -> list[Failure]:
+    """What a round asked other than it should have."""
+    expect, found = block.expect, list[Failure]()
+    where = f"rounds[{number - 1}]"
+    if expect.asks is not None and sorted(expect.asks) != sorted(block.asked):
+        asked = ", ".join(block.asked) or "nothing"
+        message = f"round {number} asked {asked} instead of {', '.join(expect.asks) or 'nothing'}"
+        found.append(Failure(message, path=f"{where}.asks", expected=expect.asks, actual=list(block.asked)))
+    looks: list[tuple[str, Mapping[str, Any], Callable[[Question], Any]]] = [
+        ("messages", expect.messages, lambda question: question.message),
+        ("schemas", expect.schemas, lambda question: dict(question.schema)),
+        ("methods", expect.methods, lambda question: question.method or ABSENT),
+    ]
+    for name, expected, look in looks:
+        for key, written in expected.items():
+            question = block.asked.get(key)
+            actual: Any = ABSENT if question is None else look(question)
+            difference = parse_matcher(written).check(actual, f"{where}.{name}.{key}")
+            if difference is not None:
+                text = f"round {number}, {name} of {key!r}: {difference.message}"
+                found.append(
+                    Failure(text, path=difference.path, expected=difference.expected, actual=difference.actual)
+                )
+    if expect.state is not None and block.state is not None:
+        actual = "present" if block.state else "absent"
+        if difference := equal_to(expect.state).check(actual, f"{where}.state"):
+            message = f"round {number}: requestState is {actual}, and should be {expect.state}"
+            found.append(Failure(message, path=difference.path, expected=expect.state, actual=actual))
+    return found
+
+
+class Asks(Protocol):
+    """Somebody who can be asked one question."""
+
+    async def ask(self, question: Question) -> Answer: ...
+
+
+class PromptScript:
+    """A person at a terminal. What they answer is kept, in the order it was given."""
+
+    def __init__(self, prompt: Asks, prepared: InputResponseFixture | None = None) -> None:
+        self._prompt = prompt
+        self._prepared = prepared or InputResponseFixture()
+        self.given: dict[str, Any] = {}
+        """What was answered, by key, as a suite writes it."""
+
+    async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
+        found: dict[str, Answer] = {}
+        for question in questions:
+            found[question.key] = self._prepared.answer_for(question) or await self._prompt.ask(question)
+            self.given[question.key] = found[question.key].as_written()
+        return responses_to(questions, lambda question: found[question.key])
+
+    def leftovers(self) -> list[Failure]:
+        return []
+
+
+def paste(questions: Sequence[Question]) -> str:
+    """The YAML that would answer questions, to be filled in."""
+    return written({question.key: _example(question) for question in questions[:20]}).rstrip()
+
+
+def written(answers: Mapping[str, Any]) -> str:
+    """Answers as a suite writes them."""
+    lines = [f"  {_yaml(key)}: {_yaml(answer)}" for key, answer in answers.items()]
+    return "\n".join(["inputResponses:", *lines, ""])
+
+
+def _yaml(value: Any) -> str:
+    """A value as YAML in one line: JSON is YAML, and a plain word needs no quotes."""
+    if isinstance(value, str) and value.isidentifier() and value not in ("true", "false", "null"):
+        return value
+    return json.dumps(value, ensure_ascii=not (isinstance(value, str) and value.isprintable()))
+
+
+def _example(question: Question) -> Any:
+    if question.method is None:
+        return _sample_value(question.schema)
+    if question.is_url:
+        return {"url": "done"}
+    if not question.is_form:
+        return {"sample": "..."} if question.method.startswith("sampling") else {"roots": ["file:///..."]}
+    required: Any = question.schema.get("required")
+    named = cast("list[Any]", required) if isinstance(required, list) else []
+    content = {name: _sample_value(shown) for name, shown in question.properties.items() if name in named}
+    fields = question.properties
+    if len(fields) == 1:
+        return next((_sample_value(shown) for shown in fields.values()), "...")
+    return {"accept": content}
+
+
+def _sample_value(shown: Mapping[str, Any]) -> Any:
+    """A value that a field would take."""
+    if "default" in shown:
+        return shown["default"]
+    choices: Any = shown.get("enum") or [option.get("const") for option in shown.get("oneOf") or ()]
+    if choices:
+        return choices[0]
+    kind = shown.get("type")
+    if kind in ("integer", "number"):
+        return shown.get("minimum", 0)
+    if kind == "array":
+        return []
+    return True if kind == "boolean" else "..."
+
+
+__all__ = ["Asks", "FixtureScript", "MissingAnswer", "PromptScript", "RoundsScript", "Script", "paste", "written"]

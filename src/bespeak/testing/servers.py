@@ -1,0 +1,211 @@
+"""How a server of a suite is started and reached: over stdio, by URL, or as an object in this process."""
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from bespeak.server.targets import NoServer, load
+from bespeak.testing.suite import Server
+from bespeak.testing.variables import Unknown, fill
+from bespeak.transports.http_client import HttpTransport
+from bespeak.transports.memory import MemoryTransport
+from bespeak.transports.stdio_client import INHERITED, StdioServerParameters, StdioTransport
+from bespeak.transports.transport import MissingExtra, Transport
+
+READY_SECONDS = 30.0
+"""How long a started server may take until it listens."""
+POLL_SECONDS = 0.05
+LEAVE_SECONDS = 5.0
+TAIL_BYTES = 2000
+"""How much of what a server printed is shown when it fails."""
+
+
+class Unreachable(Exception):
+    """There is no server to talk to. Says why."""
+
+
+@dataclass(slots=True)
+class Reached:
+    """A transport that is not open yet, and what the server has printed meanwhile."""
+
+    transport: Transport
+    printed: Callable[[], str] = str
+
+
+def described(target: str) -> Server:
+    """The server that a command line means: a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in one argument."""
+    if target.startswith(("http://", "https://")):
+        return Server(url=target)
+    head = target.rpartition(":")[0] or target
+    if Path(target).suffix == ".py" or Path(head).suffix == ".py" or _is_module_object(target):
+        return Server(python=target)
+    try:
+        words = shlex.split(target)
+    except ValueError as error:
+        raise ValueError(f"{target!r} is no command: {error}") from None
+    if not words:
+        raise ValueError("a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes")
+    return Server(command=words)
+
+
+def _is_module_object(target: str) -> bool:
+    module, colon, name = target.rpartition(":")
+    return bool(colon) and name.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+@asynccontextmanager
+async def reach(
+    server: Server, folder: Path, find: Callable[[str], Any], stray: Callable[[bytes], None]
+) -> AsyncGenerator[Reached]:
+    """A server, started if it has to be, until the end. `stray` gets what it writes that is no message.
+
+    Raises `Unreachable`.
+    """
+    find = _with_port(find)
+    if server.python is not None:
+        yield Reached(MemoryTransport(_loaded(server.python, folder)))
+        return
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+        if server.url is None:
+            yield Reached(
+                StdioTransport(_parameters(server, folder, find), errlog=log, stray=stray), lambda: _tail(log)
+            )
+            return
+        async with contextlib.AsyncExitStack() as stack:
+            url, headers = str(fill(server.url, find)), {name: str(fill(v, find)) for name, v in server.headers.items()}
+            if server.command is not None:
+                await stack.enter_async_context(_listening(_parameters(server, folder, find), url, log))
+            try:
+                transport = HttpTransport(url, headers=headers, stray=stray)
+            except (ValueError, MissingExtra) as error:
+                raise Unreachable(str(error)) from None
+            yield Reached(transport, lambda: _tail(log))
+
+
+def _with_port(find: Callable[[str], Any]) -> Callable[[str], Any]:
+    """`${port}` is a free port, the same one wherever it is named."""
+    port: list[int] = []
+
+    def found(name: str) -> Any:
+        if name != "port":
+            return find(name)
+        if not port:
+            with socket.socket() as taken:
+                taken.bind(("127.0.0.1", 0))
+                port.append(taken.getsockname()[1])
+        return port[0]
+
+    return found
+
+
+def _loaded(target: str, folder: Path) -> Any:
+    head, _, name = target.rpartition(":")
+    path = folder / (head or name)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        return load(f"{path}:{name}" if head and path.is_file() else str(path) if path.is_file() else target)
+    except NoServer as error:
+        raise Unreachable(str(error)) from None
+    except Exception as error:  # whatever an author's file raises
+        raise Unreachable(f"{target} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
+def _parameters(server: Server, folder: Path, find: Callable[[str], Any]) -> StdioServerParameters:
+    command, *args = (str(fill(word, find)) for word in server.command or ())
+    env = {name: str(fill(value, find)) for name, value in server.env.items()}
+    # What this Python has installed comes first: `python` is this one, whether its environment is activated or not.
+    path = os.pathsep.join(
+        filter(None, [str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", ""))])
+    )
+    where = folder if server.cwd is None else folder / str(fill(server.cwd, find))
+    return StdioServerParameters(_program(command, where, path), args, {**env, "PATH": path}, where)
+
+
+def _program(command: str, folder: Path, path: str) -> str:
+    """A command as it is found from a folder."""
+    if os.sep in command:
+        return command if Path(command).is_absolute() else str(folder / command)
+    for place in path.split(os.pathsep):
+        if os.access(Path(place) / command, os.X_OK):
+            return str(Path(place) / command)
+    return command
+
+
+@asynccontextmanager
+async def _listening(parameters: StdioServerParameters, url: str, log: IO[str]) -> AsyncGenerator[None]:
+    """A server started by a command, once it listens where its URL says."""
+    env = {**{name: os.environ[name] for name in INHERITED if name in os.environ}, **(parameters.env or {})}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            parameters.command,
+            *parameters.args,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=env,
+            cwd=parameters.cwd,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Unreachable(f"cannot start the server {parameters.command!r}: {error}") from None
+    try:
+        await _ready(process, url, log)
+        yield
+    finally:
+        await asyncio.shield(asyncio.create_task(_end(process), name="bespeak server, ending"))
+
+
+async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str]) -> None:
+    where = urlsplit(url)
+    port = where.port or (443 if where.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            while process.returncode is None:
+                with contextlib.suppress(OSError):
+                    _, writer = await asyncio.open_connection(where.hostname, port)
+                    writer.close()
+                    await writer.wait_closed()
+                    return
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise Unreachable(f"the server did not listen within {READY_SECONDS:g} s{said(_tail(log))}") from None
+    raise Unreachable(f"the server exited with code {process.returncode}{said(_tail(log))}")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_SECONDS):
+                await process.wait()
+                if number is signal.SIGTERM:
+                    continue  # what it has left behind in its group goes, too
+
+
+def said(printed: str) -> str:
+    """What a server printed, to be put after what is wrong."""
+    return f"; it printed:\n{printed}" if printed else ""
+
+
+def _tail(log: IO[str]) -> str:
+    log.flush()
+    with open(log.fileno(), "rb", closefd=False) as raw:
+        end = raw.seek(0, os.SEEK_END)
+        raw.seek(max(0, end - TAIL_BYTES))
+        return raw.read().decode(errors="replace").strip()
+
+
+__all__ = ["Reached", "Unknown", "Unreachable", "described", "reach", "said"]

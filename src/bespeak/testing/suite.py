@@ -1,0 +1,277 @@
+"""What a suite file may say: one model for reading it, and for the JSON Schema that editors use."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+
+from bespeak.protocol.versions import SPOKEN
+from bespeak.testing.chain import DEFAULT_MAX_ELICITATION_ROUNDS
+
+MODES = ("auto", "legacy", *SPOKEN)
+EVERYTHING: dict[str, Any] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {"tools": {}, "context": {}},
+    "roots": {},
+}
+"""What a test declares that it can be asked, unless it says otherwise."""
+TIMEOUT_SECONDS = 30.0
+
+
+class Part(BaseModel):
+    """Unknown keys are errors everywhere."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=False)
+
+
+_SCALAR = {"type": ["string", "number", "boolean"]}
+Answer = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "description": "A value for the form's only field, decline, cancel, omit, or one of the forms.",
+            "anyOf": [
+                _SCALAR,
+                {"type": "array", "items": _SCALAR},
+                *(
+                    {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
+                    for name, kind in {
+                        "accept": {"type": "object"},
+                        "raw": {},
+                        "sample": {"type": ["string", "object"]},
+                        "roots": {"type": "array"},
+                        "url": {"const": "done"},
+                    }.items()
+                ),
+            ],
+        }
+    ),
+]
+Answers = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "description": "Answers by key, or a list of rules of which the first that fits is taken.",
+            "type": ["object", "array"],
+        }
+    ),
+]
+Expected = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "description": "A value to be equal to, or a matcher: contains, matches, schema, oneOf, not, absent, present, "
+            "gt, lt, gte, lte, length, each, snapshot, equals."
+        }
+    ),
+]
+Revision = Annotated[str, WithJsonSchema({"enum": list(SPOKEN)})]
+Mode = Annotated[str, WithJsonSchema({"enum": list(MODES)})]
+Seconds = Annotated[float, Field(gt=0, le=3600, strict=False)]
+Rounds = Annotated[int, Field(ge=0, le=1000)]
+
+
+class Server(Part):
+    """How a server is reached: by a command over stdio, by a URL, by both, or as an object in this process."""
+
+    command: list[str] | None = Field(
+        default=None, min_length=1, description="Starts it; over stdio, unless there is a url."
+    )
+    env: dict[str, str] = Field(default={}, description="What the command needs in its environment.")
+    cwd: str | None = Field(default=None, description="Where the command is run; the suite's folder if not given.")
+    url: str | None = Field(
+        default=None, description="Where it listens. With a command, that is started first; ${port} is free."
+    )
+    headers: dict[str, str] = Field(default={}, description="What goes with every request to the url.")
+    python: str | None = Field(default=None, description="MODULE:OBJECT or FILE:OBJECT, an MCPServer in this process.")
+    protocol: Mode = Field(default="auto", description="The revision to speak, unless a test names eras.")
+    declare: dict[str, Any] | None = Field(default=None, description="Client capabilities; everything if not given.")
+    timeout: Seconds = Field(
+        default=TIMEOUT_SECONDS, description="Seconds a request may take, people's time not counted."
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "Server":
+        if (self.command is None and self.url is None) == (self.python is None):
+            raise ValueError("a server has a command, a url, both, or python")
+        if self.command is None and (self.env or self.cwd is not None):
+            raise ValueError("env and cwd are for a command")
+        if self.url is None and self.headers:
+            raise ValueError("headers are for a url")
+        return self
+
+
+class Failing(Part):
+    """An error of the protocol."""
+
+    code: Expected = Field(default=None, description="The code.")
+    message: Expected = None
+    data: Expected = None
+
+
+class Expect(Part):
+    """What a call comes to. What is not named may be anything, but a failure must be named."""
+
+    rounds: Expected = Field(default=None, description="How often the server asked.")
+    asked: Expected = Field(default=None, description="The keys of all questions, in the order they came.")
+    text: Expected = Field(default=None, description="The text of the result, its blocks joined by newlines.")
+    content: Expected = None
+    structuredContent: Expected = None
+    isError: bool | None = None
+    messages: Expected = Field(default=None, description="The messages of a prompt.")
+    contents: Expected = Field(default=None, description="The contents of a resource.")
+    result: Expected = Field(default=None, description="The whole result, without resultType and _meta.")
+    error: Failing | None = Field(default=None, description="The JSON-RPC error that the call ends with.")
+    notifications: Expected = Field(default=None, description="The notifications that came, each as {method, params}.")
+
+
+class RoundExpect(Part):
+    """What one round asks."""
+
+    asks: list[str] | None = Field(default=None, description="The keys of its questions.")
+    messages: dict[str, Expected] = Field(default={}, description="What a question says, by key.")
+    schemas: dict[str, Expected] = Field(default={}, description="The form a question shows, by key.")
+    methods: dict[str, Expected] = Field(default={}, description="The method of a question, by key.")
+    state: Literal["present", "absent"] | None = Field(default=None, description="Whether it hands out a state.")
+
+
+class RoundSpec(Part):
+    """One round: what is asked, and what is answered."""
+
+    expect: RoundExpect = RoundExpect()
+    answer: Answers = None
+
+
+class Tamper(Part):
+    """The state of a round is altered before it is sent back."""
+
+    round: int = Field(ge=1)
+    requestState: Literal["flip", "drop", "empty", "truncate", "other-arguments"]
+    arguments: dict[str, Any] | None = Field(
+        default=None, description="The arguments to send instead, for other-arguments."
+    )
+
+    @model_validator(mode="after")
+    def _arguments(self) -> "Tamper":
+        if (self.requestState == "other-arguments") != (self.arguments is not None):
+            raise ValueError("other-arguments needs arguments: the ones to send instead; the others need none")
+        return self
+
+
+class Fault(Part):
+    """Something is lost on the way. Round 0 is the call itself, round 1 the request that answers the first questions."""
+
+    round: int = Field(ge=0)
+    drop: Literal["response"]
+
+
+class _Target(Part):
+    tool: str | None = None
+    prompt: str | None = None
+    resource: str | None = None
+    arguments: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _one_target(self) -> "_Target":
+        if sum(target is not None for target in (self.tool, self.prompt, self.resource)) != 1:
+            raise ValueError("name one of tool, prompt and resource")
+        if self.resource is not None and self.arguments is not None:
+            raise ValueError("a resource takes no arguments")
+        return self
+
+    @property
+    def method(self) -> str:
+        return "tools/call" if self.tool is not None else "prompts/get" if self.prompt is not None else "resources/read"
+
+    @property
+    def params(self) -> dict[str, Any]:
+        if self.resource is not None:
+            return {"uri": self.resource}
+        return {"name": self.tool if self.tool is not None else self.prompt, "arguments": self.arguments or {}}
+
+
+_RESPONSES = Field(
+    default=None, validation_alias=AliasChoices("inputResponses", "input_responses"), description="What is answered."
+)
+
+
+class Verify(_Target):
+    """A call made afterwards, to see what the test has done."""
+
+    inputResponses: Answers = _RESPONSES
+    expect: Expect = Expect()
+
+
+class Case(Part):
+    """One row of a table: what it says is put over what the test says."""
+
+    name: str = Field(min_length=1)
+    arguments: dict[str, Any] | None = None
+    inputResponses: Answers = _RESPONSES
+    rounds: list[RoundSpec] | None = None
+    expect: Expect | None = None
+
+
+class Test(_Target):
+    """One conversation."""
+
+    name: str = Field(min_length=1)
+    server: str | None = Field(default=None, description="Which of the servers; not needed if there is one.")
+    inputResponses: Answers = _RESPONSES
+    rounds: list[RoundSpec] | None = Field(default=None, description="Each round checked, instead of inputResponses.")
+    expect: Expect = Expect()
+    cases: list[Case] | None = Field(default=None, min_length=1)
+    eras: list[Revision] | None = Field(default=None, min_length=1, description="Run it at each of these revisions.")
+    capture: dict[str, str] = Field(
+        default={}, description="Values of the result for later tests, as ${name}, by path."
+    )
+    declare: dict[str, Any] | None = Field(default=None, description="Client capabilities.")
+    tamper: Tamper | None = None
+    fault: Fault | None = None
+    retry: Annotated[int, Field(ge=1, le=10)] | None = Field(
+        default=None, description="How often the request is sent again whose response was lost."
+    )
+    verify: list[Verify] | None = Field(default=None, min_length=1)
+    wire: Literal["spec", "any", "list"] | None = None
+    maxRounds: Rounds | None = None
+    timeout: Seconds | None = None
+    fresh: Literal[True] | None = Field(default=None, description="Start the server anew for this test.")
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Test":
+        if self.inputResponses is not None and self.rounds is not None:
+            raise ValueError("inputResponses and rounds both say what is answered; use one")
+        if (self.fault is None) != (self.retry is None):
+            raise ValueError("fault and retry go together: what is lost, and how often the request is sent again")
+        if self.tamper is not None and self.fault is not None:
+            raise ValueError("tamper and fault are two tests")
+        return self
+
+
+class SuiteModel(Part):
+    """A suite of conversations."""
+
+    version: Literal[1]
+    servers: dict[str, Server] = Field(min_length=1)
+    tests: list[Test] = Field(min_length=1)
+    server: str | None = Field(
+        default=None, description="The server of tests that name none; not needed if there is one."
+    )
+    eras: list[Revision] | None = Field(default=None, min_length=1, description="For tests that name none themselves.")
+    wire: Literal["spec", "any", "list"] = Field(
+        default="spec", description="Which shape of asking is right: the MCP shape, any, or the compatibility dialect."
+    )
+    maxRounds: Rounds = Field(
+        default=DEFAULT_MAX_ELICITATION_ROUNDS, description="So many rounds are answered at most."
+    )
+    cassettes: str | None = Field(
+        default=None, description="The folder of recorded conversations: tests are replayed from it."
+    )
+    redact: list[str] = Field(default=[], description="Paths whose values are kept out of cassettes and reports.")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a suite file."""
+    schema = SuiteModel.model_json_schema(by_alias=True)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "A suite of bespeak test"
+    return schema

@@ -1,0 +1,102 @@
+"""Holds one conversation: sends, answers what is asked, and stops where the call ends or a rule is broken."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from bespeak.client.errors import CallbackFailed
+from bespeak.protocol.versions import is_modern
+from bespeak.testing.answers import CannotAnswer
+from bespeak.testing.chain import Conversation
+from bespeak.testing.connection import Line, Received
+from bespeak.testing.findings import Finding
+from bespeak.testing.hostile import Attack
+from bespeak.testing.scripts import Script
+from bespeak.testing.verdicts import Question, Verdict
+
+
+class BrokenRule(Exception):
+    """The server did what makes it useless to go on."""
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        super().__init__(str(finding))
+
+
+@dataclass(slots=True)
+class Talk:
+    """A conversation while it is held, and after."""
+
+    line: Line
+    conversation: Conversation
+    script: Script
+    attack: Attack = field(default_factory=Attack)
+    envelope: Any = None
+    """The response that ended it."""
+    notifications: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    asked: list[str] = field(default_factory=list[str])
+    """The keys of all questions, in their order."""
+    _failed: list[Exception] = field(default_factory=list[Exception])
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def hold(self) -> None:
+        """Go on until the call ends. Raises what keeps it from that."""
+        talk = self.conversation
+        while True:
+            number = len(talk.rounds)
+            received = await self._send(number)
+            self.envelope = received.envelope
+            read = talk.receive(received.envelope)
+            if read.verdict is Verdict.COMPLETE or self.attack.is_tampered(number):
+                self.attack.check_reached()
+                return
+            self.asked += [question.key for question in read.questions]
+            self._check_allowed()
+            state = read.state is not None
+            talk.answer(await self.script.answers(read.questions, number + 1, state=state))
+            await asyncio.sleep(talk.pause)
+
+    async def _send(self, number: int) -> Received:
+        params = self.attack.alter(number, self.conversation.to_send)
+        received = await self._exchange(params)
+        for _ in range(self.attack.loses(number)):
+            received = await self._exchange(params)  # the response before this one never arrived
+        return received
+
+    async def _exchange(self, params: dict[str, Any]) -> Received:
+        try:
+            received = await self.line.send(self.conversation.method, params, self._pushed)
+        except CallbackFailed:
+            if self._failed:
+                raise self._failed[0] from None
+            raise
+        self.notifications += received.notifications
+        self.conversation.findings += received.findings
+        return received
+
+    async def _pushed(self, question: Question) -> Any:
+        """The answer to a question that came in mid-call; `None` if there is none, and the call has failed."""
+        async with self._turn:
+            try:
+                talk = self.conversation
+                talk.push(question)
+                self.asked.append(question.key)
+                self._check_allowed()
+                responses = await self.script.answers([question], len(talk.rounds) + 1, state=None)
+                if question.key not in responses:
+                    raise CannotAnswer(f"{question.key!r} was pushed in mid-call, and cannot be left out")
+                talk.answer(responses)
+                return responses[question.key]
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the call was made
+                self._failed.append(error)
+                return None
+
+    def _check_allowed(self) -> None:
+        """A question that may not be asked is not answered either."""
+        broken = next((one for one in self.conversation.findings if one.rule == "undeclared"), None)
+        if broken is not None:
+            raise BrokenRule(broken)
+
+    @property
+    def modern(self) -> bool:
+        return is_modern(self.line.version)

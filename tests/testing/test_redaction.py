@@ -1,0 +1,240 @@
+"""Redaction: declared paths become `[redacted]`, and the value of a secret turns up nowhere, neither in texts nor in keys."""
+
+import copy
+import json
+from typing import Any, cast
+from urllib.parse import quote
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bespeak.testing.matchers import ABSENT
+from bespeak.testing.redaction import EVERY, REDACTED, Redaction, parse_path
+
+# Paths
+
+
+@pytest.mark.parametrize(
+    ("written", "steps"),
+    [
+        ("a", ("a",)),
+        ("a.b[0].c", ("a", "b", 0, "c")),
+        ("structuredContent.items[*].id", ("structuredContent", "items", EVERY, "id")),
+        ("*.token", (EVERY, "token")),
+        ("a.*", ("a", EVERY)),
+        ("*", (EVERY,)),
+        ("[0]", (0,)),
+        ("[*].a", (EVERY, "a")),
+        ("a[0][12]", ("a", 0, 12)),
+        ('a["odd key"].b', ("a", "odd key", "b")),
+        ('["a.b"]', ("a.b",)),
+        (r'["a\"]b\u00e9"]', ('a"]bé',)),
+        ('["*"]', ("*",)),
+        ('["0"]', ("0",)),
+        ('[""]', ("",)),
+        ("x-api-key", ("x-api-key",)),
+        ("_meta.$state", ("_meta", "$state")),
+        ("straße", ("straße",)),
+        ("a.0", ("a", "0")),
+    ],
+)
+def test_a_path_is_read_step_by_step(written: str, steps: tuple[Any, ...]) -> None:
+    assert parse_path(written) == steps
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("", ".", ".a", "a.", "a..b", "a b", "a.[0]", "[0]a", "a[", "a[]", "a]", "a[-1]", "a[x]", "a[0", "a[0]]"),
+        *(
+            "a[1.5]",
+            "**",
+            "a**",
+            "*a",
+            "a*b",
+            "a[**]",
+            'a["x]',
+            "a['x']",
+            'a."b"',
+            "a\\b",
+            " a",
+            "a[9999999999]",
+            "$.a.",
+        ),
+    ],
+)
+def test_what_is_no_path_is_refused_with_what_to_write(written: str) -> None:
+    with pytest.raises(ValueError, match="cannot be read; write it like") as caught:
+        parse_path(written)
+    assert 'a.b[0].c, with * for any step and ["..."] for names that are no words' in str(caught.value)
+
+
+def test_a_quoted_name_must_be_a_string_of_json() -> None:
+    with pytest.raises(ValueError, match=r"is no string of JSON; write \\\\ for a backslash"):
+        parse_path(r'a["\x"]')
+
+
+def test_a_redaction_refuses_a_path_that_is_none() -> None:
+    with pytest.raises(ValueError, match=r"the path 'a\.\.b' cannot be read"):
+        Redaction(["a", "a..b"], {})
+
+
+@given(st.text())
+def test_any_text_is_a_path_or_is_refused(text: str) -> None:
+    try:
+        steps = parse_path(text)
+    except ValueError as error:
+        assert len(str(error)) < 300  # noqa: PT017 - either outcome is right
+    else:
+        assert steps
+
+
+# Declared places
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "redacted"),
+    [
+        ("a", {"a": 1, "b": 2}, {"a": REDACTED, "b": 2}),
+        ("a", {"a": {"b": [1]}}, {"a": REDACTED}),
+        ("a", {"a": None}, {"a": REDACTED}),
+        ("a.b[0].c", {"a": {"b": [{"c": 1, "d": 2}, {"c": 3}]}}, {"a": {"b": [{"c": REDACTED, "d": 2}, {"c": 3}]}}),
+        ("items[*].id", {"items": [{"id": 1}, {"id": 2}, 3]}, {"items": [{"id": REDACTED}, {"id": REDACTED}, 3]}),
+        ("items.*.id", {"items": [{"id": 1}]}, {"items": [{"id": REDACTED}]}),
+        ("items[*].id", {"items": {"x": {"id": 1}}}, {"items": {"x": {"id": REDACTED}}}),
+        ("*.token", {"a": {"token": 1}, "token": 2}, {"a": {"token": REDACTED}, "token": 2}),
+        ("*", [1, [2]], [REDACTED, REDACTED]),
+        ("[1]", [1, 2], [1, REDACTED]),
+        ("[0]", {"0": 1}, {"0": 1}),
+        ('["0"]', ["a"], ["a"]),
+        ("[0]", "text", "text"),
+        ("a.b", {"a": "b"}, {"a": "b"}),
+        ("a[5]", {"a": [1]}, {"a": [1]}),
+        ("missing", {"a": 1}, {"a": 1}),
+        ('["*"]', {"*": 1, "a": 2}, {"*": REDACTED, "a": 2}),
+    ],
+)
+def test_what_lies_at_a_declared_path_is_redacted(path: str, value: Any, redacted: Any) -> None:
+    assert Redaction([path], {}).apply(value) == redacted
+
+
+def test_paths_are_independent_of_each_other() -> None:
+    value = {"a": {"b": 1, "c": 2}, "d": 3}
+    assert Redaction(["a.b", "*.c", "a.x.y"], {}).apply(value) == {"a": {"b": REDACTED, "c": REDACTED}, "d": 3}
+    assert Redaction(["a.b", "a"], {}).apply(value) == {"a": REDACTED, "d": 3}
+
+
+def test_a_declared_path_is_found_by_the_key_as_it_was_sent() -> None:
+    redaction = Redaction(['["s3cret"]'], {"KEY": "s3cret"})
+    assert redaction.apply({"s3cret": 1}) == {"${env:KEY}": REDACTED}
+
+
+def test_what_is_redacted_is_a_copy() -> None:
+    value = {"a": [{"b": "s3cret"}], "c": [1]}
+    before = copy.deepcopy(value)
+    redacted = Redaction(["c[0]"], {"KEY": "s3cret"}).apply(value)
+    assert value == before
+    assert redacted == {"a": [{"b": "${env:KEY}"}], "c": [REDACTED]}
+
+
+# Secrets
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text", "shown"),
+    [
+        ({"KEY": "s3cret"}, "Bearer s3cret.", "Bearer ${env:KEY}."),
+        ({"KEY": "s3cret"}, "s3crets3cret", "${env:KEY}${env:KEY}"),
+        ({"KEY": "s3cret"}, "S3CRET", "S3CRET"),
+        ({"KEY": ""}, "text", "text"),
+        ({}, "text", "text"),
+        ({"A": "abc", "B": "abcdef"}, "abcdef abc", "${env:B} ${env:A}"),
+        ({"A": "xab", "B": "abcdef"}, "xabcdef", "x${env:B}"),
+        ({"B": "same", "A": "same"}, "same", "${env:A}"),
+        ({"A": "s3cret", "B": "env"}, "s3cret env", "${env:A} ${env:B}"),
+        ({"A": "s3cret", "B": "A", "C": "$"}, "s3cret A $", "${env:A} ${env:B} ${env:C}"),
+        ({"A": "(.*)"}, "a(.*)b", "a${env:A}b"),
+        ({"A": "\\1"}, "a\\1b", "a${env:A}b"),
+        ({"A": "two\nlines"}, "two\nlines", "${env:A}"),
+    ],
+)
+def test_the_value_of_a_secret_gives_way_to_its_name(secrets: dict[str, str], text: str, shown: str) -> None:
+    assert Redaction((), secrets).text(text) == shown
+    assert Redaction((), secrets).apply({"a": [text], text: 1}) == {"a": [shown], shown: 1}
+
+
+@pytest.mark.parametrize("value", [None, True, 5, 1.5, [], {}, ABSENT])
+def test_what_is_no_text_stays_as_it_is(value: Any) -> None:
+    assert Redaction((), {"A": "5"}).apply(value) == value
+
+
+@pytest.mark.parametrize("secret", ['a"b', "a\\b", "pass wörd", "a/b?c=d&e", "two\nlines", "\U0001f600", "a+b"])
+def test_a_secret_is_found_in_json_and_urls_inside_of_a_text(secret: str) -> None:
+    redaction = Redaction((), {"KEY": secret})
+    assert redaction.text(json.dumps({"a": secret})) == '{"a": "${env:KEY}"}'
+    assert redaction.text(json.dumps({"a": secret}, ensure_ascii=False)) == '{"a": "${env:KEY}"}'
+    assert redaction.text(f"http://host/?key={quote(secret, safe='')}&x=1") == "http://host/?key=${env:KEY}&x=1"
+    assert redaction.text(json.dumps(secret)) == '"${env:KEY}"'
+
+
+def test_a_secret_that_is_no_unicode_is_hidden_too() -> None:
+    """The environment may hold any bytes, and Python has a way to keep them in a text."""
+    assert Redaction((), {"KEY": "a\udcff"}).text("xa\udcffx?") == "x${env:KEY}x?"
+
+
+def test_hundreds_of_secrets_in_one_text_are_all_hidden() -> None:
+    secrets = {f"K{number}": f"<{number}>" for number in range(1500)}
+    shown = Redaction((), secrets).text("".join(secrets.values()))
+    assert shown == "".join(f"${{env:{name}}}" for name in secrets)
+
+
+def test_a_redaction_does_not_show_its_secrets() -> None:
+    assert "s3cret" not in repr(Redaction(["a"], {"KEY": "s3cret"}))
+
+
+# Whatever the value
+
+# Of letters that neither `${env:NAME}` nor `[redacted]` has: a secret that is a part of those is there by right.
+SECRET = st.text('xyz/ é"\\\n', min_size=1, max_size=4)
+SECRETS = st.dictionaries(st.sampled_from("ABCDEF"), SECRET | st.just(""))
+TEXT = st.text('xyz/ é"\\\nq', max_size=12)
+LEAVES = st.none() | st.booleans() | st.integers() | TEXT
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner), max_leaves=15)
+
+
+def texts(value: Any) -> list[str]:
+    """All texts in a value, keys included."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return [*members, *texts(list(members.values()))]
+    if isinstance(value, list):
+        return [text for entry in cast("list[Any]", value) for text in texts(entry)]
+    return [value] if isinstance(value, str) else []
+
+
+@given(VALUES, SECRETS)
+@example("xyxyx", {"A": "xyx", "B": "yx"})
+@example({"x y": ["y x"]}, {"A": "x", "B": "y", "C": " "})
+def test_no_secret_is_left_anywhere(value: Any, secrets: dict[str, str]) -> None:
+    left = texts(Redaction((), secrets).apply(value))
+    assert [text for text in left for secret in secrets.values() if secret and secret in text] == []
+
+
+@given(VALUES, SECRETS)
+def test_redacting_twice_changes_nothing_more(value: Any, secrets: dict[str, str]) -> None:
+    redaction = Redaction(["*.x", "[0]"], secrets)
+    once = redaction.apply(value)
+    assert redaction.apply(once) == once
+
+
+@given(VALUES)
+def test_without_paths_and_secrets_a_value_stays_the_same(value: Any) -> None:
+    assert Redaction((), {}).apply(value) == value
+
+
+@given(st.text(), SECRETS)
+def test_a_text_without_secrets_stays_the_same(text: str, secrets: dict[str, str]) -> None:
+    redaction = Redaction((), secrets)
+    if not any(secret and secret in text for secret in secrets.values()) and not set(text) & set("%+\\"):
+        assert redaction.text(text) == text

@@ -1,0 +1,484 @@
+"""Reports: what each writer says of a run, whatever text there is in it, where it goes, and the exit code."""
+
+import json
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from io import BytesIO, StringIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.testing.findings import RULES
+from bespeak.testing.matchers import ABSENT
+from bespeak.testing.reports import LONGEST, Json, Junit, Pretty, Summary, Writer, describe, open_writers
+from bespeak.testing.results import Failure, Kind, Result, Round
+
+PASSED = Result("suites/weather.bespeak.yaml", 9, "asks for the city", None, None, "weather", seconds=0.25)
+FAILED = Result(
+    "suites/weather.bespeak.yaml",
+    31,
+    "refuses a changed state",
+    "flip",
+    "2026-07-28",
+    "weather",
+    failures=[
+        Failure("the result differs", path="content[0].text", expected="no", actual={"text": "yes"}),
+        Failure("the altered state was taken", rule="state-verified"),
+        Failure("'units' has no answer", hint="add to the test:\ninputResponses:\n  units: C"),
+    ],
+    rounds=[
+        Round({"city": "Which city?", "units": "Which units?"}, {"city": {"action": "decline"}}, state=True),
+        Round({}, {}, state=True),
+    ],
+    again="bespeak test suites/weather.bespeak.yaml -k 'refuses a changed state'",
+    seconds=0.5,
+)
+GONE = replace(PASSED, line=40, name="is there", failures=[Failure("connection refused", Kind.UNREACHABLE)])
+STALE = replace(PASSED, line=50, name="plays", failures=[Failure("diverged at round 1", Kind.CASSETTE)])
+RUN = Summary([PASSED, FAILED], deselected=2, seconds=1.5)
+
+
+def written(make: Callable[[StringIO], Writer], summary: Summary) -> str:
+    """The whole report of a run."""
+    out = StringIO()
+    writer = make(out)
+    writer.started(len(summary.results))
+    for result in summary.results:
+        writer.finished(result)
+    writer.ended(summary)
+    return out.getvalue()
+
+
+def pretty_lines(*results: Result, **summary: Any) -> list[str]:
+    return written(Pretty, Summary(results, **summary)).splitlines()
+
+
+def junit(*results: Result) -> ET.Element:
+    return ET.fromstring(written(Junit, Summary(results, seconds=1.5)))
+
+
+def with_failure(message: str = "it differs", **more: Any) -> Result:
+    return replace(PASSED, failures=[Failure(message, **more)])
+
+
+# The exit code
+
+
+@pytest.mark.parametrize(
+    ("results", "interrupted", "code"),
+    [
+        ([PASSED, PASSED], False, 0),
+        ([PASSED, FAILED], False, 1),
+        ([GONE, STALE, FAILED], False, 1),
+        ([STALE, GONE], False, 3),
+        ([PASSED, STALE], False, 4),
+        ([], False, 7),
+        ([], True, 130),
+        ([FAILED, PASSED], True, 130),
+    ],
+)
+def test_the_exit_code_is_that_of_the_gravest_kind_of_failure(
+    results: list[Result], interrupted: bool, code: int
+) -> None:
+    assert Summary(results, interrupted=interrupted).exit_code == code
+
+
+def test_the_gravest_failure_of_one_test_decides_whatever_its_place() -> None:
+    mixed = replace(PASSED, failures=[*STALE.failures, *GONE.failures, *with_failure().failures])
+
+    assert Summary([mixed]).exit_code == 1
+
+
+# Pretty
+
+
+def test_each_test_has_its_line_as_soon_as_it_ends() -> None:
+    out = StringIO()
+    pretty = Pretty(out)
+    pretty.started(2)
+    pretty.finished(PASSED)
+    pretty.finished(FAILED)
+
+    assert out.getvalue().splitlines() == [
+        "ok      asks for the city  suites/weather.bespeak.yaml:9",
+        "FAILED  refuses a changed state [flip, 2026-07-28]  suites/weather.bespeak.yaml:31",
+    ]
+
+
+def test_a_failed_test_is_told_in_full_at_the_end() -> None:
+    assert pretty_lines(PASSED, FAILED, deselected=2, seconds=1.5)[2:] == [
+        "",
+        "suites/weather.bespeak.yaml:31: refuses a changed state [flip, 2026-07-28]",
+        "  the result differs",
+        "    at content[0].text",
+        '    expected "no"',
+        '    actual   {"text": "yes"}',
+        f"  the altered state was taken (state-verified: {RULES['state-verified']})",
+        "  'units' has no answer",
+        "    add to the test:",
+        "    inputResponses:",
+        "      units: C",
+        "  round 1 asked",
+        '    city: "Which city?"',
+        '      answered {"action": "decline"}',
+        '    units: "Which units?"',
+        "      not answered",
+        "  round 2 asked nothing, and handed out a state",
+        "  run it again: bespeak test suites/weather.bespeak.yaml -k 'refuses a changed state'",
+        "",
+        "1 failed, 1 passed, 2 deselected in 1.50 s",
+    ]
+
+
+def test_an_answer_that_nobody_asked_for_is_shown_as_one() -> None:
+    failed = replace(with_failure(), rounds=[Round({"a": "A?"}, {"a": 1, "b": 2}, state=False)])
+
+    assert describe(failed).splitlines()[-2:] == ["    b, which was not asked", "      answered 2"]
+
+
+def test_failures_come_in_the_order_of_the_files_whichever_ended_first() -> None:
+    lines = pretty_lines(STALE, GONE)
+
+    assert lines.index("suites/weather.bespeak.yaml:40: is there") < lines.index(
+        "suites/weather.bespeak.yaml:50: plays"
+    )
+
+
+@pytest.mark.parametrize(
+    ("results", "summary", "line"),
+    [
+        ([PASSED], {}, "1 passed in 0.00 s"),
+        ([], {"deselected": 3}, "no test was selected, 3 deselected in 0.00 s"),
+        ([], {}, "no test was selected in 0.00 s"),
+        ([], {"interrupted": True}, "interrupted after 0 of 0 in 0.00 s"),
+    ],
+)
+def test_the_last_line_has_the_counts(results: list[Result], summary: dict[str, Any], line: str) -> None:
+    assert pretty_lines(*results, **summary)[-1] == line
+
+
+def test_an_interrupted_run_says_how_far_it_came_and_what_is_known_so_far() -> None:
+    out = StringIO()
+    pretty = Pretty(out)
+    pretty.started(12)
+    pretty.ended(Summary([PASSED, GONE], interrupted=True))
+
+    assert "connection refused" in out.getvalue()
+    assert out.getvalue().endswith("\ninterrupted after 2 of 12: 1 failed, 1 passed in 0.00 s\n")
+
+
+def test_a_difference_at_the_top_says_so() -> None:
+    lines = pretty_lines(with_failure(path="", expected=1, actual=None))
+
+    assert lines[4:7] == ["    at the top", "    expected 1", "    actual   null"]
+
+
+def test_a_value_that_is_not_there_is_no_value_in_any_report() -> None:
+    failed = with_failure(path="a", expected=None, actual=ABSENT)
+
+    assert pretty_lines(failed)[5:7] == ["    expected null", "    actual   (nothing)"]
+    assert json.loads(written(Json, Summary([failed])))["results"][0]["failures"] == [
+        {"kind": "failed", "message": "it differs", "path": "a", "expected": None}
+    ]
+
+
+@pytest.mark.parametrize("value", ["x" * 100_000, ["x"] * 100_000, "a\nb" * 1000], ids=["text", "list", "lines"])
+def test_values_are_shown_short_and_on_one_line(value: Any) -> None:
+    failed = replace(
+        with_failure(path="a", expected=value, actual=value), rounds=[Round({"k": str(value)}, {"k": value}, True)]
+    )
+    lines = pretty_lines(failed)
+
+    assert len(lines) == 12
+    assert max(len(line) for line in lines) < LONGEST + 30
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf"), object, {1: "one"}, ("a", "b")])
+def test_a_value_that_is_no_json_is_shown_all_the_same(value: Any) -> None:
+    assert "    expected " in "\n".join(pretty_lines(with_failure(path="a", expected=value)))
+
+
+def test_text_of_a_server_does_not_pass_for_a_line_of_the_report() -> None:
+    forged = "nothing\n\nother.bespeak.yaml:1: forged\r\n9 passed in 0.00 s"
+    failed = replace(with_failure(forged, hint=forged), name=forged, rounds=[Round({forged: forged}, {}, False)])
+
+    assert not [line for line in pretty_lines(failed) if line.startswith(("other", "9"))]
+
+
+def test_colours_are_there_if_asked_for() -> None:
+    text = written(lambda out: Pretty(out, colour=True), RUN)
+
+    assert "\x1b[32mok    \x1b[0m" in text
+    assert "\x1b[31mFAILED\x1b[0m" in text
+
+
+def test_an_output_that_cannot_show_a_character_gets_its_number() -> None:
+    out = TextIOWrapper(raw := BytesIO(), encoding="ascii")
+    Pretty(out).finished(replace(PASSED, name="fragt nach Köln"))
+
+    assert raw.getvalue().startswith(b"ok      fragt nach K\\xf6ln")
+
+
+# JSON
+
+
+def test_the_json_report_is_one_document() -> None:
+    assert json.loads(written(Json, RUN)) == {
+        "version": 1,
+        "summary": {"passed": 1, "failed": 1, "deselected": 2, "interrupted": False},
+        "results": [PASSED.as_json(), FAILED.as_json()],
+    }
+
+
+def test_the_json_report_has_sorted_keys_an_indent_of_two_and_ends_with_a_newline() -> None:
+    text = written(Json, RUN)
+
+    assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
+
+
+def test_two_runs_give_the_same_json_whatever_their_order_and_times() -> None:
+    eras = [None, "", "2025-11-25", "2026-07-28"]
+    results = [replace(PASSED, name=name, case=case, era=era) for name in "ab" for case in (None, "") for era in eras]
+    later = [replace(result, seconds=9.0) for result in reversed(results)]
+
+    assert written(Json, Summary(results, seconds=1)) == written(Json, Summary(later, seconds=2))
+
+
+def test_results_are_sorted_by_suite_line_name_case_and_era() -> None:
+    places = [("a", 2), ("a", 10), ("b", 1)]
+    results = [replace(PASSED, suite=suite, line=line) for suite, line in reversed(places)]
+    told = json.loads(written(Json, Summary(results)))["results"]
+
+    assert [(one["suite"], one["line"]) for one in told] == places
+
+
+def test_an_interrupted_run_leaves_json_of_what_is_known_so_far() -> None:
+    told = json.loads(written(Json, Summary([PASSED], interrupted=True)))
+
+    assert told["summary"]["interrupted"] is True
+    assert len(told["results"]) == 1
+
+
+def test_a_value_nested_without_end_is_cut_and_not_the_end_of_the_report() -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    summary = Summary([with_failure(path="a", expected=deep, actual=deep)])
+
+    assert json.loads(written(Json, summary))["summary"]["failed"] == 1
+    assert "    expected [[[[" in written(Pretty, summary)
+
+
+# JUnit
+
+
+def test_junit_has_a_suite_for_each_file_with_its_counts() -> None:
+    other = replace(PASSED, suite="other.bespeak.yaml")
+    root = junit(FAILED, other, GONE, PASSED, STALE)
+    counts = {"tests": "5", "failures": "2", "errors": "1", "skipped": "0", "time": "1.500"}
+
+    assert root.tag == "testsuites"
+    assert root.attrib == {"name": "bespeak", **counts}
+    assert [suite.attrib for suite in root.findall("testsuite")] == [
+        {"name": "other.bespeak.yaml", "tests": "1", "failures": "0", "errors": "0", "skipped": "0", "time": "0.250"},
+        {"name": PASSED.suite, "tests": "4", "failures": "2", "errors": "1", "skipped": "0", "time": "1.250"},
+    ]
+
+
+def test_a_junit_case_says_where_it_stands_and_how_long_it_took() -> None:
+    case = junit(PASSED).find("testsuite/testcase")
+
+    assert case is not None
+    assert len(case) == 0
+    assert case.attrib == {
+        "classname": "suites.weather",
+        "name": "asks for the city",
+        "file": "suites/weather.bespeak.yaml",
+        "line": "9",
+        "time": "0.250",
+    }
+
+
+@pytest.mark.parametrize(
+    ("result", "element", "message", "kind"),
+    [
+        (FAILED, "failure", "the result differs", "failed"),
+        (GONE, "error", "connection refused", "unreachable"),
+        (STALE, "failure", "diverged at round 1", "cassette"),
+        (with_failure("one\n  two"), "failure", "one two", "failed"),
+        (replace(GONE, failures=[*GONE.failures, *FAILED.failures]), "failure", "the result differs", "failed"),
+    ],
+)
+def test_a_junit_failure_has_the_text_of_the_pretty_report(
+    result: Result, element: str, message: str, kind: str
+) -> None:
+    (found,) = junit(result).findall("testsuite/testcase/*")
+
+    assert (found.tag, found.attrib) == (element, {"message": message, "type": kind})
+    assert found.text == describe(result)
+    assert describe(result) in written(Pretty, Summary([result]))
+
+
+def test_an_empty_run_is_a_junit_report_too() -> None:
+    assert junit().attrib["tests"] == "0"
+
+
+# Where reports go
+
+
+def run(specs: Sequence[str], out: StringIO, colour: bool = False) -> None:
+    for writer in open_writers(specs, out, colour):
+        writer.started(2)
+        writer.finished(PASSED)
+        writer.finished(FAILED)
+        writer.ended(RUN)
+
+
+@pytest.mark.parametrize(("specs", "kind"), [([], Pretty), (["pretty"], Pretty), (["json"], Json), (["junit"], Junit)])
+def test_a_report_without_a_file_goes_to_the_output_and_the_pretty_one_if_none_is_asked_for(
+    specs: list[str], kind: Callable[[StringIO], Writer]
+) -> None:
+    out = StringIO()
+    run(specs, out)
+
+    assert out.getvalue() == written(kind, RUN)
+
+
+def test_each_report_with_a_file_goes_there_and_its_folders_are_made(tmp_path: Path) -> None:
+    forms: dict[str, Callable[[StringIO], Writer]] = {"pretty": Pretty, "json": Json, "junit": Junit}
+    out = StringIO()
+    run([f"{form}={tmp_path}/a/{form}/report=1" for form in forms], out, colour=True)
+
+    assert out.getvalue() == ""
+    for form, kind in forms.items():
+        assert [file.name for file in (tmp_path / "a" / form).iterdir()] == ["report=1"]
+        assert (tmp_path / "a" / form / "report=1").read_bytes().decode() == written(kind, RUN)
+
+
+def test_a_file_keeps_what_it_had_until_the_end_and_is_then_replaced_as_a_whole(tmp_path: Path) -> None:
+    file = tmp_path / "report"
+    file.write_text("before")
+    (tmp_path / "link").symlink_to(file)
+    with file.open() as reading:
+        (writer,) = open_writers([f"pretty={tmp_path}/link"], StringIO(), colour=False)
+        writer.finished(PASSED)
+        assert file.read_text() == "before"
+        writer.ended(RUN)
+        assert reading.read() == "before"
+
+    assert "1 failed" in file.read_text()
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_report_that_cannot_be_written_at_the_end_leaves_nothing_behind(tmp_path: Path) -> None:
+    (writer,) = open_writers([f"json={tmp_path}/report"], StringIO(), colour=False)
+    (tmp_path / "report").mkdir()
+    with pytest.raises(OSError, match="report"):
+        writer.ended(RUN)
+
+    assert [file.name for file in tmp_path.iterdir()] == ["report"]
+
+
+@pytest.mark.parametrize("spec", ["", "html", "json=", "=a", "JSON", "html=a", "json:a", " json"])
+def test_an_unknown_report_says_what_there_is(spec: str) -> None:
+    with pytest.raises(ValueError, match=r"no report .*; there is pretty, json and junit, and each with a file"):
+        open_writers([spec], StringIO(), colour=False)
+
+
+@pytest.mark.parametrize("file", [".", "file/report", "full/a", "loop/a", "a\0b", "x" * 300, "\ud800", "/dev/null"])
+def test_a_file_that_cannot_be_written_is_told_before_anything_runs(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    Path("full/a").mkdir(parents=True)
+    Path("loop").symlink_to("loop")
+    with pytest.raises(ValueError, match=r"^'json=.*' cannot be written: "):
+        open_writers([f"json={file}"], StringIO(), colour=False)
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "loop"]
+
+
+@pytest.mark.parametrize(
+    "specs",
+    [["json", "pretty"], ["pretty", "pretty"], ["junit", "json"], ["json=a", "junit=a"], ["json=a", "junit=b/../a"]],
+)
+def test_two_reports_do_not_go_to_the_same_place(
+    specs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"two reports would go to (the output|.*a); give each a file of its own"):
+        open_writers(specs, StringIO(), colour=False)
+
+    assert not list(tmp_path.iterdir())
+
+
+# Any text
+
+nasty = st.sampled_from("\x00\x08\x1b\x7f\x85\x9b\u200b\u202e\u2028\ud800\udfff\ufffe\uffff\U0001fffe\r\n\t]>&<\"'\\")
+texts = st.text(st.characters() | nasty, max_size=12)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+failures = st.builds(
+    Failure,
+    texts,
+    kind=st.sampled_from(Kind),
+    path=st.none() | texts,
+    expected=values,
+    actual=values,
+    rule=st.none() | st.sampled_from(sorted(RULES)),
+    hint=st.none() | texts,
+)
+rounds = st.builds(
+    Round, st.dictionaries(texts, texts, max_size=2), st.dictionaries(texts, values, max_size=2), st.booleans()
+)
+results = st.builds(
+    Result,
+    texts,
+    st.integers(1, 9),
+    texts,
+    st.none() | texts,
+    st.none() | texts,
+    texts,
+    failures=st.lists(failures, max_size=2),
+    rounds=st.lists(rounds, max_size=2),
+    again=texts,
+)
+runs = st.lists(results, max_size=2)
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+@given(runs)
+def test_any_text_gives_well_formed_json(results: Sequence[Result]) -> None:
+    text = written(Json, Summary(results))
+    told = json.loads(text, parse_constant=refuse)
+
+    assert text.isascii()
+    assert len(told["results"]) == len(results)
+    json.dumps(told, ensure_ascii=False).encode()  # no half of a pair, which strict readers refuse
+
+
+@given(runs)
+def test_any_text_gives_well_formed_xml(results: Sequence[Result]) -> None:
+    text = written(Junit, Summary(results))
+
+    assert text.isascii()
+    assert len(ET.fromstring(text).findall("testsuite/testcase")) == len(results)
+
+
+@given(runs)
+def test_the_pretty_report_holds_no_control_characters_but_newlines(results: Sequence[Result]) -> None:
+    text = written(Pretty, Summary(results))
+
+    assert {unicodedata.category(char) for char in set(text) - {"\n"}}.isdisjoint({"Cc", "Cf", "Cs", "Zl", "Zp"})
