@@ -1,0 +1,1 @@
+"""Suites for `bespeak test`, and the servers they run against."""
