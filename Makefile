@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PEER := .peer
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix soak check interop bench bench-short format clean
+.PHONY: demo test matrix soak check interop suites bench bench-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -52,6 +52,16 @@ interop/node_modules/.installed: interop/package.json
 
 interop: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
 	$(BIN)/python -m interop.run --peer $(PEER)/bin/python
+
+# The shipped suites: our refund desk in both eras, the travel desks of two other SDKs, and what a till must not let happen.
+DESK = suites/travel_desk.bespeak.yaml --server desk
+
+suites: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
+	$(BIN)/bespeak test examples/refund_desk suites/hostile.bespeak.yaml
+	$(BIN)/bespeak test $(DESK)=typescript
+	$(BIN)/bespeak test $(DESK)=typescript-http
+	$(BIN)/bespeak test $(DESK)=python
+	$(BIN)/bespeak test $(DESK)=python-http
 
 bench: $(VENV)/.installed $(PEER)/.installed
 	$(BIN)/python -m bench --peer $(PEER)/bin/python

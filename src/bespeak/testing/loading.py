@@ -102,8 +102,7 @@ def _place(location: tuple[str | int, ...], value: Any) -> Place:
     """A place in the file: what the model adds on the way to it is left out."""
     place: list[str | int] = []
     for step in location:
-        inside = isinstance(step, int) if isinstance(value, list) else isinstance(value, dict)
-        if inside:
+        if isinstance(value, list if isinstance(step, int) else dict):
             place.append(step)
             value = _inside(value, step)
     return tuple(place)
@@ -217,8 +216,11 @@ def _test(place: Place, test: Test, written: Mapping[str, Any], model: SuiteMode
         if case.rounds is not None and test.inputResponses is not None:
             yield (*place, "cases", number), "inputResponses and rounds both say what is answered; use one"
         yield from _said((*place, "cases", number), written["cases"][number])
-    for number, _ in enumerate(test.verify or ()):
-        yield from _said((*place, "verify", number), written["verify"][number])
+    verify: Any = written.get("verify", [])
+    for number, one in enumerate(cast("list[Any]", verify) if isinstance(verify, list) else ()):
+        yield from _said((*place, "verify", number), one)
+    if isinstance(verify, dict):
+        yield from _said((*place, "verify"), cast("dict[str, Any]", verify))
 
 
 def _said(place: Place, written: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:

@@ -48,7 +48,10 @@ def described(target: str) -> Server:
     if target.startswith(("http://", "https://")):
         return Server(url=target)
     head = target.rpartition(":")[0] or target
-    if Path(target).suffix == ".py" or Path(head).suffix == ".py" or _is_module_object(target):
+    is_file = Path(target).suffix == ".py" or Path(head).suffix == ".py"
+    if Path(target).is_file() or Path(head).is_file() or (is_file and len(target.split()) == 1):
+        return Server(python=target)
+    if _is_module_object(target):
         return Server(python=target)
     try:
         words = shlex.split(target)

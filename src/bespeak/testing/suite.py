@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.chain import DEFAULT_MAX_ELICITATION_ROUNDS
@@ -201,6 +201,17 @@ class Verify(_Target):
     expect: Expect = Expect()
 
 
+def _times(written: Any) -> Any:
+    return 1 if written is True else written
+
+
+def _listed(written: Any) -> Any:
+    return [written] if isinstance(written, dict) else written
+
+
+_TIMES: dict[str, Any] = {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 10}, {"const": True}]}
+
+
 class Case(Part):
     """One row of a table: what it says is put over what the test says."""
 
@@ -227,10 +238,12 @@ class Test(_Target):
     declare: dict[str, Any] | None = Field(default=None, description="Client capabilities.")
     tamper: Tamper | None = None
     fault: Fault | None = None
-    retry: Annotated[int, Field(ge=1, le=10)] | None = Field(
-        default=None, description="How often the request is sent again whose response was lost."
+    retry: Annotated[int, Field(ge=1, le=10), BeforeValidator(_times), WithJsonSchema(_TIMES)] | None = Field(
+        default=None, description="How often the request is sent again whose response was lost; true is once."
     )
-    verify: list[Verify] | None = Field(default=None, min_length=1)
+    verify: Annotated[list[Verify], Field(min_length=1), BeforeValidator(_listed)] | None = Field(
+        default=None, description="Calls made afterwards, to see what the test has done: one, or a list."
+    )
     wire: Literal["spec", "any", "list"] | None = None
     maxRounds: Rounds | None = None
     timeout: Seconds | None = None
@@ -272,6 +285,11 @@ class SuiteModel(Part):
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a suite file."""
     schema = SuiteModel.model_json_schema(by_alias=True)
+    verify = schema["$defs"]["Test"]["properties"]["verify"]["anyOf"]
+    verify.append({"$ref": "#/$defs/Verify"})  # one may be written without a list around it
+    for part in schema["$defs"].values():
+        if "inputResponses" in part["properties"]:  # which may be written in two ways
+            part["properties"]["input_responses"] = part["properties"]["inputResponses"]
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "A suite of bespeak test"
     return schema
