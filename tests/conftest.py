@@ -10,6 +10,8 @@ import pytest
 from bespeak import Client, MCPServer
 from tests.wires import OverHttp, OverPipes
 
+pytest_plugins = ["pytester"]
+
 Connect = Callable[..., Client]
 
 # How long an example takes says how busy the machine is; the very first text ever drawn takes seconds.

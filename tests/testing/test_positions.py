@@ -234,7 +234,10 @@ def test_a_value_below_its_key_is_on_the_line_of_the_key() -> None:
         ("a: 1\nb: .nan", 2, 4, '.nan has no form in JSON; quote it if it is a text: ".nan"'),
         ("a: 1\nb: -.inf", 2, 4, "-.inf has no form in JSON"),
         ("a: 1\nb: 1e999", 2, 4, "the number is too large; quote it if it is a text"),
-        ("a: 1\nb: " + "9" * 5000, 2, 4, "the number has too many digits; quote it if it is a text"),
+        *(
+            (f"a: 1\nb: {start}{'7' * 5000}", 2, 4, "the number has too many digits; quote it if it is a text")
+            for start in ("", "-", "0x", "0o")
+        ),
         (r'a: "\ud800"', 1, 4, "half of a surrogate pair is no character; write both halves"),
         (r'"\udc00\ud800": 1', 1, 1, "half of a surrogate pair"),
     ],

@@ -1,11 +1,10 @@
-"""Reports: what each writer says of a run, whatever text there is in it, where it goes, and the exit code."""
+"""Reports: what each writer says of a run, whatever text there is in it, and the exit code."""
 
 import json
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from io import BytesIO, StringIO, TextIOWrapper
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -15,43 +14,9 @@ from hypothesis import strategies as st
 
 from bespeak.testing.findings import RULES
 from bespeak.testing.matchers import ABSENT
-from bespeak.testing.reports import LONGEST, Json, Junit, Pretty, Summary, Writer, describe, open_writers
+from bespeak.testing.reports import LONGEST, Json, Junit, Pretty, Summary, describe
 from bespeak.testing.results import Failure, Kind, Result, Round
-
-PASSED = Result("suites/weather.bespeak.yaml", 9, "asks for the city", None, None, "weather", seconds=0.25)
-FAILED = Result(
-    "suites/weather.bespeak.yaml",
-    31,
-    "refuses a changed state",
-    "flip",
-    "2026-07-28",
-    "weather",
-    failures=[
-        Failure("the result differs", path="content[0].text", expected="no", actual={"text": "yes"}),
-        Failure("the altered state was taken", rule="state-verified"),
-        Failure("'units' has no answer", hint="add to the test:\ninputResponses:\n  units: C"),
-    ],
-    rounds=[
-        Round({"city": "Which city?", "units": "Which units?"}, {"city": {"action": "decline"}}, state=True),
-        Round({}, {}, state=True),
-    ],
-    again="bespeak test suites/weather.bespeak.yaml -k 'refuses a changed state'",
-    seconds=0.5,
-)
-GONE = replace(PASSED, line=40, name="is there", failures=[Failure("connection refused", Kind.UNREACHABLE)])
-STALE = replace(PASSED, line=50, name="plays", failures=[Failure("diverged at round 1", Kind.CASSETTE)])
-RUN = Summary([PASSED, FAILED], deselected=2, seconds=1.5)
-
-
-def written(make: Callable[[StringIO], Writer], summary: Summary) -> str:
-    """The whole report of a run."""
-    out = StringIO()
-    writer = make(out)
-    writer.started(len(summary.results))
-    for result in summary.results:
-        writer.finished(result)
-    writer.ended(summary)
-    return out.getvalue()
+from tests.testing.runs import FAILED, GONE, PASSED, RUN, STALE, with_failure, written
 
 
 def pretty_lines(*results: Result, **summary: Any) -> list[str]:
@@ -60,10 +25,6 @@ def pretty_lines(*results: Result, **summary: Any) -> list[str]:
 
 def junit(*results: Result) -> ET.Element:
     return ET.fromstring(written(Junit, Summary(results, seconds=1.5)))
-
-
-def with_failure(message: str = "it differs", **more: Any) -> Result:
-    return replace(PASSED, failures=[Failure(message, **more)])
 
 
 # The exit code
@@ -326,96 +287,6 @@ def test_a_junit_failure_has_the_text_of_the_pretty_report(
 
 def test_an_empty_run_is_a_junit_report_too() -> None:
     assert junit().attrib["tests"] == "0"
-
-
-# Where reports go
-
-
-def run(specs: Sequence[str], out: StringIO, colour: bool = False) -> None:
-    for writer in open_writers(specs, out, colour):
-        writer.started(2)
-        writer.finished(PASSED)
-        writer.finished(FAILED)
-        writer.ended(RUN)
-
-
-@pytest.mark.parametrize(("specs", "kind"), [([], Pretty), (["pretty"], Pretty), (["json"], Json), (["junit"], Junit)])
-def test_a_report_without_a_file_goes_to_the_output_and_the_pretty_one_if_none_is_asked_for(
-    specs: list[str], kind: Callable[[StringIO], Writer]
-) -> None:
-    out = StringIO()
-    run(specs, out)
-
-    assert out.getvalue() == written(kind, RUN)
-
-
-def test_each_report_with_a_file_goes_there_and_its_folders_are_made(tmp_path: Path) -> None:
-    forms: dict[str, Callable[[StringIO], Writer]] = {"pretty": Pretty, "json": Json, "junit": Junit}
-    out = StringIO()
-    run([f"{form}={tmp_path}/a/{form}/report=1" for form in forms], out, colour=True)
-
-    assert out.getvalue() == ""
-    for form, kind in forms.items():
-        assert [file.name for file in (tmp_path / "a" / form).iterdir()] == ["report=1"]
-        assert (tmp_path / "a" / form / "report=1").read_bytes().decode() == written(kind, RUN)
-
-
-def test_a_file_keeps_what_it_had_until_the_end_and_is_then_replaced_as_a_whole(tmp_path: Path) -> None:
-    file = tmp_path / "report"
-    file.write_text("before")
-    (tmp_path / "link").symlink_to(file)
-    with file.open() as reading:
-        (writer,) = open_writers([f"pretty={tmp_path}/link"], StringIO(), colour=False)
-        writer.finished(PASSED)
-        assert file.read_text() == "before"
-        writer.ended(RUN)
-        assert reading.read() == "before"
-
-    assert "1 failed" in file.read_text()
-    assert (tmp_path / "link").is_symlink()
-
-
-def test_a_report_that_cannot_be_written_at_the_end_leaves_nothing_behind(tmp_path: Path) -> None:
-    (writer,) = open_writers([f"json={tmp_path}/report"], StringIO(), colour=False)
-    (tmp_path / "report").mkdir()
-    with pytest.raises(OSError, match="report"):
-        writer.ended(RUN)
-
-    assert [file.name for file in tmp_path.iterdir()] == ["report"]
-
-
-@pytest.mark.parametrize("spec", ["", "html", "json=", "=a", "JSON", "html=a", "json:a", " json"])
-def test_an_unknown_report_says_what_there_is(spec: str) -> None:
-    with pytest.raises(ValueError, match=r"no report .*; there is pretty, json and junit, and each with a file"):
-        open_writers([spec], StringIO(), colour=False)
-
-
-@pytest.mark.parametrize("file", [".", "file/report", "full/a", "loop/a", "a\0b", "x" * 300, "\ud800", "/dev/null"])
-def test_a_file_that_cannot_be_written_is_told_before_anything_runs(
-    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("file").touch()
-    Path("full/a").mkdir(parents=True)
-    Path("loop").symlink_to("loop")
-    with pytest.raises(ValueError, match=r"^'json=.*' cannot be written: "):
-        open_writers([f"json={file}"], StringIO(), colour=False)
-
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full", "loop"]
-
-
-@pytest.mark.parametrize(
-    "specs",
-    [["json", "pretty"], ["pretty", "pretty"], ["junit", "json"], ["json=a", "junit=a"], ["json=a", "junit=b/../a"]],
-)
-def test_two_reports_do_not_go_to_the_same_place(
-    specs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=r"two reports would go to (the output|.*a); give each a file of its own"):
-        open_writers(specs, StringIO(), colour=False)
-
-    assert not list(tmp_path.iterdir())
 
 
 # Any text

@@ -5,13 +5,16 @@ import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import redirect_stdout
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TextIO, cast
 
-from bespeak.client.errors import InvalidServerResponse
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.protocol.errors import MCPError
-from bespeak.protocol.versions import is_modern
+from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.testing.answers import CannotAnswer
 from bespeak.testing.chain import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.testing.connection import Connection
@@ -19,17 +22,21 @@ from bespeak.testing.fixtures import InputResponseFixture, responses_to
 from bespeak.testing.judging import text_of
 from bespeak.testing.plan import revision
 from bespeak.testing.pool import Pool, Wanted
-from bespeak.testing.prompting import NoMoreInput, Prompt, at_terminal, clean
+from bespeak.testing.prompting import NoMoreInput, Prompt, at_terminal
 from bespeak.testing.results import Failure
 from bespeak.testing.scripts import PromptScript, Script, written
 from bespeak.testing.servers import Unreachable, described
+from bespeak.testing.showing import marked
 from bespeak.testing.suite import EVERYTHING
 from bespeak.testing.talking import BrokenRule, Talk
-from bespeak.testing.variables import lookup
+from bespeak.testing.variables import literal
 from bespeak.testing.verdicts import Question
 
 FAILED, BAD, UNREACHABLE, WAITING, INTERRUPTED = 1, 2, 3, 6, 130
 PAGES = 100
+ROUNDS = 10
+"""How many rounds of a call are answered, unless somebody says otherwise."""
+LONGEST_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +48,8 @@ class Flags:
     answers: Sequence[str]
     save: Path | None
     resume: str | None
-    era: str
-    rounds: int
+    era: str | None
+    rounds: int | None
     seconds: float
     whole: bool
 
@@ -85,13 +92,16 @@ class _Call:
     target: str
     mode: str
     conversation: Conversation
-    prepared: InputResponseFixture
+    answers: dict[str, Any]
+    """What was answered beforehand, by key, as a suite writes it."""
 
 
 def call_tool(flags: Flags) -> int:
     """Do what was said; the exit code."""
+    out = sys.stdout
     try:
-        return asyncio.run(_called(flags))
+        with redirect_stdout(sys.stderr):  # what a server in this process prints is no part of the result
+            return asyncio.run(_called(flags, out))
     except (BadFlags, ValueError) as error:
         return _failed(str(error), BAD)
     except Unreachable as error:
@@ -101,44 +111,93 @@ def call_tool(flags: Flags) -> int:
         return INTERRUPTED
 
 
-async def _called(flags: Flags) -> int:
-    prepared = InputResponseFixture(dict(map(_answer, flags.answers)))
-    call = _resumed(flags, prepared) if flags.resume is not None else _begun(flags, prepared)
+async def _called(flags: Flags, out: TextIO) -> int:
+    if not 0 < flags.seconds <= LONGEST_SECONDS:
+        raise BadFlags(f"--timeout takes more than 0 and at most {LONGEST_SECONDS} seconds")
+    if flags.save is not None and (flags.save.is_dir() or not flags.save.parent.is_dir()):
+        raise BadFlags(f"--save-answers: there is no place for {flags.save}")
+    call = _resumed(flags) if flags.resume is not None else _begun(flags)
+    InputResponseFixture(call.answers)
     pool = Pool()
     try:
-        server = described(call.target)
-        wanted = Wanted("", server, Path.cwd(), call.mode, EVERYTHING, flags.seconds, lookup({}, {}))
+        wanted = Wanted("", described(call.target), Path.cwd(), call.mode, EVERYTHING, flags.seconds, literal)
         connection = await pool.connection(wanted)
         if flags.resume is None:
-            call.conversation.params["arguments"] = await _arguments(flags, connection)
-        return await _talk(flags, call, connection)
+            params = {"name": flags.words[1], "arguments": await _arguments(flags, connection)}
+            call = replace(call, conversation=Conversation("tools/call", params, call.conversation.max_rounds))
+        return await _talk(flags, call, connection, out)
     finally:
         await pool.close()
 
 
-def _begun(flags: Flags, prepared: InputResponseFixture) -> _Call:
+def _begun(flags: Flags) -> _Call:
     if len(flags.words) < 2:
         raise BadFlags("say which server and which tool: bespeak call TARGET TOOL [KEY=VALUE...]")
-    target, tool, *_ = flags.words
-    mode = flags.era if flags.era in ("auto", "legacy") else revision(flags.era)
-    return _Call(target, mode, Conversation("tools/call", {"name": tool, "arguments": {}}, flags.rounds), prepared)
+    target, tool, *rest = flags.words
+    for word in rest:
+        key, equals, _ = word.partition("=")
+        if not (key and equals):
+            raise BadFlags(f"arguments are KEY=VALUE, not {word!r}")
+    _whole_arguments(flags)
+    era = flags.era or "auto"
+    mode = era if era in ("auto", "legacy") else revision(era)
+    rounds = ROUNDS if flags.rounds is None else flags.rounds
+    conversation = Conversation("tools/call", {"name": tool, "arguments": {}}, rounds)
+    return _Call(target, mode, conversation, dict(map(_answer, flags.answers)))
 
 
-def _resumed(flags: Flags, prepared: InputResponseFixture) -> _Call:
-    if flags.words or flags.arguments is not None:
-        raise BadFlags("--resume goes on with a call as it was made; it takes no target, tool or arguments")
+def _resumed(flags: Flags) -> _Call:
+    if flags.words or flags.arguments is not None or flags.era is not None:
+        raise BadFlags("--resume goes on with a call as it was made; it takes no target, tool, arguments or era")
+    text = ""
     try:
         text = sys.stdin.read() if flags.resume == "-" else Path(flags.resume or "").read_text(encoding="utf-8")
-        saved: Any = json.loads(text)
-        conversation = Conversation.from_json(saved["conversation"])
-        target, mode = saved["target"], saved["revision"]
+        saved = _Waiting.model_validate_json(text)
     except OSError as error:
         raise BadFlags(f"--resume: {flags.resume} cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadFlags(f"--resume: that is no call that waits for answers ({error})") from None
+    except UnicodeDecodeError:
+        raise BadFlags(f"--resume: {flags.resume} is no text") from None
+    except ValidationError:
+        again = _again(text)
+        raise BadFlags(f"--resume: {again or 'that is no call that waits for answers'}") from None
+    try:
+        conversation = Conversation.from_json(saved.conversation)
+    except ValueError as error:
+        raise BadFlags(f"--resume: {error}") from None
+    if saved.revision not in MODERN_PROTOCOL_VERSIONS:
+        raise BadFlags(
+            f"--resume: at the revision {saved.revision!r}, which the file names, no call can be gone on with"
+        )
     if conversation.pending is None:
-        raise BadFlags("--resume: that call cannot be gone on with; make it again, with --answer")
-    return _Call(target, mode, conversation, prepared)
+        raise BadFlags("--resume: that call waits for no answers")
+    if flags.rounds is not None:
+        conversation.max_rounds = flags.rounds
+    return _Call(
+        saved.target, revision(saved.revision), conversation, saved.answers | dict(map(_answer, flags.answers))
+    )
+
+
+def _again(text: str) -> str | None:
+    """How to make a call again that was put down in mid-call, and cannot be gone on with."""
+    try:
+        saved: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    again: Any = cast("dict[str, Any]", saved).get("again") if isinstance(saved, dict) else None
+    return f"that call cannot be gone on with; make it again: {again}" if isinstance(again, str) else None
+
+
+class _Waiting(BaseModel):
+    """A call that was put down, as it was printed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    waiting: dict[str, Any]
+    target: str
+    revision: str
+    answers: dict[str, Any]
+    conversation: dict[str, Any]
+    resume: str
 
 
 def _answer(given: str) -> tuple[str, Any]:
@@ -157,20 +216,19 @@ def _json_or_text(value: str) -> Any:
 
 async def _arguments(flags: Flags, connection: Connection) -> dict[str, Any]:
     """The tool's arguments, each read as the tool's schema says."""
-    whole: Any = {}
-    if flags.arguments is not None:
-        whole = _json_or_text(flags.arguments)
-        if not isinstance(whole, dict):
-            raise BadFlags("--arguments takes a JSON object")
-    arguments = cast("dict[str, Any]", whole)
+    arguments = _whole_arguments(flags)
     pairs = [word.partition("=") for word in flags.words[2:]]
-    for key, equals, _ in pairs:
-        if not (key and equals):
-            raise BadFlags(f"arguments are KEY=VALUE, not {key!r}")
     if pairs:
         schema = await _schema(connection, flags.words[1])
         arguments |= {key: _typed(schema.get(key), value) for key, _, value in pairs}
     return arguments
+
+
+def _whole_arguments(flags: Flags) -> dict[str, Any]:
+    whole: Any = {} if flags.arguments is None else _json_or_text(flags.arguments)
+    if not isinstance(whole, dict):
+        raise BadFlags("--arguments takes a JSON object")
+    return cast("dict[str, Any]", whole)
 
 
 async def _schema(connection: Connection, tool: str) -> Mapping[str, Any]:
@@ -193,30 +251,49 @@ async def _schema(connection: Connection, tool: str) -> Mapping[str, Any]:
 
 
 def _typed(schema: Any, value: str) -> Any:
-    if isinstance(schema, dict) and cast("dict[str, Any]", schema).get("type") == "string":
-        return value
-    return _json_or_text(value)
+    return value if _kinds(schema) - {"null"} == {"string"} else _json_or_text(value)
 
 
-async def _talk(flags: Flags, call: _Call, connection: Connection) -> int:
+def _kinds(schema: Any) -> set[str]:
+    """The types of JSON that a schema takes, as far as it says so."""
+    if not isinstance(schema, dict):
+        return set()
+    members = cast("dict[str, Any]", schema)
+    kind: Any = members.get("type")
+    found = {kind} if isinstance(kind, str) else set(cast("list[str]", kind)) if isinstance(kind, list) else set[str]()
+    options: Any = members.get("anyOf")
+    return found.union(*map(_kinds, cast("list[Any]", options))) if isinstance(options, list) else found
+
+
+async def _talk(flags: Flags, call: _Call, connection: Connection, out: TextIO) -> int:
     conversation = call.conversation
     conversation.capabilities = connection.capabilities
-    script: PromptScript | _Nobody = PromptScript(Prompt(), call.prepared) if at_terminal() else _Nobody(call.prepared)
+    prepared = InputResponseFixture(call.answers)
+    script: PromptScript | _Nobody = PromptScript(Prompt(), prepared) if at_terminal() else _Nobody(prepared)
     talk = Talk(connection, conversation, script)
+    code = await _held(flags, call, connection, talk, script, out)
+    if flags.save is not None and script.given:
+        try:
+            flags.save.write_text(written(script.given), encoding="utf-8")
+        except OSError as error:
+            return _failed(f"the answers could not be saved: {error}", FAILED)
+    return code
+
+
+async def _held(flags: Flags, call: _Call, connection: Connection, talk: Talk, script: Script, out: TextIO) -> int:
+    """Hold the conversation and print what comes of it; the exit code."""
     try:
-        await _go_on(conversation, script)
+        await _go_on(call.conversation, script)
         await talk.hold()
     except Waiting as waiting:
-        print(json.dumps(_put_down(call, connection, waiting, flags), indent=2, ensure_ascii=False))
+        told = _put_down(call, connection, waiting, flags)
+        _json(told, out)
         return WAITING
     except (CannotAnswer, NoMoreInput, RoundsExceeded, BrokenRule, MalformedResponse) as error:
         return _failed(str(error), FAILED)
-    except (OSError, InvalidServerResponse) as error:
+    except (OSError, InvalidServerResponse, CallbackFailed) as error:
         return _failed(f"the call broke off: {error}", FAILED)
-    finally:
-        if flags.save is not None and script.given:
-            flags.save.write_text(written(script.given), encoding="utf-8")
-    return _printed(talk.envelope, whole=flags.whole)
+    return _printed(talk.envelope, out, whole=flags.whole)
 
 
 async def _go_on(conversation: Conversation, script: Script) -> None:
@@ -229,38 +306,59 @@ async def _go_on(conversation: Conversation, script: Script) -> None:
 
 def _put_down(call: _Call, connection: Connection, waiting: Waiting, flags: Flags) -> dict[str, Any]:
     """A call that waits, and how to go on with it."""
-    answer = [f"--answer {shlex.quote(question.key)}=..." for question in waiting.questions]
+    missing = [f"--answer {shlex.quote(question.key)}=..." for question in waiting.questions]
     told: dict[str, Any] = {
         "waiting": {question.key: question.as_json() for question in waiting.questions},
         "target": call.target,
         "revision": connection.version,
+        "answers": call.answers,
     }
     if is_modern(connection.version):
         told["conversation"] = call.conversation.as_json()
-        told["resume"] = " ".join(["bespeak call --resume FILE", *answer])
+        told["resume"] = " ".join(["bespeak call --resume FILE", *missing])
     else:  # the server was waiting in mid-call, and does no longer
-        told["again"] = " ".join([shlex.join(["bespeak", "call", *flags.words]), *answer])
+        told["again"] = " ".join([shlex.join(["bespeak", "call", *_said(flags)]), *missing])
     return told
 
 
-def _printed(envelope: Any, *, whole: bool) -> int:
+def _said(flags: Flags) -> list[str]:
+    """What was said on the command line."""
+    options = {
+        "--arguments": flags.arguments,
+        "--era": flags.era,
+        "--max-rounds": flags.rounds,
+        "--save-answers": flags.save,
+        "--timeout": flags.seconds,
+    }
+    said = [f"{name}={value}" for name, value in options.items() if value is not None]
+    said += [f"--answer={answer}" for answer in flags.answers]
+    return [*flags.words, *said, *(["--json"] if flags.whole else [])]
+
+
+def _printed(envelope: Any, out: TextIO, *, whole: bool) -> int:
     """The result on stdout; the exit code."""
     message = cast("dict[str, Any]", envelope)
     if "error" in message:
-        error = message["error"]
-        told = cast("dict[str, Any]", error) if isinstance(error, dict) else {"message": str(error)}
+        error = cast("dict[str, Any]", message["error"])
         if whole:
-            print(json.dumps({"error": error}, indent=2, ensure_ascii=False))
-        return _failed(clean(f"{told.get('message')} ({told.get('code')})"), FAILED)
+            _json({"error": error}, out)
+        said, code = error.get("message"), error.get("code")
+        told = said if isinstance(said, str) and said else "the call ended with an error that says nothing"
+        return _failed(f"{told} ({code})" if isinstance(code, int) else told, FAILED)
     result = cast("dict[str, Any]", message["result"])
     text = text_of(result)
     if whole or (not text and "structuredContent" in result):
-        print(json.dumps(result if whole else result["structuredContent"], indent=2, ensure_ascii=False))
+        _json(result if whole else result["structuredContent"], out)
     else:
-        print(clean(text) if sys.stdout.isatty() else text)
+        print("\n".join(map(marked, text.split("\n"))) if out.isatty() else text, file=out)
     return FAILED if result.get("isError") is True else 0
 
 
 def _failed(problem: str, code: int) -> int:
-    print(f"bespeak: {problem}", file=sys.stderr)
+    told = "\n".join(map(marked, problem.split("\n")))  # some of it may be the server's
+    print(f"bespeak: {told}", file=sys.stderr)
     return code
+
+
+def _json(value: Any, out: TextIO) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=out.isatty()), file=out)

@@ -139,8 +139,12 @@ def call(
     resume: Annotated[
         str | None, typer.Option("--resume", help="Go on with a call that waits for answers; - reads it from stdin.")
     ] = None,
-    era: Annotated[str, typer.Option(help="The revision to speak: auto, modern, legacy or one of them.")] = "auto",
-    rounds: Annotated[int, typer.Option("--max-rounds", help="How many rounds are answered at most.", min=0)] = 10,
+    era: Annotated[
+        str | None, typer.Option(help="The revision to speak: modern, legacy or one of them; found out if not given.")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option("--max-rounds", help="How many rounds are answered at most; 10 if not given.", min=0)
+    ] = None,
     seconds: Annotated[
         float, typer.Option("--timeout", help="Seconds a request may take, people's time not counted.")
     ] = 30.0,

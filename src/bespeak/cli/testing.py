@@ -5,18 +5,21 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from bespeak.testing.cassettes import Mode, RecordingRefused, check_allowed
+from bespeak.testing.cassettes import RecordingRefused
 from bespeak.testing.drafting import draft
 from bespeak.testing.loading import SUFFIX, BadSuite, Fault, Suite, load_suite
-from bespeak.testing.plan import Item, at_era, items_of, keyword, revision
+from bespeak.testing.options import Options, check_recordable, check_servers, make_options
+from bespeak.testing.plan import Item, at_era, items_of, keyword
 from bespeak.testing.prompting import NoMoreInput, Prompt, at_terminal
 from bespeak.testing.reports import Summary, Writer, open_writers
 from bespeak.testing.results import Result
-from bespeak.testing.running import Options, Runner, named_server, run_items
+from bespeak.testing.running import Runner, run_items
 from bespeak.testing.servers import Unreachable
+from bespeak.testing.showing import marked
 from bespeak.testing.suite import json_schema
 from bespeak.testing.variables import Unknown, environment
 from bespeak.transports.transport import MissingExtra
@@ -50,18 +53,32 @@ def run_suites(flags: Flags) -> int:
         return 0
     try:
         if flags.init is not None:
-            print(asyncio.run(draft(flags.init)), end="")
+            with redirect_stdout(sys.stderr):
+                drafted = asyncio.run(draft(flags.init))
+            print(drafted, end="")
             return 0
         suites = _suites(flags.files or [Path()])
         everything = [item for suite in suites for item in items_of(suite)]
         if flags.validate:
-            print(f"{len(suites)} suites, {len(everything)} tests: nothing is wrong with them")
+            print(f"{_count(suites, 'suite')}, {_count(everything, 'test')}: nothing is wrong")
             return 0
-        options = _options(flags)
-        chosen = _chosen(everything, flags.words, flags.era)
+        options = make_options(
+            record=flags.record,
+            verify=flags.verify,
+            cassettes=flags.cassettes,
+            servers=flags.servers,
+            era=flags.era,
+            prompt=Prompt() if flags.interactive and at_terminal() else None,
+        )
+        check_servers(options, suites)
+        check_recordable(options, suites)
+        chosen = _chosen(everything, flags.words, options.era)
         _check_environment(suites, chosen)
         writers = open_writers(flags.reports, sys.stdout, sys.stdout.isatty())
-    except (BadSuite, ValueError, MissingExtra) as error:
+    except BadSuite as error:
+        print(error, file=sys.stderr)
+        return BAD
+    except (ValueError, MissingExtra) as error:
         return _refused(str(error), BAD)
     except RecordingRefused as error:
         return _refused(str(error), REFUSED)
@@ -88,22 +105,8 @@ def _suites(given: Sequence[Path]) -> list[Suite]:
     return suites
 
 
-def _options(flags: Flags) -> Options:
-    record = Mode.named(flags.record)
-    if flags.verify and record is not Mode.NONE:
-        raise ValueError("--verify compares with what was recorded; it does not go with --record")
-    check_allowed(record)
-    return Options(
-        record=record,
-        verify=flags.verify,
-        cassettes=flags.cassettes,
-        servers=dict(map(named_server, flags.servers)),
-        prompt=Prompt() if flags.interactive and at_terminal() else None,
-    )
-
-
 def _chosen(items: Sequence[Item], words: str | None, era: str | None) -> list[Item]:
-    chosen = list(items) if era is None else at_era(items, revision(era))
+    chosen = list(items) if era is None else at_era(items, era)
     meant = keyword(words) if words is not None else None
     return [item for item in chosen if meant is None or meant(item.title)]
 
@@ -131,23 +134,31 @@ def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequ
         writer.started(len(items))
     interrupted = False
     try:
-        asyncio.run(run_items(Runner(options), items, finished))
+        with redirect_stdout(sys.stderr):  # what a server in this process prints is no part of a report
+            asyncio.run(run_items(Runner(options), items, finished))
     except KeyboardInterrupt:
         interrupted = True
     except NoMoreInput as error:
         print(f"bespeak: {error}", file=sys.stderr)
         interrupted = True
     summary = Summary(results, deselected, interrupted, time.perf_counter() - began)
+    code = summary.exit_code
     for writer in writers:
         try:
             writer.ended(summary)
         except OSError as error:
+            code = code or BAD
             print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
     if not items:
         print("bespeak: no test was selected", file=sys.stderr)
-    return summary.exit_code
+    return code
+
+
+def _count(things: Sequence[object], noun: str) -> str:
+    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
 
 
 def _refused(problem: str, code: int) -> int:
-    print(f"bespeak: {problem}", file=sys.stderr)
+    told = "\n".join(map(marked, problem.split("\n")))  # some of it may be the server's
+    print(f"bespeak: {told}", file=sys.stderr)
     return code

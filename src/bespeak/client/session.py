@@ -219,7 +219,7 @@ class ClientSession:
         with contextlib.suppress(
             MCPError, OSError, InvalidServerResponse
         ):  # if that fails too, the first failure is the one to know
-            await self._learn_mirrors()
+            await self.learn_mirrors()
         learnt = self._headers(method, params)
         return None if learnt == headers else learnt
 
@@ -320,7 +320,7 @@ class ClientSession:
             headers |= mirror_headers(self._mirrors.get(params.get("name", ""), ()), params.get("arguments") or {})
         return headers
 
-    async def _learn_mirrors(self) -> None:
+    async def learn_mirrors(self) -> None:
         """Read the tools anew: a header was wrong, so what is known of them is out of date."""
         cursor: str | None = None
         for _ in range(PAGES):
@@ -421,6 +421,8 @@ class ClientSession:
     async def _handle(
         self, id_: int | None, progress_callback: ProgressCallback | None, message: dict[str, Any]
     ) -> None:
+        if self._message_handler is not None:
+            await self._message_handler(message)
         params: dict[str, Any] = message.get("params", {})
         if message["method"] == "notifications/cancelled" and self._pushed is not None:
             self._pushed.take_back(params)
@@ -429,8 +431,6 @@ class ClientSession:
                 await progress_callback(params["progress"], params.get("total"), params.get("message"))
         elif message["method"] == "notifications/message" and self._logging_callback is not None:
             await self._logging_callback(LoggingMessageNotificationParams.model_validate(params))
-        if self._message_handler is not None:
-            await self._message_handler(message)
 
 
 def retry_params(responses: InputResponses | dict[str, Any] | None, state: str | None) -> dict[str, Any]:

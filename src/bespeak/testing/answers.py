@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from bespeak.resolve.flat import check_content, check_value
 from bespeak.resolve.questions import ELICIT, ROOTS, SAMPLE
+from bespeak.testing.showing import printable, quoted
+from bespeak.testing.variables import Value
 from bespeak.testing.verdicts import Question
 
 MODEL = "bespeak-test"
@@ -51,6 +53,12 @@ class Answer:
             return self.way.value
         return self.value if self.way is Way.VALUE else {self.way.value: self.value}
 
+    def saved(self, question: Question) -> Any:
+        """What a suite says for it as the answer to a question: some words mean something else where they stand alone."""
+        if self.way is Way.VALUE and self.value in list(_WORDS) and len(question.properties) == 1:
+            return {Way.ACCEPT.value: {next(iter(question.properties)): self.value}}
+        return self.as_written()
+
     @property
     def declines(self) -> bool:
         return self.way in (Way.DECLINE, Way.CANCEL)
@@ -58,6 +66,8 @@ class Answer:
 
 def parse_answer(written: Any) -> Answer:
     """What a suite says, read. Raises `ValueError`."""
+    if isinstance(written, Value):
+        return Answer(Way.VALUE, written.value)
     if isinstance(written, str) and written in _WORDS:
         return Answer(Way(written))
     if not isinstance(written, dict):
@@ -79,13 +89,22 @@ def _checked(way: Way, value: Any) -> Any:
         raise ValueError("{accept: ...} takes the form's fields, as a map; for its only field write the value alone")
     if way is Way.URL and value != "done":
         raise ValueError("a URL question is answered with {url: done}, decline or cancel")
-    if way is Way.SAMPLE and not isinstance(value, str | dict):
-        raise ValueError("{sample: ...} takes the model's words, or a whole result")
+    if way is Way.SAMPLE and not isinstance(value, str) and not _is_sampled(value):
+        raise ValueError("{sample: ...} takes the model's words, a block of content, or a whole result with content")
     if way is Way.ROOTS:
         entries = cast("list[Any]", value) if isinstance(value, list) else [None]
-        if not all(isinstance(entry, str | dict) for entry in entries):
+        if not all(isinstance(entry, str) or _has_uri(entry) for entry in entries):
             raise ValueError("{roots: ...} takes a list of URIs, or of {uri, name}")
     return cast("Any", value)
+
+
+def _is_sampled(value: Any) -> bool:
+    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return "type" in members or isinstance(members.get("content"), dict | list)
+
+
+def _has_uri(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(cast("dict[str, Any]", entry).get("uri"), str)
 
 
 def render(question: Question, answer: Answer) -> Any:
@@ -121,7 +140,7 @@ def _only(way: Way, question: Question, answer: Answer) -> Any:
     }
     asked = "a page to open" if way is Way.URL else question.method
     instead = "; it has no decline" if answer.declines else ""
-    raise CannotAnswer(f"{question.key!r} asks for {asked}, which is answered with {example[way]}{instead}")
+    raise CannotAnswer(f"{quoted(question.key)} asks for {asked}, which is answered with {example[way]}{instead}")
 
 
 def _sampled(value: Any) -> dict[str, Any]:
@@ -138,22 +157,28 @@ def _content(question: Question, answer: Answer) -> dict[str, Any]:
     elif answer.way is Way.VALUE:
         if len(fields) != 1:
             raise CannotAnswer(
-                f"{question.key!r} has the fields {', '.join(fields) or '(none)'}; write {{accept: {{...}}}}, or decline"
+                f"{quoted(question.key)} has the fields {_names(fields) or '(none)'}; write {{accept: {{...}}}}, or decline"
             )
         content = {next(iter(fields)): answer.value}
     else:
         raise CannotAnswer(
-            f"{question.key!r} asks with a form ({ELICIT}), which {{{answer.way}: ...}} does not answer; "
+            f"{quoted(question.key)} asks with a form ({ELICIT}), which {{{answer.way}: ...}} does not answer; "
             "write a value, {accept: {...}}, decline or cancel"
         )
     unknown = [name for name in content if name not in fields]
     if unknown:
         raise CannotAnswer(
-            f"the form of {question.key!r} has no field {unknown[0]!r}; it has {', '.join(fields) or 'none'}"
+            f"the form of {quoted(question.key)} has no field {unknown[0]!r}; it has {_names(fields) or 'none'}"
         )
     if faults := _faults(question.schema, content):
-        raise CannotAnswer(f"the answer to {question.key!r} does not fit its form: {'; '.join(faults)}")
+        raise CannotAnswer(
+            f"the answer to {quoted(question.key)} does not fit its form: {'; '.join(map(printable, faults))}"
+        )
     return content
+
+
+def _names(fields: Mapping[str, Any]) -> str:
+    return ", ".join(map(printable, fields))
 
 
 def _faults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
@@ -165,18 +190,20 @@ def _faults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
 
 def _field_value(question: Question, answer: Answer) -> Any:
     if answer.declines:
-        raise CannotAnswer(f"{question.key!r} is of the compatibility dialect, and cannot be declined; give it a value")
+        raise CannotAnswer(
+            f"{quoted(question.key)} is of the compatibility dialect, and cannot be declined; give it a value"
+        )
     if answer.way not in (Way.VALUE, Way.ACCEPT):
         raise CannotAnswer(
-            f"{question.key!r} is of the compatibility dialect, and takes one value, not {{{answer.way}: ...}}"
+            f"{quoted(question.key)} is of the compatibility dialect, and takes one value, not {{{answer.way}: ...}}"
         )
     value = answer.value
     if answer.way is Way.ACCEPT:
         if len(value) != 1:
             raise CannotAnswer(
-                f"{question.key!r} is of the compatibility dialect, and takes one value, not {len(value)}"
+                f"{quoted(question.key)} is of the compatibility dialect, and takes one value, not {len(value)}"
             )
         value = next(iter(value.values()))
     if problem := check_value(question.schema, value):
-        raise CannotAnswer(f"the answer to {question.key!r} {problem}")
+        raise CannotAnswer(f"the answer to {quoted(question.key)} {problem}")
     return value

@@ -5,24 +5,33 @@ that a conversation can be put down in mid-call, printed or saved, and taken up 
 """
 
 import asyncio
+import copy
+import functools
 import inspect
 import itertools
+import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast, overload
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast, overload
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic.alias_generators import to_camel
 
 from bespeak.resolve.questions import lacking, requirements
 from bespeak.testing.dialects import InputResponse, build_retry_params
-from bespeak.testing.findings import Finding
+from bespeak.testing.findings import RULES, Finding
 from bespeak.testing.fixtures import InputResponseFixture, responses_to
 from bespeak.testing.results import Round
-from bespeak.testing.verdicts import Dialect, Question, Reading, Verdict, read_envelope
+from bespeak.testing.showing import printable, quoted, shown
+from bespeak.testing.verdicts import Dialect, Question, Reading, Verdict, read_envelope, read_result
 
 DEFAULT_MAX_ELICITATION_ROUNDS = 5
 """So many rounds are answered; one more question fails."""
 BACKOFF = (0.05, 0.25)
 """First and longest pause before a round that carries no answers, in seconds."""
+PUSHED_A_ROUND = 10
+"""How many questions that are pushed, one at a time, count as much as one round."""
 SHOWN = 20
 """Questions of one round that an error lists."""
 
@@ -34,7 +43,8 @@ class RoundsExceeded(Exception):
         self.max_rounds = max_rounds
         self.rounds = rounds
         lines = [f"  round {number}: {_told(one)}" for number, one in enumerate(rounds, 1)]
-        super().__init__("\n".join([f"the server still asks after {max_rounds} answered rounds; it asked:", *lines]))
+        rounds_ = "1 answered round" if max_rounds == 1 else f"{max_rounds} answered rounds"
+        super().__init__("\n".join([f"the server still asks after {rounds_}; it asked:", *lines]))
 
 
 class MalformedResponse(Exception):
@@ -47,14 +57,18 @@ class MalformedResponse(Exception):
 
 def _told(one: Round) -> str:
     if not one.asked:
-        return "nothing, only a state"
-    listed = [f"{key} ({said:.200}) -> {_answer(one.answered, key)}" for key, said in list(one.asked.items())[:SHOWN]]
+        return "nothing, only a state" if one.state else "nothing"
+    listed = [f"{_asked(key, said)} -> {_answer(one.answered, key)}" for key, said in list(one.asked.items())[:SHOWN]]
     more = len(one.asked) - SHOWN
     return "; ".join(listed) + (f"; and {more} more" if more > 0 else "")
 
 
+def _asked(key: str, said: str) -> str:
+    return f"{printable(key)} ({printable(said)})" if said else printable(key)
+
+
 def _answer(answered: Mapping[str, Any], key: str) -> str:
-    return f"{answered[key]!r:.200}" if key in answered else "no answer"
+    return shown(answered[key]) if key in answered else "no answer"
 
 
 @dataclass(slots=True)
@@ -71,44 +85,55 @@ class Conversation:
     findings: list[Finding] = field(default_factory=list[Finding])
     pending: Reading | None = None
     """The round that waits for answers."""
-    to_send: dict[str, Any] = field(init=False)
+    to_send: dict[str, Any] = field(init=False, repr=False)
     """The params of the next request."""
-    _declined: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    dialects: set[Dialect] = field(default_factory=set[Dialect])
+    """How the server has asked so far."""
+    states: list[str] = field(default_factory=list[str], repr=False)
+    """The tokens that were handed out, so that they can be kept out of whatever is shown."""
+    _declined: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
-        self.to_send = self.params
+        self.params = copy.deepcopy(self.params)  # nobody else changes what goes with every request
+        self.to_send = copy.deepcopy(self.params)
 
     def receive(self, envelope: Any) -> Reading:
         """Take in the response to the last request. Raises `MalformedResponse` and `RoundsExceeded`."""
         read = read_envelope(envelope, self.method)
         self.findings += read.findings
+        if read.dialect is not None:
+            self.dialects.add(read.dialect)
+        if read.state is not None:
+            self.states.append(read.state)
         if read.verdict is Verdict.MALFORMED:
             raise MalformedResponse(read.findings)
         self.pending = None
-        return read if read.verdict is Verdict.COMPLETE else self.ask(read)
+        return read if read.verdict is Verdict.COMPLETE else self._ask(read, self.max_rounds)
 
-    def ask(self, read: Reading) -> Reading:
-        """Take in questions, however they came. Raises `RoundsExceeded`."""
+    def _ask(self, read: Reading, most: int) -> Reading:
+        """Take in questions, however they came."""
         self.findings += [finding for one in read.questions for finding in self._misplaced(one)]
-        if len(self.rounds) >= self.max_rounds:
-            raise RoundsExceeded(self.max_rounds, [*self.rounds, _round(read, {})])
+        if len(self.rounds) >= most:
+            raise RoundsExceeded(most, [*self.rounds, _round(read, {})])
         self.pending = read
         return read
 
     def push(self, question: Question) -> None:
-        """Take in a question that came in mid-call, as servers of older revisions ask. Raises `RoundsExceeded`."""
-        self.ask(Reading(Verdict.ASKING, (question,), dialect=Dialect.SPEC))
+        """Take in a question that came in mid-call, as servers of older revisions ask. Raises `RoundsExceeded`.
+
+        They come one at a time where a round would bring many, so there may be more of them than rounds.
+        """
+        self._ask(Reading(Verdict.ASKING, (question,), dialect=Dialect.SPEC), self.max_rounds * PUSHED_A_ROUND)
 
     def _misplaced(self, question: Question) -> list[Finding]:
         found: list[Finding] = []
-        if question.as_json() in self._declined:
-            found.append(Finding("declined", f"{question.key!r} was declined, and is asked again"))
+        if self._declined and _text(question) in self._declined:
+            found.append(Finding("declined", f"{quoted(question.key)} was declined, and is asked again"))
         if self.capabilities is not None and question.method is not None:
             needs = requirements(question.method, question.params)
-            if lacking(needs, self.capabilities):
-                found.append(
-                    Finding("undeclared", f"{question.key!r} asks for {_capability(needs)}, which was not declared")
-                )
+            if missing := lacking(needs, self.capabilities):
+                what = f"{quoted(question.key)} asks for {_capability(missing)}, which was not declared"
+                found.append(Finding("undeclared", what))
         return found
 
     @property
@@ -122,13 +147,17 @@ class Conversation:
         asked = self.pending
         if asked is None:
             raise RuntimeError("nothing is asked that could be answered")
+        known = {one.key for one in asked.questions}
+        unasked = next((key for key in responses if key not in known), None)
+        if unasked is not None:
+            raise ValueError(f"nobody asked for {quoted(unasked)}")
         self.rounds.append(_round(asked, responses))
-        self._declined += [
-            question.as_json()
+        self._declined |= {
+            _text(question)
             for question in asked.questions
             if isinstance(response := responses.get(question.key), dict)
             and cast("dict[str, Any]", response).get("action") == "decline"
-        ]
+        }
         given: Any = dict(responses) if asked.questions else None
         if asked.dialect is Dialect.LIST:
             given = [InputResponse(id=key, value=value) for key, value in responses.items()]
@@ -140,14 +169,15 @@ class Conversation:
     def as_json(self) -> dict[str, Any]:
         """All there is to know. Holds the state's token: whoever has it can go on with the call."""
         pending = self.pending
-        return {
+        told = {
             "method": self.method,
             "params": self.params,
             "maxRounds": self.max_rounds,
             "capabilities": self.capabilities,
             "rounds": [one.as_json() for one in self.rounds],
             "findings": [one.as_json() for one in self.findings],
-            "declined": self._declined,
+            "declined": sorted(self._declined),
+            "dialects": sorted(self.dialects),
             "toSend": self.to_send,
             "pending": None
             if pending is None
@@ -158,40 +188,87 @@ class Conversation:
                 "description": pending.description,
             },
         }
+        return copy.deepcopy(told)
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> "Conversation":
+    def from_json(cls, saved: Any) -> "Conversation":
         """A conversation as it was put down. Raises `ValueError` for what is none."""
-        try:
-            self = cls(
-                saved["method"],
-                saved["params"],
-                saved["maxRounds"],
-                saved["capabilities"],
-                [Round(**one) for one in saved["rounds"]],
-                [Finding(**one) for one in saved["findings"]],
-                _pending(saved["pending"]),
-            )
-            self._declined = list(saved["declined"])
-            self.to_send = dict(saved["toSend"])
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise ValueError(f"that is no conversation that was put down ({type(error).__name__}: {error})") from None
+        read = _Saved.read(copy.deepcopy(saved))
+        self = cls(
+            read.method,
+            read.params,
+            read.max_rounds,
+            read.capabilities,
+            list(read.rounds),
+            list(read.findings),
+            None if read.pending is None else read.pending.reading(),
+        )
+        self._declined = set(read.declined)
+        self.to_send = read.to_send
+        self.dialects = set(read.dialects)
+        self.states = [] if self.pending is None or self.pending.state is None else [self.pending.state]
         return self
 
 
-def _pending(saved: Mapping[str, Any] | None) -> Reading | None:
-    if saved is None:
-        return None
-    dialect = Dialect(saved["dialect"])
-    questions = tuple(_question(key, one, dialect) for key, one in saved["questions"])
-    return Reading(Verdict.ASKING, questions, saved["requestState"], dialect, saved["description"])
+class _Put(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
 
 
-def _question(key: str, saved: Mapping[str, Any], dialect: Dialect) -> Question:
-    if dialect is Dialect.LIST:
-        kind = {"kind": saved["kind"], "description": saved["description"]}
-        return Question(key, None, kind, saved["required"])
-    return Question(key, saved["method"], saved.get("params", {}))
+class _SavedRound(_Put):
+    """The questions of the round in which a conversation was put down."""
+
+    dialect: Dialect
+    questions: list[tuple[str, dict[str, Any]]]
+    request_state: str | None
+    description: str | None
+
+    def reading(self) -> Reading:
+        """The round as it came, read once more: whoever kept it may have changed it."""
+        asked: Any = [one for _, one in self.questions] if self.dialect is Dialect.LIST else dict(self.questions)
+        result: dict[str, Any] = {"inputRequests": asked}
+        if self.dialect is Dialect.SPEC:
+            result["resultType"] = "input_required"
+        if self.request_state is not None:
+            result["requestState"] = self.request_state
+        read = read_result(result)
+        if read.verdict is not Verdict.ASKING:
+            raise ValueError("that is no conversation that was put down: see pending")
+        return replace(read, description=self.description, findings=())
+
+
+class _Saved(_Put):
+    """A conversation that was put down."""
+
+    method: Literal["tools/call", "prompts/get", "resources/read"]
+    params: dict[str, Any]
+    max_rounds: int = Field(ge=0)
+    capabilities: dict[str, Any] | None
+    rounds: list[Round]
+    findings: list[Finding]
+    declined: list[str]
+    dialects: list[Dialect]
+    to_send: dict[str, Any]
+    pending: _SavedRound | None
+
+    @field_validator("findings")
+    @classmethod
+    def _known(cls, findings: list[Finding]) -> list[Finding]:
+        if any(finding.rule not in RULES for finding in findings):
+            raise ValueError("a finding of no rule")
+        return findings
+
+    @classmethod
+    def read(cls, saved: Any) -> "_Saved":
+        try:
+            return cls.model_validate(saved, strict=False)
+        except ValidationError as error:
+            places = sorted({".".join(map(str, detail["loc"][:2])) or "all of it" for detail in error.errors()})
+            raise ValueError(f"that is no conversation that was put down: see {', '.join(places[:5])}") from None
+
+
+def _text(question: Question) -> str:
+    """A question, to be compared with others."""
+    return json.dumps(question.as_json(), sort_keys=True)
 
 
 def _round(read: Reading, answered: Mapping[str, Any]) -> Round:
@@ -214,6 +291,11 @@ class Chain:
     response: dict[str, Any]
     """The response that asks nothing."""
     rounds: list[Round]
+
+    def __await__(self) -> "Generator[Any, Any, Chain]":
+        """Itself: who may get one to await can also await one that is there."""
+        yield from ()
+        return self
 
 
 @overload
@@ -244,17 +326,34 @@ def run_elicitation_chain(
     `next_response` sends the params it is given, and returns the response; if it is async, so is this. Raises
     `RoundsExceeded` for a question beyond the cap, `CannotAnswer` and `MalformedResponse`.
     """
-    params: dict[str, Any] = cast("dict[str, Any]", initial_params) if isinstance(initial_params, dict) else {}
-    conversation = Conversation("tools/call", params, max_rounds)
     if next_response is None:
         raise TypeError("next_response is missing: it sends the params it is given, and returns the response")
-    if inspect.iscoroutinefunction(next_response):
+    params = dict(cast("Mapping[str, Any]", initial_params)) if isinstance(initial_params, Mapping) else {}
+    conversation = Conversation("tools/call", params, max_rounds)
+    if _is_async(next_response):
         return _walk_async(conversation, fixture, initial_response, next_response)
-    response = initial_response
+    response, unknown = initial_response, _in_a_loop()
     while _asks(conversation, fixture, response):
-        time.sleep(conversation.pause)
-        response = next_response(conversation.to_send)
+        if not unknown:  # it may turn out to be async, and then nobody else is to be held up
+            time.sleep(conversation.pause)
+        response, unknown = next_response(conversation.to_send), False
+        if inspect.isawaitable(response):
+            return _walk_async(conversation, fixture, response, next_response)
     return Chain(response, conversation.rounds)
+
+
+def _is_async(call: Callable[..., Any]) -> bool:
+    while isinstance(call, functools.partial):
+        call = call.func
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def _walk_async(
@@ -263,6 +362,9 @@ async def _walk_async(
     response: Any,
     next_response: Callable[[dict[str, Any]], Awaitable[Any]],
 ) -> Chain:
+    if inspect.isawaitable(response):
+        await asyncio.sleep(conversation.pause)
+        response = await response
     while _asks(conversation, fixture, response):
         await asyncio.sleep(conversation.pause)
         response = await next_response(conversation.to_send)

@@ -4,11 +4,12 @@ It stands on the client's session, which knows what each leg of each revision mu
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from mcp_types import Implementation
 
@@ -21,9 +22,14 @@ from bespeak.protocol.revisions import capabilities_at, declared_at
 from bespeak.protocol.versions import is_modern
 from bespeak.resolve.questions import ELICIT, ROOTS, SAMPLE
 from bespeak.testing.findings import Finding
+from bespeak.testing.showing import quoted, shown
 from bespeak.testing.verdicts import Question
 from bespeak.transports.transport import Transport
 
+SHOWN = 100_000
+"""How much of a stray line is looked at."""
+DEEPEST = 200
+"""How many levels of a response are looked into."""
 Push = Callable[[Question], Awaitable[Any]]
 """Answers one question that a server of an older revision pushes: what to send, and `None` to send an error."""
 
@@ -32,7 +38,7 @@ Push = Callable[[Question], Awaitable[Any]]
 class Received:
     """What came for one request."""
 
-    envelope: Any
+    envelope: Any = field(repr=False)
     notifications: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     findings: list[Finding] = field(default_factory=list[Finding])
 
@@ -47,6 +53,10 @@ class Line(Protocol):
 
     async def send(self, method: str, params: dict[str, Any], push: Push) -> Received:
         """Send one request. Raises `OSError` (`TimeoutError` too) if no response comes."""
+        ...
+
+    def astray(self) -> list[Finding]:
+        """What was out of place since this was last asked, also if no response came."""
         ...
 
 
@@ -65,6 +75,8 @@ class Connection:
             log_level="info",
             message_handler=self._noted,
         )
+        self.timeout = timeout
+        """How long a request may take, in seconds."""
         self._declared = dict(declared)
         self._push: Push | None = None
         self._keys: dict[str, int] = {}
@@ -78,7 +90,7 @@ class Connection:
             if self._transport.mirrors and is_modern(self.version):
                 # What a tool's requests repeat in headers is written in the list of tools.
                 with suppress(MCPError, InvalidServerResponse):
-                    await self._session.list_tools()
+                    await self._session.learn_mirrors()
         except BaseException as error:
             await self._transport.__aexit__(type(error), error, error.__traceback__)
             raise
@@ -120,18 +132,34 @@ class Connection:
             message = None
         if isinstance(message, dict) and "method" in message:
             asked: Any = cast("dict[str, Any]", message)["method"]
-            self._findings.append(Finding("pushed", f"the server sent the request {asked!r:.80}"))
+            self._findings.append(Finding("pushed", f"the server sent the request {shown(asked)}"))
+        elif isinstance(message, dict) and ("result" in message or "error" in message):
+            answered: Any = cast("dict[str, Any]", message).get("id")
+            self._findings.append(
+                Finding("envelope", f"the server answered request {shown(answered)}, which nobody made")
+            )
+        elif isinstance(message, list) and message:
+            if is_modern(self.version):
+                self._findings.append(Finding("envelope", "the server sent several messages in one array"))
         else:
-            self._findings.append(Finding("stdout", f"the server wrote {line!r:.80}, which is no message"))
+            said = json.dumps(line[:SHOWN].decode(errors="replace"), ensure_ascii=False)
+            rule = "envelope" if self._transport.mirrors else "stdout"
+            self._findings.append(Finding(rule, f"the server wrote {said}, which is no message"))
 
     async def send(self, method: str, params: dict[str, Any], push: Push) -> Received:
-        self._push, self._keys, self._notifications, self._findings = push, {}, [], []
+        self._push, self._keys, self._notifications = push, {}, []
         try:
-            sent = await self._session.exchange(method, params, progress_callback=_ignore)
+            sent = await self._session.exchange(
+                method, params, read_timeout_seconds=self.timeout, progress_callback=_ignore
+            )
         finally:
             self._push = None
         envelope, findings = read_strictly(sent.response, sent.id)
-        return Received(envelope, self._notifications, [*self._findings, *findings])
+        return Received(envelope, self._notifications, findings)
+
+    def astray(self) -> list[Finding]:
+        found, self._findings = self._findings, []
+        return found
 
     async def _noted(self, message: dict[str, Any]) -> None:
         params: Any = message.get("params", {})
@@ -149,7 +177,7 @@ class Connection:
         method: str = question["method"]
         params = {name: value for name, value in question.get("params", {}).items() if name != "_meta"}
         meta: Any = question.get("params", {}).get("_meta")
-        if not (isinstance(meta, dict) and KEY_META in meta):
+        if not (isinstance(meta, dict) and isinstance(cast("dict[str, Any]", meta).get(KEY_META), str)):
             key = self._named(method, params)
         if self._push is None:
             raise CallbackFailed(key, method, "nothing is called that this could belong to")
@@ -180,20 +208,42 @@ def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         read = dict(pairs)
         if len(read) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            findings.append(Finding("duplicate-key", f"the response has the member {twice!r:.80} twice in one object"))
+            twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+            findings.append(
+                Finding("duplicate-key", f"the response has the member {quoted(twice)} twice in one object")
+            )
         return read
 
     try:
-        envelope: Any = json.loads(response, object_pairs_hook=members)
+        envelope: Any = json.loads(response, object_pairs_hook=members, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         return None, [Finding("envelope", "the response is no JSON")]
+    if _depth(envelope) > DEEPEST:
+        return None, [Finding("envelope", f"the response is nested more than {DEEPEST} levels deep")]
     if isinstance(envelope, dict):
         message = cast("dict[str, Any]", envelope)
         answered: Any = message.get("id")
         if message.get("jsonrpc") != "2.0":
             findings.append(Finding("envelope", "the response does not say jsonrpc: 2.0"))
         if (answered != id_ or isinstance(answered, bool)) and not (answered is None and "error" in message):
-            findings.append(Finding("envelope", f"the response has the id {answered!r:.80}, and its request another"))
+            findings.append(Finding("envelope", f"the response has the id {shown(answered)}, and its request another"))
     return cast("Any", envelope), findings
+
+
+def _no_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _depth(value: Any) -> int:
+    """How many arrays and objects stand inside one another."""
+    depth, level = 0, [value]
+    while level:
+        level = [inner for one in level for inner in _inside(one)]
+        depth += 1
+    return depth - 1
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()

@@ -1,18 +1,24 @@
 """One conversation from Python code: scripted answers, either era, any server."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
 from bespeak.testing.answers import CannotAnswer
-from bespeak.testing.chain import DEFAULT_MAX_ELICITATION_ROUNDS, Conversation
+from bespeak.testing.chain import (
+    DEFAULT_MAX_ELICITATION_ROUNDS,
+    Conversation,
+    MalformedResponse,
+    RoundsExceeded,
+)
 from bespeak.testing.connection import Connection
-from bespeak.testing.findings import Finding
 from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer
-from bespeak.testing.judging import text_of
-from bespeak.testing.results import Round
-from bespeak.testing.scripts import FixtureScript, paste
+from bespeak.testing.judging import ended, text_of
+from bespeak.testing.plan import revision
+from bespeak.testing.redaction import Redaction
+from bespeak.testing.results import Failure, Round
+from bespeak.testing.scripts import FixtureScript, example
 from bespeak.testing.suite import EVERYTHING, TIMEOUT_SECONDS
 from bespeak.testing.talking import BrokenRule, Talk
 from bespeak.transports.http_client import HttpTransport
@@ -75,38 +81,56 @@ async def converse(
     """Call a tool, and answer what it asks as a suite's `inputResponses` would.
 
     Strict both ways: a question without an answer and an answer without a question raise `ConversationFailed`, and so does
-    whatever the protocol does not allow. `era` is a revision, `auto` or `legacy`.
+    whatever the protocol does not allow. `era` is a revision, or `auto`, `modern` or `legacy`.
     """
-    strays: list[bytes] = []
-    connection = Connection(_transport(server, strays.append), era, EVERYTHING if declare is None else declare, timeout)
+    mode = era if era in ("auto", "legacy") else revision(era)
+    connection: Connection | None = None
+
+    def stray(line: bytes) -> None:
+        if connection is not None:
+            connection.stray(line)
+
+    connection = Connection(_transport(server, stray), mode, EVERYTHING if declare is None else declare, timeout)
     async with connection:
         params = {"name": tool, "arguments": arguments or {}}
         conversation = Conversation("tools/call", params, max_rounds, connection.capabilities)
-        script = FixtureScript(InputResponseFixture(answers))
-        talk = Talk(connection, conversation, script)
-        try:
-            await talk.hold()
-        except MissingAnswer as error:
-            raise ConversationFailed(f"{error}\n{paste(error.questions)}") from None
-        except CannotAnswer as error:
-            raise ConversationFailed(str(error)) from None
-        except BrokenRule as error:
-            raise ConversationFailed(str(error)) from None
-        for line in strays:
-            connection.stray(line)
-        problems = [*map(str, _findings(conversation)), *(failure.message for failure in script.leftovers())]
+        talk = Talk(connection, conversation, FixtureScript(InputResponseFixture(answers), "answers"))
+        problems = await _problems(talk)
+        problems = [*dict.fromkeys(map(str, conversation.findings)), *problems]
+        if not problems:
+            problems = [failure.message for failure in talk.script.leftovers()]
+            problems += [ended(talk.envelope).removeprefix("; ")] if problems else []
         if problems:
-            raise ConversationFailed("\n".join(problems))
+            raise ConversationFailed(Redaction(tokens=conversation.states).text("\n".join(problems)))
         return Conversed(talk.envelope, conversation.rounds, talk.asked, talk.notifications, connection.version)
 
 
-def _findings(conversation: Conversation) -> list[Finding]:
-    return list({str(finding): finding for finding in conversation.findings}.values())
+async def _problems(talk: Talk) -> list[str]:
+    """Hold a conversation; what keeps it from its end, apart from what is found wrong with the server."""
+    try:
+        await talk.hold()
+    except MissingAnswer as error:
+        return [f"{error}; answers={example(error.questions)!r}"]
+    except (CannotAnswer, RoundsExceeded) as error:
+        return [str(error)]
+    except TimeoutError as error:
+        return [str(Failure(f"the server hangs: {error}", rule="answers"))]
+    except (BrokenRule, MalformedResponse):
+        pass  # which is among the findings
+    return []
 
 
-def _transport(server: Any, stray: Any) -> Transport:
+def _transport(server: Any, stray: Callable[[bytes], None]) -> Transport:
     if isinstance(server, str):
         return HttpTransport(server, stray=stray)
     if isinstance(server, StdioServerParameters):
         return StdioTransport(server, stray=stray)
-    return MemoryTransport(server) if hasattr(server, "running") else server
+    if not isinstance(server, type):
+        if hasattr(server, "answer") and hasattr(server, "running"):
+            return MemoryTransport(server)
+        if hasattr(server, "exchange"):
+            return server
+    kind = type(server).__name__
+    raise TypeError(
+        f"a conversation is held with a URL, StdioServerParameters, an MCPServer or a transport, not with {kind}"
+    )

@@ -11,18 +11,21 @@ from bespeak.testing.verdicts import Question, Verdict, read_envelope
 
 
 class _Wire(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, frozen=True, serialize_by_alias=True, hide_input_in_errors=True
+    )
 
 
 class RequestState(RootModel[str]):
     """The opaque token of a call under way. Never parsed, and never printed."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
-    def __repr__(self) -> str:
-        return "RequestState(...)"
+    def __repr_args__(self) -> list[tuple[str | None, Any]]:
+        return [(None, ...)]
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class InputRequest(_Wire):
@@ -48,7 +51,9 @@ class InputRequiredResult(_Wire):
     """A result that asks. The requests are a map in the MCP shape, and a list in the compatibility dialect."""
 
     result_type: str | None = Field(default=None, exclude_if=lambda value: value is None)
-    input_requests: dict[str, dict[str, Any]] | list[InputRequest]
+    input_requests: dict[str, dict[str, Any]] | list[InputRequest] = Field(
+        default_factory=dict[str, dict[str, Any]], exclude_if=lambda value: not value
+    )
     request_state: RequestState | None = Field(default=None, exclude_if=lambda value: value is None)
     description: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
@@ -87,9 +92,9 @@ def build_retry_params(original: Any, state: RequestState | str | None, response
     params: dict[str, Any] = dict(cast("Mapping[str, Any]", original)) if isinstance(original, Mapping) else {}
     retry = {name: copy.deepcopy(value) for name, value in params.items() if name not in ADDED}
     if isinstance(responses, Mapping):
-        retry["inputResponses"] = dict(responses)
+        retry["inputResponses"] = copy.deepcopy(dict(responses))
     elif responses is not None:
-        retry["inputResponses"] = [response.model_dump(mode="json", by_alias=True) for response in responses]
+        retry["inputResponses"] = [{"id": one.id, "value": copy.deepcopy(one.value)} for one in responses]
     if state is not None:
         retry["requestState"] = state.root if isinstance(state, RequestState) else state
     return retry

@@ -1,5 +1,6 @@
 """Answers that are written down beforehand: by the question's key, or by rules for keys nobody knows beforehand."""
 
+import copy
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,9 +8,11 @@ from typing import Any, cast, overload
 
 from bespeak.testing.answers import Answer, CannotAnswer, Way, parse_answer, render
 from bespeak.testing.dialects import InputRequest, InputResponse
-from bespeak.testing.matchers import Matcher, parse_matcher
+from bespeak.testing.matchers import Matcher, equal_to, parse_matcher
 from bespeak.testing.verdicts import Question
 
+SHOWN = 20
+"""Questions that an error lists."""
 CONDITIONS: dict[str, Callable[[Question], Any]] = {
     "key": lambda question: question.key,
     "message": lambda question: question.message,
@@ -27,6 +30,8 @@ class Rule:
     """What it is called when nobody asked for it."""
     when: Mapping[str, Matcher]
     answer: Answer
+    key: str | None = None
+    """The only key it is for, if that is all it looks at: thousands of such rules are no work."""
 
     def fits(self, question: Question) -> bool:
         return all(matcher.check(CONDITIONS[name](question)) is None for name, matcher in self.when.items())
@@ -37,8 +42,8 @@ class MissingAnswer(CannotAnswer):
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = tuple(questions)
-        listed = ", ".join(f"{one.key!r} ({one.message or one.method:.200})" for one in self.questions[:20])
-        more = len(self.questions) - 20
+        listed = ", ".join(question.told() for question in self.questions[:SHOWN])
+        more = len(self.questions) - SHOWN
         super().__init__(f"there is no answer to {listed}{f' and {more} more' if more > 0 else ''}")
 
 
@@ -58,13 +63,20 @@ class InputResponseFixture:
             self.rules = ()
         else:
             raise ValueError("answers are a map of key to answer, or a list")
-        self._by_key = _index(self.rules)
+        self._by_key = {
+            key: number for number, rule in reversed([*enumerate(self.rules)]) if (key := rule.key) is not None
+        }
+        self._others = [number for number, rule in enumerate(self.rules) if rule.key is None]
 
     def rule_for(self, question: Question) -> Rule | None:
         """The first rule that fits a question."""
-        if self._by_key is not None:
-            return self._by_key.get(question.key)
-        return next((rule for rule in self.rules if rule.fits(question)), None)
+        known = self._by_key.get(question.key, len(self.rules))
+        for number in self._others:
+            if number > known:
+                break
+            if self.rules[number].fits(question):
+                return self.rules[number]
+        return self.rules[known] if known < len(self.rules) else None
 
     def answer_for(self, question: Question) -> Answer | None:
         rule = self.rule_for(question)
@@ -73,21 +85,9 @@ class InputResponseFixture:
 
 def _named(key: str, answer: Any) -> Rule:
     try:
-        return Rule(key, {"key": parse_matcher({"equals": key})}, parse_answer(answer))
+        return Rule(key, {"key": equal_to(key)}, parse_answer(answer), key)
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
-
-
-def _index(rules: Sequence[Rule]) -> dict[str, Rule] | None:
-    """Rules by their key, if that is all they look at: thousands of them are then no work."""
-    if all(rule.where and set(rule.when) == {"key"} and rule.where == _key(rule) for rule in rules):
-        return {rule.where: rule for rule in reversed(rules)}
-    return None
-
-
-def _key(rule: Rule) -> Any:
-    written: Any = rule.when["key"].written
-    return cast("dict[str, Any]", written).get("equals") if isinstance(written, dict) else written
 
 
 def _rule(number: int, entry: Any) -> Rule:
@@ -114,7 +114,18 @@ def _rule(number: int, entry: Any) -> Rule:
 def _conditions(when: Any) -> dict[str, Matcher]:
     if not isinstance(when, dict) or not when or not when.keys() <= CONDITIONS.keys():
         raise ValueError(f"when looks at one or more of {', '.join(CONDITIONS)}")
+    if _has_snapshot(when):
+        raise ValueError("a snapshot is kept of results, not of questions; say what the question is")
     return {name: parse_matcher(written) for name, written in cast("dict[str, Any]", when).items()}
+
+
+def _has_snapshot(written: Any) -> bool:
+    if isinstance(written, list):
+        return any(map(_has_snapshot, cast("list[Any]", written)))
+    if not isinstance(written, dict):
+        return False
+    members = cast("dict[str, Any]", written)
+    return "snapshot" in members or any(_has_snapshot(one) for name, one in members.items() if name != "equals")
 
 
 def responses_to(questions: Sequence[Question], answer_for: Callable[[Question], Answer | None]) -> dict[str, Any]:
@@ -124,7 +135,7 @@ def responses_to(questions: Sequence[Question], answer_for: Callable[[Question],
     if missing:
         raise MissingAnswer(missing)
     return {
-        question.key: render(question, answer)
+        question.key: copy.deepcopy(render(question, answer))  # a fixture answers many conversations
         for question, answer in given
         if answer is not None and not _left_out(question, answer)
     }

@@ -32,10 +32,15 @@ class Attack:
             raise NotReached(f"round {number} handed out no requestState that could be altered")
         self.done = True
         if tamper.requestState == "other-arguments":
-            return {**params, "arguments": tamper.arguments}
+            return self._altered(params, {**params, "arguments": tamper.arguments})
         if tamper.requestState == "drop":
             return {name: value for name, value in params.items() if name != "requestState"}
-        return {**params, "requestState": altered(state, tamper.requestState)}
+        return self._altered(params, {**params, "requestState": altered(state, tamper.requestState)})
+
+    def _altered(self, params: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+        if other == params:
+            raise NotReached("what is sent instead is what would be sent anyway, so nothing is tried")
+        return other
 
     def is_tampered(self, number: int) -> bool:
         return self.tamper is not None and number == self.tamper.round

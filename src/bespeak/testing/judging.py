@@ -11,7 +11,7 @@ from bespeak.testing.suite import Expect
 
 _ENVELOPE = ("resultType", "_meta")
 """Members of a result that say nothing of what it is."""
-_FAILED = {"isError", "error", "result"}
+_FAILED = {"isError", "error"}
 """Expectations that allow for a call that fails."""
 
 
@@ -38,7 +38,7 @@ def judge(
         )
         return found
     elif result.get("isError") is True and not given & _FAILED:
-        found.append(Failure(f"the tool failed: {text_of(result):.500}", path="isError", expected=False, actual=True))
+        found.append(Failure(f"the tool failed: {text_of(result)}", path="isError", expected=False, actual=True))
     looks: dict[str, Any] = {
         "rounds": rounds,
         "asked": asked,
@@ -58,7 +58,7 @@ def _judge_error(
     expect: BaseModel, error: Any, result: Mapping[str, Any], snapshots: Snapshots | None
 ) -> list[Failure]:
     if not isinstance(error, dict):
-        told = f"the call did not end with an error, but with: {text_of(result):.500}"
+        told = f"the call did not end with an error, but with: {text_of(result)}"
         return [Failure(told, path="error", expected=_written(expect), actual=ABSENT)]
     members = cast("dict[str, Any]", error)
     return [
@@ -118,4 +118,15 @@ def _told(error: Any) -> str:
     if not isinstance(error, dict):
         return f"{error!r:.200}"
     members = cast("dict[str, Any]", error)
-    return f"{members.get('message', '')} ({members.get('code')})"
+    said, code = members.get("message"), members.get("code")
+    told = said if isinstance(said, str) and said else "it says nothing"
+    return f"{told} ({code})" if isinstance(code, int) else told
+
+
+def ended(envelope: Any) -> str:
+    """What a call ended with, to be put after what is wrong."""
+    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    error, result = message.get("error"), message.get("result")
+    if isinstance(error, dict):
+        return f"; the call ended with an error: {_told(error)}"
+    return f"; the call ended with: {text_of(cast('dict[str, Any]', result))}" if isinstance(result, dict) else ""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from bespeak.protocol.versions import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION, SPOKEN
+from bespeak.protocol.versions import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS, SPOKEN
 from bespeak.testing.loading import Suite
 from bespeak.testing.suite import Case, Server, Test
 
@@ -75,8 +75,11 @@ def revision(era: str) -> str:
 
 def at_era(items: Sequence[Item], era: str) -> list[Item]:
     """Those that are held at a revision: those that name it, and those that leave it open."""
+    modern = era in MODERN_PROTOCOL_VERSIONS
     return [
-        Item(item.suite, item.test, item.case, era, item.line) for item in items if item.era is None or item.era == era
+        Item(item.suite, item.test, item.case, era, item.line)
+        for item in items
+        if (item.era is None or item.era == era) and (modern or not (item.test.tamper or item.test.fault))
     ]
 
 
@@ -88,10 +91,26 @@ _WORD = re.compile(r"""\(|\)|"[^"]*"|'[^']*'|[^\s()]+""")
 def keyword(expression: str) -> Callable[[str], bool]:
     """Whether a title is meant by words, `and`, `or`, `not` and parentheses. Raises `ValueError`."""
     words = _WORD.findall(expression)
-    test = _either(words)
+    try:
+        test = _either(words)
+    except RecursionError:
+        raise ValueError("-k: there are too many parentheses") from None
     if words:
         raise ValueError(f"-k: there is one {words[0]!r} too many in {expression!r}")
     return lambda title: test(title.lower())
+
+
+def _bare(word: str) -> str:
+    return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'" else word
+
+
+def exactly(title: str) -> str:
+    """The words that mean a title, whatever is in it."""
+    if '"' not in title:
+        return f'"{title}"'
+    if "'" not in title:
+        return f"'{title}'"
+    return " and ".join(f'"{part}"' for part in title.split('"') if part)
 
 
 Meant = Callable[[str], bool]
@@ -128,5 +147,7 @@ def _one(words: list[str]) -> Meant:
     wanted = [word]
     while words and words[0] not in "()" and words[0].lower() not in ("and", "or", "not"):
         wanted.append(words.pop(0))  # words side by side are meant as they stand
-    phrase = " ".join(one.strip("\"'") for one in wanted).lower()
+    phrase = " ".join(_bare(one) for one in wanted).lower()
+    if not phrase.strip() or phrase == '"':
+        raise ValueError("-k: a word is missing; it takes words with and, or, not and parentheses")
     return lambda title: phrase in title

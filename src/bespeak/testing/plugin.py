@@ -3,6 +3,7 @@
 Nothing of the tool is loaded before a suite is collected or a fixture used: every run of pytest loads this file.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,7 +21,18 @@ ERAS = ("2025-11-25", "2026-07-28")
 """The revisions at which a test in code is held, unless it says otherwise."""
 _SESSION = pytest.StashKey["Session"]()
 _RESULT = "bespeak_result"
-"""The attribute of a report that carries the result, also from one process to another."""
+"""The attribute of a report that carries the result, as text: it may travel from one process to another."""
+_DESELECTED = "bespeak_deselected"
+
+
+_DEFAULTS: dict[str, Any] = {
+    "--bespeak-era": None,
+    "--bespeak-record": "none",
+    "--bespeak-cassettes": None,
+    "--bespeak-verify": False,
+    "--bespeak-server": [],
+    "--bespeak-report": [],
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +51,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Heard(config))
+    if any(config.getoption(name) != default for name, default in _DEFAULTS.items()):
+        _session(config)  # what is wrong with them is said before anything is done
     config.addinivalue_line("markers", "bespeak_eras(*revisions): the revisions at which `converse` is held")
 
 
@@ -80,10 +94,12 @@ class SuiteFile(pytest.File):
 
     def collect(self) -> Iterable["SuiteItem"]:
         from bespeak.testing.loading import BadSuite
+        from bespeak.testing.sessions import UnusableOptions
+        from bespeak.transports.transport import MissingExtra
 
         try:
             items = _session(self.config).items(self.path)
-        except BadSuite as error:
+        except (BadSuite, MissingExtra, UnusableOptions) as error:
             raise self.CollectError(str(error)) from None
         make = cast("Callable[..., SuiteItem]", SuiteItem.from_parent)
         for item in items:
@@ -103,11 +119,11 @@ class SuiteItem(pytest.Item):
 
     def __init__(self, name: str, parent: SuiteFile, *, item: "Item", **more: Any) -> None:
         super().__init__(name, parent, **more)  # pyright: ignore[reportUnknownMemberType] - pytest does not type it
-        self._item = item
+        self.item = item
         self.result: Result | None = None
 
     def runtest(self) -> None:
-        self.result = _session(self.config).run(self._item)
+        self.result = _session(self.config).run(self.item)
         if not self.result.passed:
             raise SuiteFailed(self.result)
 
@@ -119,14 +135,17 @@ class SuiteItem(pytest.Item):
         return describe(excinfo.value.result)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, self._item.line - 1, self.name
+        return self.path, self.item.line - 1, self.name
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     report: Any = yield
-    if isinstance(item, SuiteItem) and call.when == "call" and item.result is not None:
-        setattr(report, _RESULT, item.result.as_json())
+    if isinstance(item, SuiteItem) and call.when == "call":
+        from bespeak.testing.reports import as_text
+
+        result = item.result or _session(item.config).broken_off(item.item, repr(call.excinfo and call.excinfo.value))
+        setattr(report, _RESULT, as_text(result.as_json()))
     return report
 
 
@@ -137,20 +156,59 @@ class _Heard:
         self._config = config
         self._results: list[tuple[dict[str, Any], float]] = []
         self._deselected = 0
+        self._interrupted = False
+        self._unwritten: str | None = None
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        # pytest ends in the same way when it stops by itself.
+        self._interrupted = not isinstance(excinfo.value, pytest.Session.Interrupted)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         told: Any = getattr(report, _RESULT, None)
         if told is not None:
-            self._results.append((told, report.duration))
+            self._results.append((json.loads(told), report.duration))
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         self._deselected += sum(isinstance(item, SuiteItem) for item in items)
 
+    def pytest_collection_finish(self) -> None:
+        if _SESSION not in self._config.stash:
+            return
+        from bespeak.testing.sessions import UnusableOptions
+
+        session = _session(self._config)
+        try:
+            session.check_servers()
+        except UnusableOptions as error:
+            if not hasattr(self._config, "workerinput"):
+                raise pytest.UsageError(str(error)) from None
+            session.unusable = str(error)  # nobody would read what a worker says at this point
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker of xdist has ended. All of them collect, and so deselect, the same."""
+        self._deselected = max(self._deselected, getattr(node, "workeroutput", {}).get(_DESELECTED, 0))
+
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        asked = self._config.getoption("--bespeak-report") and not hasattr(self._config, "workerinput")
-        if _SESSION in self._config.stash or asked:
-            interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
-            _session(self._config).end(self._results, self._deselected, interrupted=interrupted)
+        if _SESSION not in self._config.stash:
+            return
+        session = _session(self._config)
+        session.close()
+        deselected = self._deselected + session.elsewhere
+        output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
+        if output is not None:
+            output[_DESELECTED] = deselected
+        stopped = exitstatus == pytest.ExitCode.INTERRUPTED and not self._interrupted
+        if stopped and not self._results:
+            return  # something could not be collected, and nothing was run
+        try:
+            session.report(self._results, deselected, interrupted=self._interrupted)
+        except OSError as error:
+            self._unwritten = f"bespeak: a report could not be written: {error}"
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._unwritten is not None:
+            terminalreporter.write_line(self._unwritten, red=True)
 
 
 # Tests in code

@@ -30,7 +30,7 @@ class Wanted:
 
     @property
     def key(self) -> str:
-        told = [str(self.folder), self.name, self.server.model_dump(), self.mode, self.declared, self.timeout]
+        told = [str(self.folder), self.name, self.server.model_dump(), self.mode, self.declared]
         return json.dumps(told, sort_keys=True)
 
 
@@ -54,6 +54,7 @@ class Pool:
         """A connection, opened unless it is open. Raises `Unreachable`."""
         held = self._held.get(wanted.key)
         if held is not None and not held.task.done():
+            held.connection.timeout = wanted.timeout
             return held.connection
         ready: asyncio.Future[_Held] = asyncio.get_running_loop().create_future()
         leave = asyncio.Event()
@@ -63,6 +64,7 @@ class Pool:
         except asyncio.CancelledError:
             leave.set()
             task.cancel()
+            await asyncio.wait({task})  # a server that was started is ended
             raise
         if not ready.done():
             await task  # raises what kept it from opening
@@ -82,6 +84,7 @@ class Pool:
         if held is not None:
             held.leave.set()
             await asyncio.wait({held.task})
+            _look_away(held.task)
 
     async def close(self) -> None:
         for held in self._held.values():
@@ -91,8 +94,25 @@ class Pool:
         if tasks:
             await asyncio.wait(tasks)
         for task in tasks:
-            if not task.cancelled():
-                task.exception()  # a server that cannot end is no test's failure
+            _look_away(task)
+
+
+def _look_away(task: "asyncio.Task[None]") -> None:
+    """A server that cannot end is no test's failure."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _why(error: Exception) -> str:
+    """What keeps a client from a server, told once."""
+    reason = str(error)
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        reason = "there is no such command"
+    cause = error.__cause__
+    if isinstance(cause, FileNotFoundError):
+        reason = f"{reason.partition(':')[0]}: there is no such command"
+    notes = [note for note in getattr(error, "__notes__", ()) if reason not in note]
+    return "; ".join([reason, *notes])
 
 
 async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.Event) -> None:
@@ -106,9 +126,10 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
         try:
             connection = Connection(reached.transport, wanted.mode, wanted.declared, wanted.timeout)
             await connection.__aenter__()
-        except (OSError, MCPError, InvalidServerResponse, MissingExtra) as error:
-            notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
-            raise Unreachable(f"{error}{notes}{said(reached.printed())}") from None
+        except (OSError, MCPError, InvalidServerResponse, MissingExtra, ValueError) as error:
+            raise Unreachable(f"{_why(error)}{said(reached.printed())}") from None
+        except Exception as error:  # a lifespan that fails, in this process
+            raise Unreachable(f"the server cannot be started: {type(error).__name__}: {error}") from error
         task = asyncio.current_task()
         assert task is not None, "this runs in a task"
         ready.set_result(_Held(task, leave, connection, reached.printed))

@@ -241,13 +241,8 @@ def _scalar(event: Any) -> str | int | float | bool | None:
         return None
     if written in _BOOLS:
         return _BOOLS[written]
-    if _BASED.fullmatch(written):
-        return int(written, 0)
-    if _WHOLE.fullmatch(written):
-        try:
-            return int(written)
-        except ValueError:  # Python reads no number of thousands of digits
-            raise _error("the number has too many digits; quote it if it is a text", event) from None
+    if _WHOLE.fullmatch(written) or _BASED.fullmatch(written):
+        return _whole(written, event)
     if _NO_NUMBER.fullmatch(written):
         raise _error(f'{written} has no form in JSON; quote it if it is a text: "{written}"', event)
     if _REAL.fullmatch(written):
@@ -256,6 +251,16 @@ def _scalar(event: Any) -> str | int | float | bool | None:
             raise _error("the number is too large; quote it if it is a text", event)
         return number
     return _text(written, event)
+
+
+def _whole(written: str, event: Any) -> int:
+    """A whole number that can be written in decimal digits again: Python reads and writes no more than some thousands."""
+    try:
+        number = int(written, 0 if _BASED.fullmatch(written) else 10)
+        str(number)
+    except ValueError:
+        raise _error("the number has too many digits; quote it if it is a text", event) from None
+    return number
 
 
 def _text(written: str, event: Any) -> str:

@@ -10,6 +10,9 @@ from typing import Any, cast
 from urllib.parse import quote, quote_plus
 
 REDACTED = "[redacted]"
+TOKEN = "[requestState]"
+SHORTEST = 4
+"""A token of fewer characters is no secret, and would be found in any text."""
 
 
 class Every(Enum):
@@ -65,6 +68,8 @@ class Redaction:
     paths: Sequence[str] = ()
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Their values by name. An empty one is no secret."""
+    tokens: Sequence[str] = field(default=(), repr=False)
+    """Tokens of states, which have no names."""
     _paths: tuple[Path, ...] = field(init=False, repr=False)
     _hidden: tuple[tuple[str, str], ...] = field(init=False, repr=False)
     """What is replaced, and by what: the longest first, for a short secret may be a part of a long one."""
@@ -72,12 +77,26 @@ class Redaction:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_paths", tuple(parse_path(path) for path in self.paths))
         hidden = {(form, name) for name, secret in self.secrets.items() for form in _forms(secret)}
-        ordered = sorted(hidden, key=lambda one: (-len(one[0]), one))
-        object.__setattr__(self, "_hidden", tuple((form, f"${{env:{name}}}") for form, name in ordered))
+        shown = {(form, f"${{env:{name}}}") for form, name in hidden}
+        shown |= {(form, TOKEN) for token in self.tokens if len(token) >= SHORTEST for form in _forms(token)}
+        object.__setattr__(self, "_hidden", tuple(sorted(shown, key=lambda one: (-len(one[0]), one))))
 
     def apply(self, value: Any) -> Any:
         """A copy without them."""
         return self._apply(value, self._paths)
+
+    def restored(self, value: Any) -> Any:
+        """A copy with the values of secrets where their names stand: what was written down, as it was said."""
+        if isinstance(value, dict):
+            members = cast("dict[str, Any]", value).items()
+            return {cast("str", self.restored(key)): self.restored(member) for key, member in members}
+        if isinstance(value, list):
+            return [self.restored(entry) for entry in cast("list[Any]", value)]
+        if not isinstance(value, str) or "${env:" not in value:
+            return value
+        for name, secret in self.secrets.items():
+            value = value.replace(f"${{env:{name}}}", secret) if secret else value
+        return value
 
     def text(self, text: str) -> str:
         """A text without the values of secrets."""
@@ -120,4 +139,5 @@ def _forms(secret: str) -> set[str]:
         return set()
     in_json = {json.dumps(secret, ensure_ascii=escaped)[1:-1] for escaped in (True, False)}
     in_urls = {quote(secret, safe="", errors="surrogatepass"), quote_plus(secret, errors="surrogatepass")}
-    return {secret, *in_json, *in_urls}
+    in_python = {repr(secret)[1:-1], ascii(secret)[1:-1]}
+    return {secret, *in_json, *in_urls, *in_python}

@@ -6,20 +6,19 @@ written. JSON and JUnit are plain ASCII, so that any pipe carries them.
 
 import json
 import re
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import groupby
 from math import isfinite
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, Protocol, TextIO, cast
-from unicodedata import category
 from xml.etree import ElementTree as ET
 
+from bespeak.testing.files import beside, write_whole
 from bespeak.testing.matchers import ABSENT
 from bespeak.testing.results import Failure, Kind, Result, Round
+from bespeak.testing.showing import REPLACED, marked
 
 VERSION = 1
 """The version of the JSON report."""
@@ -28,9 +27,6 @@ LONGEST = 300
 DEEPEST = 100
 """How many levels of one value a report shows."""
 
-_REPLACED = "\ufffd"
-_OBEYED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-"""Kinds of characters that steer a terminal, or the order of what is read, or are no text at all."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _RED, _GREEN, _BOLD = "31", "32", "1"
 
@@ -127,7 +123,7 @@ class Pretty:
 
     def finished(self, result: Result) -> None:
         word = self._painted("ok    ", _GREEN) if result.passed else self._painted("FAILED", _RED)
-        self._say(f"{word}  {_clean(result.title)}  {_place(result)}")
+        self._say(f"{word}  {marked(result.title)}  {_place(result)}")
 
     def ended(self, summary: Summary) -> None:
         for result in _in_order(summary.results):
@@ -136,7 +132,7 @@ class Pretty:
                 self._say("", self._painted(heading, _BOLD), *lines)
         self._say("", self._painted(self._counts(summary), _RED if summary.exit_code else _GREEN))
         if self._file is not None:
-            _write(self._file, cast("StringIO", self._out).getvalue())
+            write_whole(self._file, cast("StringIO", self._out).getvalue())
 
     def _counts(self, summary: Summary) -> str:
         numbers = ((summary.failed, "failed"), (summary.passed, "passed"), (summary.deselected, "deselected"))
@@ -161,18 +157,18 @@ class Pretty:
 
 def describe(result: Result) -> str:
     """A failed test in full: what was wrong, what was said in each round, and how to run it again."""
-    lines = [f"{_place(result)}: {_clean(result.title)}"]
+    lines = [f"{_place(result)}: {marked(result.title)}"]
     for failure in result.failures:
         lines += _indented("  ", str(failure))
         if failure.path is not None:
-            lines.append(f"    at {_clean(failure.path) or 'the top'}")
+            lines.append(f"    at {marked(failure.path) or 'the top'}")
             lines.append(f"    expected {_short(failure.expected)}")
             lines.append(f"    actual   {_short(failure.actual)}")
         lines += _indented("    ", failure.hint or "")
     for number, one in enumerate(result.rounds, 1):
         lines += _told(number, one)
     if result.again:
-        lines.append(f"  run it again: {_clean(result.again)}")
+        lines.append(f"  run it again: {marked(result.again)}")
     return "\n".join(lines)
 
 
@@ -182,34 +178,27 @@ def _told(number: int, one: Round) -> Iterator[str]:
     else:
         yield f"  round {number} asked"
     for key, message in one.asked.items():
-        yield f"    {_clean(key)}: {_short(message)}"
+        yield f"    {marked(key)}: {_short(message)}"
         yield f"      answered {_short(one.answered[key])}" if key in one.answered else "      not answered"
     for key, answer in one.answered.items():
         if key not in one.asked:
-            yield f"    {_clean(key)}, which was not asked"
+            yield f"    {marked(key)}, which was not asked"
             yield f"      answered {_short(answer)}"
 
 
 def _place(result: Result) -> str:
-    return f"{_clean(result.suite)}:{result.line}"
+    return f"{marked(result.suite)}:{result.line}"
 
 
 def _indented(indent: str, text: str) -> list[str]:
     """Each line at least that far in, so that no text of a server's passes for a line of the report."""
-    return [f"{indent}{_clean(line)}" if line else "" for line in text.splitlines()]
-
-
-def _clean(text: str) -> str:
-    """The text on one line, with nothing in it that a terminal would obey or XML cannot carry."""
-    if text.isprintable():
-        return text
-    return "".join(_REPLACED if category(char) in _OBEYED or char in "\ufffe\uffff" else char for char in text)
+    return [f"{indent}{marked(line)}" if line else "" for line in text.splitlines()]
 
 
 def _short(value: Any) -> str:
     if value is ABSENT:
         return "(nothing)"
-    text = _clean(json.dumps(_plain(value), ensure_ascii=False))
+    text = marked(json.dumps(_plain(value), ensure_ascii=False))
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
@@ -231,7 +220,7 @@ class _Document:
     def ended(self, summary: Summary) -> None:
         text = self._text(summary)
         if isinstance(self._place, Path):
-            _write(self._place, text)
+            write_whole(self._place, text)
         else:
             self._place.write(text)
             self._place.flush()
@@ -255,6 +244,11 @@ class Json(_Document):
         return json.dumps(told, indent=2, sort_keys=True, allow_nan=False) + "\n"
 
 
+def as_text(told: Any) -> str:
+    """A value as JSON in plain ASCII, whatever a server put into it."""
+    return json.dumps(_plain(told), allow_nan=False)
+
+
 class Junit(_Document):
     """JUnit's XML, one suite for each suite file."""
 
@@ -263,7 +257,7 @@ class Junit(_Document):
         for suite, group in groupby(_in_order(summary.results), key=lambda result: result.suite):
             results = list(group)
             counts = _junit_counts(results, sum(result.seconds for result in results))
-            element = ET.SubElement(root, "testsuite", {"name": _clean(suite), **counts})
+            element = ET.SubElement(root, "testsuite", {"name": marked(suite), **counts})
             for result in results:
                 _add_case(element, result)
         ET.indent(root)
@@ -288,16 +282,16 @@ def _junit_element(result: Result) -> str:
 def _add_case(suite: ET.Element, result: Result) -> None:
     told = {
         # Readers take the dots for packages.
-        "classname": _clean(result.suite).removesuffix(".bespeak.yaml").strip("./").replace("/", "."),
-        "name": _clean(result.title),
-        "file": _clean(result.suite),
+        "classname": marked(result.suite).removesuffix(".bespeak.yaml").strip("./").replace("/", "."),
+        "name": marked(result.title),
+        "file": marked(result.suite),
         "line": str(result.line),
         "time": f"{result.seconds:.3f}",
     }
     case = ET.SubElement(suite, "testcase", told)
     if not result.passed:
         failure = _gravest(result.failures)
-        message = " ".join(_clean(line).strip() for line in str(failure).splitlines())
+        message = " ".join(marked(line).strip() for line in str(failure).splitlines())
         element = ET.SubElement(case, _junit_element(result), {"message": message, "type": failure.kind.value})
         element.text = describe(result)  # readers take one failure for each test, so this has them all
 
@@ -305,7 +299,7 @@ def _add_case(suite: ET.Element, result: Result) -> None:
 def _plain(value: Any, depth: int = 0) -> Any:
     """The value with nothing in it that JSON cannot carry; what is absent is left out."""
     if isinstance(value, str):
-        return _SURROGATE.sub(_REPLACED, value)
+        return _SURROGATE.sub(REPLACED, value)
     if value is None or isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
         return value
     if isinstance(value, Mapping | list | tuple) and depth == DEEPEST:
@@ -345,25 +339,7 @@ def _claim(spec: str, file: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists() and not file.is_file():
             raise ValueError(f"{spec!r} cannot be written: there is something else than a file at that place")
-        with _beside(file) as beside:
-            beside.touch()
+        with beside(file) as other:
+            other.touch()
     except OSError as error:
         raise ValueError(f"{spec!r} cannot be written: {error.strerror or error}") from None
-
-
-def _write(file: Path, text: str) -> None:
-    """All or nothing: whoever reads the file meanwhile sees the report before this one, or this one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with _beside(file) as beside:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(file)
-
-
-@contextmanager
-def _beside(file: Path) -> Generator[Path]:
-    """A new name in the same folder; nothing stays there."""
-    beside = file.with_name(f".{file.name}.{token_hex(4)}.tmp")
-    try:
-        yield beside
-    finally:
-        beside.unlink(missing_ok=True)

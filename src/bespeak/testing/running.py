@@ -2,8 +2,8 @@
 
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,37 +13,27 @@ from bespeak.testing.answers import CannotAnswer
 from bespeak.testing.cassettes import Book, Mode, StaleCassette
 from bespeak.testing.chain import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.testing.connection import Connection, Line
-from bespeak.testing.findings import Finding
+from bespeak.testing.filling import DoesNotFit, filled
 from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.testing.hostile import Attack, NotReached, judge_tampered
-from bespeak.testing.judging import judge
+from bespeak.testing.judging import ended, judge, text_of
+from bespeak.testing.matchers import ABSENT
+from bespeak.testing.options import Options, relative
 from bespeak.testing.paths import value_at
-from bespeak.testing.plan import Item, items_of
+from bespeak.testing.plan import Item, exactly, items_of
 from bespeak.testing.pool import Pool, Wanted
 from bespeak.testing.redaction import Redaction
-from bespeak.testing.results import Failure, Kind, Result
-from bespeak.testing.scripts import Asks, FixtureScript, PromptScript, RoundsScript, Script, paste
+from bespeak.testing.results import Failure, Kind, Result, Round
+from bespeak.testing.scripts import FixtureScript, PromptScript, RoundsScript, Script, paste
 from bespeak.testing.servers import Unreachable, described
 from bespeak.testing.snapshots import SnapshotFile
-from bespeak.testing.suite import EVERYTHING, Server, Test, Verify
+from bespeak.testing.suite import EVERYTHING, Expect, Server, Test, Verify
 from bespeak.testing.talking import BrokenRule, Talk
-from bespeak.testing.variables import Unknown, environment, fill, lookup, names_in
+from bespeak.testing.variables import Unknown, environment, fill, literal, lookup, names_in
+from bespeak.testing.verdicts import Dialect
 
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What holds for all tests of a run."""
-
-    record: Mode = Mode.NONE
-    verify: bool = False
-    cassettes: Path | None = None
-    """The folder of cassettes, instead of what suites say."""
-    servers: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What to use instead of a suite's server of that name: another of its servers, or a target of the command line."""
-    prompt: Asks | None = None
-    """Somebody who is asked before the fixture is."""
-    start: Path = field(default_factory=Path.cwd)
-    """Where the run was started: paths in reports are relative to it."""
+LONGEST = 4000
+"""How many characters of a failure's message are kept."""
 
 
 class Runner:
@@ -70,12 +60,18 @@ class Runner:
             captured = await self._needed(item)
             run.fill(lookup(secrets, captured))
             await run.run()
-        except Unknown as error:
+        except (Unknown, DoesNotFit) as error:
             run.failures.append(Failure(str(error)))
-        key = (item.suite.path, item.era)
-        self._captured.setdefault(key, {}).update(run.captured)
+        if not run.failures:
+            self._captured.setdefault((item.suite.path, item.era), {}).update(run.captured)
         self._ran[(item.suite.path, item.test.name, item.era)] = not run.failures
         return run.result(time.perf_counter() - began)
+
+    def broken_off(self, item: Item, how: str) -> Result:
+        """The result of a test that did not come to its end."""
+        run = _Run(item, self._options, self._pool)
+        run.failures.append(Failure(f"the test was broken off: {how}"))
+        return run.result(0.0)
 
     async def _needed(self, item: Item) -> dict[str, Any]:
         """What the tests before this one have captured; those that did not run are run first. Raises `Unknown`."""
@@ -83,10 +79,12 @@ class Runner:
         written = item.test.model_dump(by_alias=True, exclude_unset=True)
         for name in {name for name in names_in(written) if not name.startswith("env:")} - captured.keys():
             source = next((one for one in items_of(item.suite) if name in one.test.capture), None)
-            if source is None or self._ran.get((item.suite.path, source.test.name, item.era)) is False:
-                raise Unknown(f"${{{name}}} stands for nothing: the test that captures it failed")
-            before = await self.run(replace(source, era=item.era))
-            if not before.passed:
+            if source is None:
+                raise Unknown(f"${{{name}}} stands for nothing: no test captures it")
+            passed = self._ran.get((item.suite.path, source.test.name, item.era))
+            if passed is None:
+                passed = (await self.run(replace(source, era=item.era))).passed
+            if not passed:
                 raise Unknown(
                     f"${{{name}}} stands for nothing: the test {source.test.name!r}, which captures it, failed"
                 )
@@ -108,13 +106,12 @@ class _Run:
         self.failures: list[Failure] = []
         self.captured: dict[str, Any] = {}
         self.conversation: Conversation | None = None
+        self.tokens: list[str] = []
 
     def fill(self, find: Callable[[str], Any]) -> None:
-        """Put values in place of `${...}`."""
+        """Put values in place of `${...}`. Raises `Unknown`, and `DoesNotFit`."""
         self.find = find
-        written = self.test.model_dump(by_alias=True, exclude_unset=True)
-        if next(names_in(written), None) is not None:
-            self.test = Test.model_validate(fill(written, find))
+        self.test = filled(self.test, find)
 
     def wanted(self) -> Wanted:
         test, suite = self.test, self.item.suite
@@ -130,15 +127,15 @@ class _Run:
             self.item.era or server.protocol,
             EVERYTHING if declared is None else declared,
             test.timeout or server.timeout,
-            self.find,
+            self.find if known is not None else literal,
         )
 
     # The conversation
 
     async def run(self) -> None:
-        folder = self.options.cassettes or (
-            self.item.suite.folder / self.item.suite.model.cassettes if self.item.suite.model.cassettes else None
-        )
+        folder, named = self.options.cassettes, self.item.suite.model.cassettes
+        if folder is None and named is not None:
+            folder = self.item.suite.folder / str(fill(named, self.find))
         if folder is None:
             await self._live()
             return
@@ -162,10 +159,16 @@ class _Run:
             return
         line: Line = connection if book is None else book.recorder(connection)
         usable = await self._talk(line, connection)
-        if book is not None and not self.failures:
-            book.write()
         if not usable:
+            printed = self.pool.printed(wanted)
+            if printed and self.failures:
+                self.failures[-1] = replace(self.failures[-1], hint=f"the server printed:\n{printed}")
             await self.pool.drop(wanted)
+        if book is not None and not self.failures:
+            try:
+                book.write()
+            except StaleCassette as error:
+                self._stale(error)
 
     async def _replay(self, book: Book) -> None:
         try:
@@ -174,11 +177,10 @@ class _Run:
             if not self.failures:
                 line.check_played()
         except StaleCassette as error:
-            if self.options.record is Mode.NEW:
-                self.failures.clear()
-                await self._live(book)
-                return
             self._stale(error)
+        if self.failures and self.options.record is Mode.NEW:  # the cassette no longer fits the test
+            self.failures.clear()
+            await self._live(book)
 
     async def _verify(self, book: Book) -> None:
         """Drive the live server again, and compare what it does with what was recorded."""
@@ -201,34 +203,52 @@ class _Run:
     async def _talk(self, line: Line, connection: Connection | None) -> bool:
         """Hold the conversation and judge it; whether the connection can be used further."""
         test = self.test
-        attack = Attack(test.tamper, test.fault, test.retry or 0)
         if (test.tamper or test.fault) and not is_modern(line.version):
             self._fail(f"not reached: at {line.version} there are no rounds to tamper with")
             return True
         capabilities = connection.capabilities if connection is not None else None
-        max_rounds = self.item.suite.model.maxRounds if test.maxRounds is None else test.maxRounds
-        self.conversation = Conversation(test.method, test.params, max_rounds, capabilities)
-        script = self._script()
-        talk = Talk(line, self.conversation, script, attack)
-        usable = await self._hold(talk)
-        self._findings(self.conversation)
+        attack = Attack(test.tamper, test.fault, test.retry or 0)
+        self.snapshots = SnapshotFile(self.item.suite.path, self.item.title, self.options.record, self.hidden)
+        self.conversation = self._begun(test, capabilities)
+        talk = Talk(line, self.conversation, self._script(), attack)
+        usable = await self._held(talk)
         if not self.failures:
             self._judge(talk)
-            self.failures += script.leftovers()
+            self.failures += talk.script.leftovers()
         if not self.failures:
             self._capture(talk.envelope)
         for one in test.verify or ():
             if usable and not self.failures:
                 usable = await self._verified(one, line, capabilities)
+        if not self.failures:
+            try:
+                self.snapshots.keep()
+            except (OSError, ValueError) as error:
+                self._fail(f"the snapshots could not be kept: {error}", kind=Kind.CASSETTE)
         return usable
+
+    def _begun(self, target: Test | Verify, capabilities: dict[str, Any] | None) -> Conversation:
+        max_rounds = self.item.suite.model.maxRounds if self.test.maxRounds is None else self.test.maxRounds
+        return Conversation(target.method, target.params, max_rounds, capabilities)
 
     def _script(self) -> Script:
         test = self.test
+        rounds = None if test.rounds is None else RoundsScript(test.rounds)
         if self.options.prompt is not None:
-            return PromptScript(self.options.prompt)
-        if test.rounds is not None:
-            return RoundsScript(test.rounds)
+            return PromptScript(self.options.prompt, rounds=rounds)
+        if rounds is not None:
+            return rounds
         return FixtureScript(InputResponseFixture(test.inputResponses))
+
+    async def _held(self, talk: Talk) -> bool:
+        """Hold a conversation, and find what keeps it from its end, or what the server did that it must not.
+
+        Whether the connection can be used further.
+        """
+        usable = await self._hold(talk)
+        self.tokens += talk.conversation.states
+        self._findings(talk.conversation)
+        return usable
 
     async def _hold(self, talk: Talk) -> bool:
         try:
@@ -238,14 +258,12 @@ class _Run:
         except CannotAnswer as error:
             self._fail(str(error))
         except RoundsExceeded as error:
-            self._fail(str(error), rule="converge")
+            rounds = [self._round(one, talk.conversation.states) for one in error.rounds]
+            self._fail(str(RoundsExceeded(error.max_rounds, rounds)), rule="converge")
         except NotReached as error:
-            self._fail(f"not reached: {error}")
-        except BrokenRule:
+            self._fail(f"not reached: {error}{ended(talk.envelope)}")
+        except (BrokenRule, MalformedResponse):
             pass  # which is among the findings
-        except MalformedResponse as error:
-            if not error.findings:
-                raise
         except TimeoutError as error:
             self._fail(f"the server hangs: {error}", rule="answers")
             return False
@@ -257,18 +275,11 @@ class _Run:
     def _findings(self, conversation: Conversation) -> None:
         """What the server did that it must not: all of it, each once."""
         wire = self.test.wire or self.item.suite.model.wire
-        found: dict[str, Finding] = {}
-        for finding in conversation.findings:
-            if finding.rule == "dialect" and wire != "spec":
-                continue
-            found.setdefault(str(finding), finding)
-        if (
-            wire == "list"
-            and any(one for one in conversation.rounds)
-            and "dialect" not in {one.rule for one in conversation.findings}
-        ):
-            self._fail("the suite says wire: list, and the server asks in the MCP shape")
-        self.failures = [Failure(one.text, rule=one.rule) for one in found.values()] + self.failures
+        found = {str(one): one for one in conversation.findings if one.rule != "dialect" or wire == "spec"}
+        failures = [Failure(one.text, rule=one.rule) for one in found.values()]
+        if wire == "list" and Dialect.SPEC in conversation.dialects:
+            failures.append(Failure("the suite says wire: list, and the server asks in the MCP shape"))
+        self.failures = failures + self.failures
 
     def _judge(self, talk: Talk) -> None:
         test = self.test
@@ -277,47 +288,46 @@ class _Run:
             if refused or "expect" not in test.model_fields_set:
                 self.failures += refused
                 return
-        self.failures += judge(
-            test.expect,
+        self.failures += self._judged(test.expect, talk)
+
+    def _judged(self, expect: Expect, talk: Talk) -> list[Failure]:
+        return judge(
+            expect,
             self._redacted(talk.envelope),
             rounds=len(talk.conversation.rounds),
             asked=talk.asked,
             notifications=talk.notifications,
-            snapshots=SnapshotFile(self.item.suite.path, self.item.title, self.options.record, self.hidden),
+            snapshots=self.snapshots,
         )
 
     def _redacted(self, envelope: Any) -> Any:
         message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
-        if not isinstance(message.get("result"), dict):
-            return message
-        return {**message, "result": Redaction(self.redaction.paths).apply(message["result"])}
+        redact = Redaction(self.redaction.paths)
+        return {name: redact.apply(one) if name in ("result", "error") else one for name, one in message.items()}
 
     def _capture(self, envelope: Any) -> None:
         for name, path in self.test.capture.items():
             result: Any = cast("dict[str, Any]", envelope).get("result")
             try:
-                self.captured[name] = value_at(result, path)
+                if result is None:
+                    raise LookupError(path)
+                whole = path == "text" and "text" not in result
+                self.captured[name] = text_of(result) if whole else value_at(result, path)
             except LookupError:
-                self._fail(f"capture: the result has nothing at {path!r}", path=path)
+                self._fail(f"capture: the result has nothing at {path!r}", path=path, actual=ABSENT)
 
     async def _verified(self, verify: Verify, line: Line, capabilities: dict[str, Any] | None) -> bool:
         """Make a call afterwards, to see what the test has done; whether the connection can be used further."""
-        conversation = Conversation(verify.method, verify.params, capabilities=capabilities)
-        talk = Talk(line, conversation, FixtureScript(InputResponseFixture(verify.inputResponses)))
-        usable = await self._hold(talk)
-        if self.failures:
-            return usable
-        found = judge(
-            verify.expect,
-            self._redacted(talk.envelope),
-            rounds=len(conversation.rounds),
-            asked=talk.asked,
-            notifications=talk.notifications,
-            snapshots=SnapshotFile(self.item.suite.path, self.item.title, self.options.record, self.hidden),
-        )
-        rule = "single-use" if self.test.fault is not None else None
-        what = "after a response was lost and the same request came again" if rule else "verify"
-        self.failures += [replace(one, message=f"{what}: {one.message}", rule=rule) for one in found]
+        conversation = self._begun(verify, capabilities)
+        talk = Talk(line, conversation, FixtureScript(InputResponseFixture(verify.inputResponses), "verify"))
+        usable = await self._held(talk)
+        if not self.failures:
+            self.failures += self._judged(verify.expect, talk)
+            self.failures += talk.script.leftovers()
+        lost = self.test.fault is not None
+        what = "after a response was lost and the same request came again" if lost else "verify"
+        rule = "single-use" if lost else None
+        self.failures = [replace(one, message=f"{what}: {one.message}", rule=one.rule or rule) for one in self.failures]
         return usable
 
     def _fail(self, message: str, **more: Any) -> None:
@@ -337,50 +347,35 @@ class _Run:
             era=item.era,
             server=item.server_name,
             failures=[self._clean(failure) for failure in self.failures],
-            rounds=[
-                replace(
-                    one,
-                    asked=self.hidden.apply(one.asked),
-                    answered=self.redaction.apply({"inputResponses": one.answered})["inputResponses"],
-                )
-                for one in rounds
-            ],
-            again=shlex.join(["bespeak", "test", suite, "-k", f'"{item.title}"']),
+            rounds=[self._round(one, self.tokens) for one in rounds],
+            again=shlex.join(["bespeak", "test", suite, *self.options.flags(), "-k", exactly(item.title)]),
             seconds=seconds,
         )
 
+    def _round(self, one: Round, tokens: Sequence[str]) -> Round:
+        """A round as it may be shown."""
+        hidden = replace(self.hidden, tokens=tokens)
+        answered = Redaction(self.redaction.paths).apply({"inputResponses": one.answered})["inputResponses"]
+        return replace(one, asked=hidden.apply(one.asked), answered=hidden.apply(answered))
+
     def _clean(self, failure: Failure) -> Failure:
-        redact = self.hidden
+        """A failure as it may be shown."""
+        redact = replace(self.hidden, tokens=self.tokens)
+        message = redact.text(failure.message)
         return replace(
             failure,
-            message=redact.text(failure.message),
+            message=message if len(message) <= LONGEST else f"{message[:LONGEST]}...",
+            path=None if failure.path is None else redact.text(failure.path),
             expected=redact.apply(failure.expected),
             actual=redact.apply(failure.actual),
             hint=None if failure.hint is None else redact.text(failure.hint),
         )
 
 
-def named_server(given: str) -> tuple[str, str]:
-    """A server that is to take the place of a suite's. Raises `ValueError`."""
-    name, equals, target = given.partition("=")
-    if not (name and equals and target):
-        raise ValueError(f"--server takes NAME=TARGET, not {given!r}")
-    described(target)
-    return name, target
-
-
 def _in_place_of(server: Server, other: Server) -> Server:
     """Another server, spoken to as the suite says of the one whose place it takes."""
     kept = {name: getattr(server, name) for name in ("protocol", "declare", "timeout")}
     return other.model_copy(update=kept)
-
-
-def relative(path: Path, start: Path) -> str:
-    """A path as short as it can be written from a folder."""
-    try:
-        return path.resolve().relative_to(start.resolve()).as_posix()
-    except ValueError:
-        return path.as_posix()
 
 
 async def run_items(runner: Runner, items: Sequence[Item], finished: Callable[[Result], bool]) -> None:

@@ -7,10 +7,13 @@ from typing import Any, Protocol, cast
 
 from bespeak.testing.answers import Answer, CannotAnswer
 from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer, Rule, responses_to, unused
-from bespeak.testing.matchers import ABSENT, equal_to, parse_matcher
+from bespeak.testing.matchers import ABSENT, equal_to, join, parse_matcher
 from bespeak.testing.results import Failure
 from bespeak.testing.suite import RoundExpect, RoundSpec
 from bespeak.testing.verdicts import Question
+
+SHOWN = 20
+"""Questions for which an answer is shown."""
 
 
 class Script(Protocol):
@@ -31,8 +34,9 @@ class Script(Protocol):
 class FixtureScript:
     """One fixture for all rounds."""
 
-    def __init__(self, fixture: InputResponseFixture) -> None:
+    def __init__(self, fixture: InputResponseFixture, where: str = "inputResponses") -> None:
         self._fixture = fixture
+        self._where = where
         self._used: list[Rule] = []
 
     async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
@@ -46,7 +50,7 @@ class FixtureScript:
         return rule.answer
 
     def leftovers(self) -> list[Failure]:
-        return [_never_asked(rule, "inputResponses") for rule in unused(self._fixture.rules, self._used)]
+        return [_never_asked(rule, self._where) for rule in unused(self._fixture.rules, self._used)]
 
 
 def _never_asked(rule: Rule, where: str) -> Failure:
@@ -77,15 +81,7 @@ class RoundsScript:
         self._now = -1
 
     async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
-        if state is not None or not self._goes_on(questions):
-            self._now += 1
-        if self._now >= len(self._blocks):
-            listed = ", ".join(repr(question.key) for question in questions[:20])
-            planned = len(self._blocks)
-            raise CannotAnswer(f"the test has {planned} rounds, and one more came, which asks {listed or 'nothing'}")
-        block = self._blocks[self._now]
-        block.asked |= {question.key: question for question in questions}
-        block.state = state
+        block = self.enter(questions, state)
 
         def answer_for(question: Question) -> Answer | None:
             rule = block.fixture.rule_for(question)
@@ -96,19 +92,40 @@ class RoundsScript:
 
         return responses_to(questions, answer_for)
 
+    def enter(self, questions: Sequence[Question], state: bool | None) -> _Block:
+        """The round that questions belong to. Raises `CannotAnswer` if there is none."""
+        if state is not None or not self._goes_on(questions):
+            self._now += 1
+        if self._now >= len(self._blocks):
+            listed = ", ".join(repr(question.key) for question in questions[:20])
+            raise CannotAnswer(f"round {self._now + 1} was not expected; it asks {listed or 'nothing'}")
+        block = self._blocks[self._now]
+        block.asked |= {question.key: question for question in questions}
+        block.state = state
+        return block
+
     def _goes_on(self, questions: Sequence[Question]) -> bool:
         if not 0 <= self._now < len(self._blocks):
             return False
         block = self._blocks[self._now]
-        return all(one.key not in block.asked and block.fixture.rule_for(one) is not None for one in questions)
+        named = block.expect.asks
+        return all(
+            one.key not in block.asked
+            and (named is None or one.key in named)
+            and block.fixture.rule_for(one) is not None
+            for one in questions
+        )
 
-    def leftovers(self) -> list[Failure]:
+    def leftovers(self, *, answers: bool = True) -> list[Failure]:
+        """What was not as expected, and, unless somebody else has answered, what was never asked for."""
         found: list[Failure] = []
         for number, block in enumerate(self._blocks, 1):
             if number > self._now + 1:
-                found.append(Failure(f"round {number} was never reached: the server asked {self._now + 1} times"))
+                found.append(Failure(f"round {number} was never reached: the server asked no more"))
                 break
             found += _differences(number, block)
+            if not answers:
+                continue
             found += [
                 _never_asked(rule, f"rounds[{number - 1}].answer") for rule in unused(block.fixture.rules, block.used)
             ]
@@ -132,7 +149,7 @@ def _differences(number: int, block: _Block) -> list[Failure]:
         for key, written in expected.items():
             question = block.asked.get(key)
             actual: Any = ABSENT if question is None else look(question)
-            difference = parse_matcher(written).check(actual, f"{where}.{name}.{key}")
+            difference = parse_matcher(written).check(actual, join(f"{where}.{name}", key))
             if difference is not None:
                 text = f"round {number}, {name} of {key!r}: {difference.message}"
                 found.append(
@@ -155,26 +172,37 @@ class Asks(Protocol):
 class PromptScript:
     """A person at a terminal. What they answer is kept, in the order it was given."""
 
-    def __init__(self, prompt: Asks, prepared: InputResponseFixture | None = None) -> None:
+    def __init__(
+        self, prompt: Asks, prepared: InputResponseFixture | None = None, rounds: RoundsScript | None = None
+    ) -> None:
         self._prompt = prompt
         self._prepared = prepared or InputResponseFixture()
+        self._rounds = rounds
+        """What each round should ask, whoever answers."""
         self.given: dict[str, Any] = {}
         """What was answered, by key, as a suite writes it."""
 
     async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
+        if self._rounds is not None:
+            self._rounds.enter(questions, state)
         found: dict[str, Answer] = {}
         for question in questions:
             found[question.key] = self._prepared.answer_for(question) or await self._prompt.ask(question)
-            self.given[question.key] = found[question.key].as_written()
+            self.given[question.key] = found[question.key].saved(question)
         return responses_to(questions, lambda question: found[question.key])
 
     def leftovers(self) -> list[Failure]:
-        return []
+        return [] if self._rounds is None else self._rounds.leftovers(answers=False)
 
 
 def paste(questions: Sequence[Question]) -> str:
     """The YAML that would answer questions, to be filled in."""
-    return written({question.key: _example(question) for question in questions[:20]}).rstrip()
+    return written(example(questions)).rstrip()
+
+
+def example(questions: Sequence[Question]) -> dict[str, Any]:
+    """Answers that would do for questions, as far as can be told."""
+    return {question.key: _example(question) for question in questions[:SHOWN]}
 
 
 def written(answers: Mapping[str, Any]) -> str:
@@ -184,10 +212,14 @@ def written(answers: Mapping[str, Any]) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """A value as YAML in one line: JSON is YAML, and a plain word needs no quotes."""
-    if isinstance(value, str) and value.isidentifier() and value not in ("true", "false", "null"):
+    """A value as YAML in one line, in which nothing is to be filled in: JSON is YAML, and a plain word needs no quotes."""
+    if isinstance(value, str) and value.isidentifier() and value.isascii() and value.lower() not in _READ_OTHERWISE:
         return value
-    return json.dumps(value, ensure_ascii=not (isinstance(value, str) and value.isprintable()))
+    text = json.dumps(value, ensure_ascii=False)
+    return (text if text.isprintable() else json.dumps(value)).replace("${", "$${")
+
+
+_READ_OTHERWISE = ("true", "false", "null")
 
 
 def _example(question: Question) -> Any:
@@ -197,28 +229,62 @@ def _example(question: Question) -> Any:
         return {"url": "done"}
     if not question.is_form:
         return {"sample": "..."} if question.method.startswith("sampling") else {"roots": ["file:///..."]}
-    required: Any = question.schema.get("required")
-    named = cast("list[Any]", required) if isinstance(required, list) else []
-    content = {name: _sample_value(shown) for name, shown in question.properties.items() if name in named}
     fields = question.properties
     if len(fields) == 1:
-        return next((_sample_value(shown) for shown in fields.values()), "...")
-    return {"accept": content}
+        ((name, shown),) = fields.items()
+        value = _sample_value(shown)
+        # Some words mean something else where a value stands alone.
+        return {"accept": {name: value}} if value in ("decline", "cancel", "omit") else value
+    required: Any = question.schema.get("required")
+    named = cast("list[Any]", required) if isinstance(required, list) else []
+    return {"accept": {name: _sample_value(shown) for name, shown in fields.items() if name in named}}
 
 
 def _sample_value(shown: Mapping[str, Any]) -> Any:
-    """A value that a field would take."""
-    if "default" in shown:
-        return shown["default"]
-    choices: Any = shown.get("enum") or [option.get("const") for option in shown.get("oneOf") or ()]
+    """A value that a field would take, as far as can be told."""
+    default: Any = shown.get("default")
+    if isinstance(default, str | int | float | list):
+        return cast("Any", default)
+    choices = _choices(shown)
     if choices:
         return choices[0]
     kind = shown.get("type")
     if kind in ("integer", "number"):
-        return shown.get("minimum", 0)
+        return _number(shown)
     if kind == "array":
-        return []
+        items: Any = shown.get("items")
+        fewest: Any = shown.get("minItems")
+        offered = _choices(cast("dict[str, Any]", items)) if isinstance(items, dict) else []
+        return offered[: fewest if isinstance(fewest, int) else 0]
     return True if kind == "boolean" else "..."
 
 
-__all__ = ["Asks", "FixtureScript", "MissingAnswer", "PromptScript", "RoundsScript", "Script", "paste", "written"]
+def _choices(shown: Mapping[str, Any]) -> list[str]:
+    """The choices of a field, in whatever way they are written."""
+    plain: Any = shown.get("enum")
+    found = [*cast("list[Any]", plain)] if isinstance(plain, list) else []
+    for name in ("oneOf", "anyOf"):
+        titled: Any = shown.get(name)
+        entries = cast("list[Any]", titled) if isinstance(titled, list) else []
+        found += [cast("dict[str, Any]", one).get("const") for one in entries if isinstance(one, dict)]
+    return [one for one in found if isinstance(one, str)]
+
+
+def _number(shown: Mapping[str, Any]) -> Any:
+    least, most = shown.get("minimum"), shown.get("maximum")
+    if isinstance(least, int | float):
+        return least
+    return min(0, most) if isinstance(most, int | float) else 0
+
+
+__all__ = [
+    "Asks",
+    "FixtureScript",
+    "MissingAnswer",
+    "PromptScript",
+    "RoundsScript",
+    "Script",
+    "example",
+    "paste",
+    "written",
+]

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import socket
 import sys
@@ -47,9 +48,8 @@ def described(target: str) -> Server:
     """The server that a command line means: a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in one argument."""
     if target.startswith(("http://", "https://")):
         return Server(url=target)
-    head = target.rpartition(":")[0] or target
-    is_file = Path(target).suffix == ".py" or Path(head).suffix == ".py"
-    if Path(target).is_file() or Path(head).is_file() or (is_file and len(target.split()) == 1):
+    path = target.rpartition(":")[0] if not target.endswith(".py") else target
+    if path.endswith(".py") and (len(target.split()) == 1 or _is_file(path)):
         return Server(python=target)
     if _is_module_object(target):
         return Server(python=target)
@@ -60,6 +60,13 @@ def described(target: str) -> Server:
     if not words:
         raise ValueError("a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes")
     return Server(command=words)
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except OSError:  # too long to be one
+        return False
 
 
 def _is_module_object(target: str) -> bool:
@@ -75,9 +82,10 @@ async def reach(
 
     Raises `Unreachable`.
     """
-    find = _with_port(find)
+    if server.command is not None and server.url is not None:
+        find = _with_port(find)
     if server.python is not None:
-        yield Reached(MemoryTransport(_loaded(server.python, folder)))
+        yield Reached(MemoryTransport(_loaded(str(fill(server.python, find)), folder)))
         return
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
         if server.url is None:
@@ -87,12 +95,12 @@ async def reach(
             return
         async with contextlib.AsyncExitStack() as stack:
             url, headers = str(fill(server.url, find)), {name: str(fill(v, find)) for name, v in server.headers.items()}
-            if server.command is not None:
-                await stack.enter_async_context(_listening(_parameters(server, folder, find), url, log))
             try:
                 transport = HttpTransport(url, headers=headers, stray=stray)
             except (ValueError, MissingExtra) as error:
                 raise Unreachable(str(error)) from None
+            if server.command is not None:
+                await stack.enter_async_context(_listening(_parameters(server, folder, find), url, log))
             yield Reached(transport, lambda: _tail(log))
 
 
@@ -114,14 +122,17 @@ def _with_port(find: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def _loaded(target: str, folder: Path) -> Any:
     head, _, name = target.rpartition(":")
-    path = folder / (head or name)
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     try:
-        return load(f"{path}:{name}" if head and path.is_file() else str(path) if path.is_file() else target)
+        # A module of the suite's own folder is meant before any other of that name.
+        for path in (folder / head, folder / f"{head.replace('.', '/')}.py"):
+            if head and path.is_file():
+                return load(f"{path}:{name}")
+        return load(str(folder / target) if (folder / target).is_file() else target)
     except NoServer as error:
         raise Unreachable(str(error)) from None
-    except Exception as error:  # whatever an author's file raises
+    except (Exception, SystemExit) as error:  # whatever an author's file raises
         raise Unreachable(f"{target} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
@@ -133,6 +144,8 @@ def _parameters(server: Server, folder: Path, find: Callable[[str], Any]) -> Std
         filter(None, [str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", ""))])
     )
     where = folder if server.cwd is None else folder / str(fill(server.cwd, find))
+    if not where.is_dir():
+        raise Unreachable(f"there is no folder {str(where)!r} to run the server in (cwd)")
     return StdioServerParameters(_program(command, where, path), args, {**env, "PATH": path}, where)
 
 
@@ -140,10 +153,7 @@ def _program(command: str, folder: Path, path: str) -> str:
     """A command as it is found from a folder."""
     if os.sep in command:
         return command if Path(command).is_absolute() else str(folder / command)
-    for place in path.split(os.pathsep):
-        if os.access(Path(place) / command, os.X_OK):
-            return str(Path(place) / command)
-    return command
+    return shutil.which(command, path=path) or command
 
 
 @asynccontextmanager
@@ -161,7 +171,9 @@ async def _listening(parameters: StdioServerParameters, url: str, log: IO[str]) 
             cwd=parameters.cwd,
             start_new_session=True,
         )
-    except OSError as error:
+    except FileNotFoundError:
+        raise Unreachable(f"cannot start the server: there is no command {parameters.command!r}") from None
+    except (OSError, ValueError) as error:
         raise Unreachable(f"cannot start the server {parameters.command!r}: {error}") from None
     try:
         await _ready(process, url, log)
@@ -208,7 +220,9 @@ def _tail(log: IO[str]) -> str:
     with open(log.fileno(), "rb", closefd=False) as raw:
         end = raw.seek(0, os.SEEK_END)
         raw.seek(max(0, end - TAIL_BYTES))
-        return raw.read().decode(errors="replace").strip()
+        text = raw.read().decode(errors="replace")
+        # What is cut in the middle of a line may be half of what must not be shown.
+        return (text if end <= TAIL_BYTES else text.partition("\n")[2]).strip()
 
 
 __all__ = ["Reached", "Unknown", "Unreachable", "described", "reach", "said"]

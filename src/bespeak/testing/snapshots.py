@@ -1,47 +1,63 @@
 """Values kept from an earlier run, in a file beside the suite, for `{snapshot: NAME}`."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any, cast
 
 from bespeak.testing.cassettes import Mode
+from bespeak.testing.files import alone, write_whole
 from bespeak.testing.matchers import ABSENT, Difference, equal_to
 from bespeak.testing.redaction import Redaction
+from bespeak.testing.tapes import no_constant
 
 
 class SnapshotFile:
-    """The snapshots of one test."""
+    """The snapshots of one test. What is new is kept when the test has passed."""
 
     def __init__(self, suite: Path, title: str, mode: Mode, redaction: Redaction) -> None:
         self._path = suite.with_name(f"{suite.name.removesuffix('.bespeak.yaml')}.snapshots.json")
         self._title = title
         self._mode = mode
         self._redaction = redaction
+        self._kept: dict[str, Any] | None = None
+        self._new: dict[str, Any] = {}
 
     def check(self, name: str, actual: Any) -> Difference | None:
-        """How a value differs from the one kept under that name; if none is kept and that is allowed, it is kept now."""
+        """How a value differs from the one kept under that name; if none is kept and that is allowed, this one will be."""
         value = self._redaction.apply(actual)
-        kept = self._read()
-        mine: dict[str, Any] = kept.get(self._title, {})
-        if name in mine and self._mode is not Mode.REWRITE:
-            return equal_to(mine[name]).check(value)
+        if name in self._new:
+            return equal_to(self._new[name]).check(value)
+        try:
+            if self._kept is None:
+                self._kept = self._read().get(self._title, {})
+            found = equal_to(self._kept[name]).check(value) if name in self._kept else None
+        except (OSError, ValueError, RecursionError):
+            what = f"the snapshots in {self._path.name} cannot be read; mend the file, or remove it and record anew"
+            return Difference("", what, ABSENT, value)
+        if name in self._kept and (found is None or self._mode in (Mode.NONE, Mode.ONCE)):
+            return found
         if self._mode is Mode.NONE:
             return Difference("", f"there is no snapshot {name!r} yet; run with --record once", ABSENT, value)
-        self._write({**kept, self._title: {**mine, name: value}})
+        self._new[name] = value
         return None
 
-    def _read(self) -> dict[str, Any]:
+    def keep(self) -> None:
+        """The test has passed: what is new is kept. Raises `OSError`."""
+        if not self._new:
+            return
+        with alone(self._path.parent):  # others may be adding theirs
+            kept = self._read()
+            kept[self._title] = {**kept.get(self._title, {}), **self._new}
+            write_whole(self._path, json.dumps(kept, indent=2, sort_keys=True) + "\n")
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        """All snapshots of the suite. Raises `OSError` and `ValueError`."""
         try:
-            found: Any = json.loads(self._path.read_text(encoding="utf-8"))
+            found: Any = json.loads(self._path.read_text(encoding="utf-8"), parse_constant=no_constant)
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError):
-            return {}
-        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-
-    def _write(self, kept: dict[str, Any]) -> None:
-        text = json.dumps(kept, indent=2, sort_keys=True, ensure_ascii=False)
-        beside = self._path.with_name(f"{self._path.name}.{os.getpid()}.part")
-        beside.write_text(f"{text}\n", encoding="utf-8")
-        beside.replace(self._path)
+        if not isinstance(found, dict) or not all(
+            isinstance(one, dict) for one in cast("dict[str, Any]", found).values()
+        ):
+            raise ValueError("the file holds no snapshots")
+        return cast("dict[str, dict[str, Any]]", found)

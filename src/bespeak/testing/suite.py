@@ -1,11 +1,12 @@
 """What a suite file may say: one model for reading it, and for the JSON Schema that editors use."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.chain import DEFAULT_MAX_ELICITATION_ROUNDS
+from bespeak.testing.fixtures import CONDITIONS
 
 MODES = ("auto", "legacy", *SPOKEN)
 EVERYTHING: dict[str, Any] = {
@@ -24,34 +25,71 @@ class Part(BaseModel):
 
 
 _SCALAR = {"type": ["string", "number", "boolean"]}
-Answer = Annotated[
-    Any,
-    WithJsonSchema(
-        {
-            "description": "A value for the form's only field, decline, cancel, omit, or one of the forms.",
-            "anyOf": [
-                _SCALAR,
-                {"type": "array", "items": _SCALAR},
-                *(
-                    {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
-                    for name, kind in {
-                        "accept": {"type": "object"},
-                        "raw": {},
-                        "sample": {"type": ["string", "object"]},
-                        "roots": {"type": "array"},
-                        "url": {"const": "done"},
-                    }.items()
-                ),
-            ],
-        }
-    ),
-]
+_ANSWER: dict[str, Any] = {
+    "description": "A value for the form's only field, decline, cancel, omit, or one of the forms.",
+    "anyOf": [
+        _SCALAR,
+        {"type": "array"},
+        *(
+            {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
+            for name, kind in {
+                "accept": {"type": "object"},
+                "raw": {},
+                "sample": {
+                    "anyOf": [
+                        {"type": "string"},
+                        {"type": "object", "required": ["type"]},
+                        {
+                            "type": "object",
+                            "required": ["content"],
+                            "properties": {"content": {"type": ["object", "array"]}},
+                        },
+                    ]
+                },
+                "roots": {
+                    "type": "array",
+                    "items": {
+                        "anyOf": [
+                            {"type": "string"},
+                            {"type": "object", "required": ["uri"], "properties": {"uri": {"type": "string"}}},
+                        ]
+                    },
+                },
+                "url": {"const": "done"},
+            }.items()
+        ),
+    ],
+}
+
+
+def _rule(**members: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
+
+
+_WHEN: dict[str, Any] = {
+    "type": "object",
+    "properties": {name: {} for name in CONDITIONS},
+    "minProperties": 1,
+    "additionalProperties": False,
+}
 Answers = Annotated[
     Any,
     WithJsonSchema(
         {
             "description": "Answers by key, or a list of rules of which the first that fits is taken.",
-            "type": ["object", "array"],
+            "anyOf": [
+                {"type": "object", "additionalProperties": _ANSWER},
+                {
+                    "type": "array",
+                    "items": {
+                        "anyOf": [
+                            _rule(id={"type": "string"}, value=_ANSWER),
+                            _rule(when=_WHEN, answer=_ANSWER),
+                            _rule(otherwise=_ANSWER),
+                        ]
+                    },
+                },
+            ],
         }
     ),
 ]
@@ -64,27 +102,54 @@ Expected = Annotated[
         }
     ),
 ]
+
+
+def _given(written: Any) -> Any:
+    """What was left empty is not what was left out."""
+    if written is None:
+        raise ValueError("is empty; give it a value, or leave it out")
+    return written
+
+
+def _whole(written: Any) -> Any:
+    return int(written) if isinstance(written, float) and written.is_integer() else written
+
+
+def _one(written: Any) -> Any:
+    if isinstance(written, bool):
+        raise ValueError("must be 1")
+    return written
+
+
+def _true(written: Any) -> Any:
+    if written is not True:
+        raise ValueError("must be true; leave it out otherwise")
+    return written
+
+
+T = TypeVar("T")
+Maybe = Annotated[T | None, BeforeValidator(_given)]
 Revision = Annotated[str, WithJsonSchema({"enum": list(SPOKEN)})]
 Mode = Annotated[str, WithJsonSchema({"enum": list(MODES)})]
-Seconds = Annotated[float, Field(gt=0, le=3600, strict=False)]
-Rounds = Annotated[int, Field(ge=0, le=1000)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Rounds = Annotated[int, Field(ge=0, le=1000), BeforeValidator(_whole)]
 
 
 class Server(Part):
     """How a server is reached: by a command over stdio, by a URL, by both, or as an object in this process."""
 
-    command: list[str] | None = Field(
+    command: Maybe[list[str]] = Field(
         default=None, min_length=1, description="Starts it; over stdio, unless there is a url."
     )
     env: dict[str, str] = Field(default={}, description="What the command needs in its environment.")
-    cwd: str | None = Field(default=None, description="Where the command is run; the suite's folder if not given.")
-    url: str | None = Field(
+    cwd: Maybe[str] = Field(default=None, description="Where the command is run; the suite's folder if not given.")
+    url: Maybe[str] = Field(
         default=None, description="Where it listens. With a command, that is started first; ${port} is free."
     )
     headers: dict[str, str] = Field(default={}, description="What goes with every request to the url.")
-    python: str | None = Field(default=None, description="MODULE:OBJECT or FILE:OBJECT, an MCPServer in this process.")
+    python: Maybe[str] = Field(default=None, description="MODULE:OBJECT or FILE:OBJECT, an MCPServer in this process.")
     protocol: Mode = Field(default="auto", description="The revision to speak, unless a test names eras.")
-    declare: dict[str, Any] | None = Field(default=None, description="Client capabilities; everything if not given.")
+    declare: Maybe[dict[str, Any]] = Field(default=None, description="Client capabilities; everything if not given.")
     timeout: Seconds = Field(
         default=TIMEOUT_SECONDS, description="Seconds a request may take, people's time not counted."
     )
@@ -116,22 +181,22 @@ class Expect(Part):
     text: Expected = Field(default=None, description="The text of the result, its blocks joined by newlines.")
     content: Expected = None
     structuredContent: Expected = None
-    isError: bool | None = None
+    isError: Maybe[bool] = None
     messages: Expected = Field(default=None, description="The messages of a prompt.")
     contents: Expected = Field(default=None, description="The contents of a resource.")
     result: Expected = Field(default=None, description="The whole result, without resultType and _meta.")
-    error: Failing | None = Field(default=None, description="The JSON-RPC error that the call ends with.")
+    error: Maybe[Failing] = Field(default=None, description="The JSON-RPC error that the call ends with.")
     notifications: Expected = Field(default=None, description="The notifications that came, each as {method, params}.")
 
 
 class RoundExpect(Part):
     """What one round asks."""
 
-    asks: list[str] | None = Field(default=None, description="The keys of its questions.")
+    asks: Maybe[list[str]] = Field(default=None, description="The keys of its questions.")
     messages: dict[str, Expected] = Field(default={}, description="What a question says, by key.")
     schemas: dict[str, Expected] = Field(default={}, description="The form a question shows, by key.")
     methods: dict[str, Expected] = Field(default={}, description="The method of a question, by key.")
-    state: Literal["present", "absent"] | None = Field(default=None, description="Whether it hands out a state.")
+    state: Maybe[Literal["present", "absent"]] = Field(default=None, description="Whether it hands out a state.")
 
 
 class RoundSpec(Part):
@@ -144,9 +209,9 @@ class RoundSpec(Part):
 class Tamper(Part):
     """The state of a round is altered before it is sent back."""
 
-    round: int = Field(ge=1)
+    round: Annotated[int, Field(ge=1), BeforeValidator(_whole)]
     requestState: Literal["flip", "drop", "empty", "truncate", "other-arguments"]
-    arguments: dict[str, Any] | None = Field(
+    arguments: Maybe[dict[str, Any]] = Field(
         default=None, description="The arguments to send instead, for other-arguments."
     )
 
@@ -160,15 +225,15 @@ class Tamper(Part):
 class Fault(Part):
     """Something is lost on the way. Round 0 is the call itself, round 1 the request that answers the first questions."""
 
-    round: int = Field(ge=0)
+    round: Annotated[int, Field(ge=0), BeforeValidator(_whole)]
     drop: Literal["response"]
 
 
 class _Target(Part):
-    tool: str | None = None
-    prompt: str | None = None
-    resource: str | None = None
-    arguments: dict[str, Any] | None = None
+    tool: Maybe[str] = None
+    prompt: Maybe[str] = None
+    resource: Maybe[str] = None
+    arguments: Maybe[dict[str, Any]] = None
 
     @model_validator(mode="after")
     def _one_target(self) -> "_Target":
@@ -189,12 +254,21 @@ class _Target(Part):
         return {"name": self.tool if self.tool is not None else self.prompt, "arguments": self.arguments or {}}
 
 
+class _Answered(Part):
+    @model_validator(mode="before")
+    @classmethod
+    def _one_name(cls, written: Any) -> Any:
+        if isinstance(written, dict) and "inputResponses" in written and "input_responses" in written:
+            raise ValueError("inputResponses and input_responses are the same; use one")
+        return cast("Any", written)
+
+
 _RESPONSES = Field(
     default=None, validation_alias=AliasChoices("inputResponses", "input_responses"), description="What is answered."
 )
 
 
-class Verify(_Target):
+class Verify(_Target, _Answered):
     """A call made afterwards, to see what the test has done."""
 
     inputResponses: Answers = _RESPONSES
@@ -202,7 +276,7 @@ class Verify(_Target):
 
 
 def _times(written: Any) -> Any:
-    return 1 if written is True else written
+    return 1 if written is True else _whole(written)
 
 
 def _listed(written: Any) -> Any:
@@ -212,42 +286,44 @@ def _listed(written: Any) -> Any:
 _TIMES: dict[str, Any] = {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 10}, {"const": True}]}
 
 
-class Case(Part):
+class Case(_Answered):
     """One row of a table: what it says is put over what the test says."""
 
     name: str = Field(min_length=1)
-    arguments: dict[str, Any] | None = None
+    arguments: Maybe[dict[str, Any]] = None
     inputResponses: Answers = _RESPONSES
-    rounds: list[RoundSpec] | None = None
-    expect: Expect | None = None
+    rounds: Maybe[list[RoundSpec]] = None
+    expect: Maybe[Expect] = None
 
 
-class Test(_Target):
+class Test(_Target, _Answered):
     """One conversation."""
 
     name: str = Field(min_length=1)
-    server: str | None = Field(default=None, description="Which of the servers; not needed if there is one.")
+    server: Maybe[str] = Field(default=None, description="Which of the servers; not needed if there is one.")
     inputResponses: Answers = _RESPONSES
-    rounds: list[RoundSpec] | None = Field(default=None, description="Each round checked, instead of inputResponses.")
+    rounds: Maybe[list[RoundSpec]] = Field(default=None, description="Each round checked, instead of inputResponses.")
     expect: Expect = Expect()
-    cases: list[Case] | None = Field(default=None, min_length=1)
-    eras: list[Revision] | None = Field(default=None, min_length=1, description="Run it at each of these revisions.")
+    cases: Maybe[list[Case]] = Field(default=None, min_length=1)
+    eras: Maybe[list[Revision]] = Field(default=None, min_length=1, description="Run it at each of these revisions.")
     capture: dict[str, str] = Field(
         default={}, description="Values of the result for later tests, as ${name}, by path."
     )
-    declare: dict[str, Any] | None = Field(default=None, description="Client capabilities.")
-    tamper: Tamper | None = None
-    fault: Fault | None = None
-    retry: Annotated[int, Field(ge=1, le=10), BeforeValidator(_times), WithJsonSchema(_TIMES)] | None = Field(
+    declare: Maybe[dict[str, Any]] = Field(default=None, description="Client capabilities.")
+    tamper: Maybe[Tamper] = None
+    fault: Maybe[Fault] = None
+    retry: Maybe[Annotated[int, Field(ge=1, le=10), BeforeValidator(_times), WithJsonSchema(_TIMES)]] = Field(
         default=None, description="How often the request is sent again whose response was lost; true is once."
     )
-    verify: Annotated[list[Verify], Field(min_length=1), BeforeValidator(_listed)] | None = Field(
+    verify: Maybe[Annotated[list[Verify], Field(min_length=1), BeforeValidator(_listed)]] = Field(
         default=None, description="Calls made afterwards, to see what the test has done: one, or a list."
     )
-    wire: Literal["spec", "any", "list"] | None = None
-    maxRounds: Rounds | None = None
-    timeout: Seconds | None = None
-    fresh: Literal[True] | None = Field(default=None, description="Start the server anew for this test.")
+    wire: Maybe[Literal["spec", "any", "list"]] = None
+    maxRounds: Maybe[Rounds] = None
+    timeout: Maybe[Seconds] = None
+    fresh: Maybe[Annotated[Literal[True], BeforeValidator(_true)]] = Field(
+        default=None, description="Start the server anew for this test."
+    )
 
     @model_validator(mode="after")
     def _agree(self) -> "Test":
@@ -263,20 +339,20 @@ class Test(_Target):
 class SuiteModel(Part):
     """A suite of conversations."""
 
-    version: Literal[1]
+    version: Annotated[Literal[1], BeforeValidator(_one)]
     servers: dict[str, Server] = Field(min_length=1)
     tests: list[Test] = Field(min_length=1)
-    server: str | None = Field(
+    server: Maybe[str] = Field(
         default=None, description="The server of tests that name none; not needed if there is one."
     )
-    eras: list[Revision] | None = Field(default=None, min_length=1, description="For tests that name none themselves.")
+    eras: Maybe[list[Revision]] = Field(default=None, min_length=1, description="For tests that name none themselves.")
     wire: Literal["spec", "any", "list"] = Field(
         default="spec", description="Which shape of asking is right: the MCP shape, any, or the compatibility dialect."
     )
     maxRounds: Rounds = Field(
         default=DEFAULT_MAX_ELICITATION_ROUNDS, description="So many rounds are answered at most."
     )
-    cassettes: str | None = Field(
+    cassettes: Maybe[Annotated[str, Field(min_length=1)]] = Field(
         default=None, description="The folder of recorded conversations: tests are replayed from it."
     )
     redact: list[str] = Field(default=[], description="Paths whose values are kept out of cassettes and reports.")
@@ -290,6 +366,22 @@ def json_schema() -> dict[str, Any]:
     for part in schema["$defs"].values():
         if "inputResponses" in part["properties"]:  # which may be written in two ways
             part["properties"]["input_responses"] = part["properties"]["inputResponses"]
+    schema = _without_null(schema)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "A suite of bespeak test"
     return schema
+
+
+def _without_null(schema: Any) -> Any:
+    """A schema in which nothing is optional by being null: what is not wanted is left out."""
+    if isinstance(schema, list):
+        return [_without_null(one) for one in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    members = {name: _without_null(one) for name, one in cast("dict[str, Any]", schema).items()}
+    if members.get("default", ...) is None:
+        del members["default"]
+    options = [one for one in members.get("anyOf", []) if one != {"type": "null"}]
+    if len(options) == 1 and isinstance(members.get("anyOf"), list):
+        return {**options[0], **{name: one for name, one in members.items() if name != "anyOf"}}
+    return {**members, "anyOf": options} if "anyOf" in members else members

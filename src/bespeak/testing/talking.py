@@ -7,12 +7,12 @@ from typing import Any
 from bespeak.client.errors import CallbackFailed
 from bespeak.protocol.versions import is_modern
 from bespeak.testing.answers import CannotAnswer
-from bespeak.testing.chain import Conversation
+from bespeak.testing.chain import Conversation, MalformedResponse
 from bespeak.testing.connection import Line, Received
 from bespeak.testing.findings import Finding
 from bespeak.testing.hostile import Attack
 from bespeak.testing.scripts import Script
-from bespeak.testing.verdicts import Question, Verdict
+from bespeak.testing.verdicts import Question, Verdict, read_envelope, read_result
 
 
 class BrokenRule(Exception):
@@ -31,7 +31,7 @@ class Talk:
     conversation: Conversation
     script: Script
     attack: Attack = field(default_factory=Attack)
-    envelope: Any = None
+    envelope: Any = field(default=None, repr=False)
     """The response that ended it."""
     notifications: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     asked: list[str] = field(default_factory=list[str])
@@ -46,8 +46,14 @@ class Talk:
             number = len(talk.rounds)
             received = await self._send(number)
             self.envelope = received.envelope
+            if received.envelope is None and received.findings:
+                raise MalformedResponse(tuple(received.findings))
+            if self.attack.is_tampered(number):
+                state = read_envelope(received.envelope).state
+                talk.states += [] if state is None else [state]
+                return  # whatever it asks now, it does not ask because of an answer
             read = talk.receive(received.envelope)
-            if read.verdict is Verdict.COMPLETE or self.attack.is_tampered(number):
+            if read.verdict is Verdict.COMPLETE:
                 self.attack.check_reached()
                 return
             self.asked += [question.key for question in read.questions]
@@ -58,6 +64,8 @@ class Talk:
 
     async def _send(self, number: int) -> Received:
         params = self.attack.alter(number, self.conversation.to_send)
+        if isinstance(params.get("requestState"), str):
+            self.conversation.states.append(params["requestState"])
         received = await self._exchange(params)
         for _ in range(self.attack.loses(number)):
             received = await self._exchange(params)  # the response before this one never arrived
@@ -70,6 +78,8 @@ class Talk:
             if self._failed:
                 raise self._failed[0] from None
             raise
+        finally:
+            self.conversation.findings += self.line.astray()
         self.notifications += received.notifications
         self.conversation.findings += received.findings
         return received
@@ -79,6 +89,7 @@ class Talk:
         async with self._turn:
             try:
                 talk = self.conversation
+                _check_question(question)
                 talk.push(question)
                 self.asked.append(question.key)
                 self._check_allowed()
@@ -87,6 +98,10 @@ class Talk:
                     raise CannotAnswer(f"{question.key!r} was pushed in mid-call, and cannot be left out")
                 talk.answer(responses)
                 return responses[question.key]
+            except MalformedResponse as error:
+                self.conversation.findings += error.findings
+                self._failed.append(error)
+                return None
             except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the call was made
                 self._failed.append(error)
                 return None
@@ -100,3 +115,11 @@ class Talk:
     @property
     def modern(self) -> bool:
         return is_modern(self.line.version)
+
+
+def _check_question(question: Question) -> None:
+    """Raises `MalformedResponse` for a pushed question that is none."""
+    asked = {"resultType": "input_required", "inputRequests": {question.key: question.as_json()}}
+    read = read_result(asked)
+    if read.verdict is Verdict.MALFORMED:
+        raise MalformedResponse(read.findings)

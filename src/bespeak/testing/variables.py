@@ -1,8 +1,11 @@
 """`${...}` in a suite: values of the environment, values that earlier tests captured, and a free port."""
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any, cast
 
 _HOLE = re.compile(r"\$(\$\{|\{([^{}]*)\})")
@@ -32,7 +35,7 @@ def environment_names(value: Any) -> set[str]:
     return {name.removeprefix(_ENV) for name in names_in(value) if name.startswith(_ENV)}
 
 
-def environment(names: set[str]) -> dict[str, str]:
+def environment(names: AbstractSet[str]) -> dict[str, str]:
     """Their values. Raises `Unknown` for those that are not set."""
     missing = sorted(names - os.environ.keys())
     if missing:
@@ -45,12 +48,19 @@ def lookup(secrets: Mapping[str, str], captured: Mapping[str, Any]) -> Callable[
 
     def find(name: str) -> Any:
         if name.startswith(_ENV):
+            if name.removeprefix(_ENV) not in secrets:
+                raise Unknown(f"${{{name}}} stands for nothing here")
             return secrets[name.removeprefix(_ENV)]
         if name not in captured:
             raise Unknown(f"${{{name}}} stands for nothing; a test before this one would have to capture it")
         return captured[name]
 
     return find
+
+
+def literal(name: str) -> Any:
+    """What a name stands for where nothing is to be filled in: a shell has done that already."""
+    return f"${{{name}}}"
 
 
 def fill(value: Any, find: Callable[[str], Any]) -> Any:
@@ -69,4 +79,64 @@ def _fill_text(text: str, find: Callable[[str], Any]) -> Any:
     whole = _HOLE.fullmatch(text)
     if whole is not None and whole[2] is not None:
         return find(whole[2])
-    return _HOLE.sub(lambda found: "${" if found[2] is None else str(find(found[2])), text)
+    return _HOLE.sub(lambda found: "${" if found[2] is None else _in_text(find(found[2])), text)
+
+
+def _in_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What fills a place where a suite could also say something else: it is meant as a value, whatever it looks like."""
+
+    value: Any
+
+
+def fill_answers(written: Any, find: Callable[[str], Any]) -> Any:
+    """Answers with their holes filled. What fills a whole answer is the value to answer with, and no word of the suite's."""
+    if isinstance(written, dict):
+        members = cast("dict[str, Any]", written).items()
+        return {str(_fill_text(key, find)): _fill_answer(one, find) for key, one in members}
+    if isinstance(written, list):
+        rules = (cast("dict[str, Any]", rule) for rule in cast("list[Any]", written))
+        return [
+            {
+                name: _fill_answer(one, find) if name in _ANSWERS else fill_expected(one, find)
+                for name, one in rule.items()
+            }
+            for rule in rules
+        ]
+    return written
+
+
+_ANSWERS = ("value", "answer", "otherwise")
+
+
+def _fill_answer(written: Any, find: Callable[[str], Any]) -> Any:
+    whole = _HOLE.fullmatch(written) if isinstance(written, str) else None
+    return Value(find(whole[2])) if whole is not None and whole[2] is not None else fill(written, find)
+
+
+def fill_expected(written: Any, find: Callable[[str], Any]) -> Any:
+    """An expectation with its holes filled. What fills one is compared with, and is no matcher of the suite's."""
+
+    if isinstance(written, dict):
+        members = cast("dict[str, Any]", written).items()
+        return {
+            str(_fill_text(key, find)): fill(one, find) if key == "equals" else fill_expected(one, find)
+            for key, one in members
+        }
+    if isinstance(written, list):
+        return [fill_expected(one, find) for one in cast("list[Any]", written)]
+    value = fill(written, find)
+    return {"equals": cast("Any", value)} if isinstance(value, dict | list) else value
+
+
+def has_holes(value: Any) -> bool:
+    """Whether there is anything in a value to be filled, or only to be written plainly."""
+    if isinstance(value, dict):
+        return any(has_holes(key) or has_holes(one) for key, one in cast("dict[str, Any]", value).items())
+    if isinstance(value, list):
+        return any(map(has_holes, cast("list[Any]", value)))
+    return isinstance(value, str) and "${" in value

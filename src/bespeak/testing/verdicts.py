@@ -7,12 +7,13 @@ in between: it would hide what is to be found.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, cast
 
 from bespeak.resolve.questions import ELICIT, ROOTS, SAMPLE
 from bespeak.testing.findings import Finding
+from bespeak.testing.showing import printable, quoted, shown
 
 ASKABLE = (ELICIT, SAMPLE, ROOTS)
 MAY_ASK = ("tools/call", "prompts/get", "resources/read")
@@ -78,6 +79,11 @@ class Question:
         known = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
         return {name: cast("dict[str, Any]", field) for name, field in known.items() if isinstance(field, dict)}
 
+    def told(self) -> str:
+        """The question in a message: its key, and what it says."""
+        said = self.message or self.method
+        return f"{quoted(self.key)} ({printable(said)})" if said else quoted(self.key)
+
     def as_json(self) -> dict[str, Any]:
         """The question as it was sent."""
         if self.method is None:
@@ -91,7 +97,7 @@ class Reading:
 
     verdict: Verdict
     questions: tuple[Question, ...] = ()
-    state: str | None = None
+    state: str | None = field(default=None, repr=False)
     """The state's token, `None` if there was none; an empty one is one."""
     dialect: Dialect | None = None
     description: str | None = None
@@ -106,6 +112,8 @@ def read_envelope(envelope: Any, method: str = "tools/call") -> Reading:
     if "error" in message:
         if "result" in message:
             return _malformed(Finding("envelope", "the response has both a result and an error"))
+        if not isinstance(message["error"], dict):
+            return _malformed(Finding("envelope", f"the response's error is {_kind(message['error'])}, not an object"))
         return Reading(Verdict.COMPLETE)
     if not isinstance(message.get("result"), dict):
         return _malformed(Finding("envelope", "the response has no result that is an object"))
@@ -122,7 +130,7 @@ def read_result(result: Mapping[str, Any], method: str = "tools/call") -> Readin
         found = (Finding("complete-asks", "the result is complete and carries inputRequests"),) if asks else ()
         return Reading(Verdict.COMPLETE, findings=found)
     if kind != "input_required":
-        return _malformed(Finding("result-type", f"the result has the resultType {_shown(kind)}"))
+        return _malformed(Finding("result-type", f"the result has the resultType {_named(kind)}"))
     return _read_spec(result, method)
 
 
@@ -159,14 +167,14 @@ def _read_spec(result: Mapping[str, Any], method: str) -> Reading:
 
 def _faults(key: str, request: Any) -> list[Finding]:
     """What is wrong with one entry of the map."""
-    named = _shown(key)
+    named = quoted(key)
     if not isinstance(request, dict):
         return [Finding("question", f"the question {named} is {_kind(request)}, not an object")]
     asked = cast("dict[str, Any]", request)
     if "method" not in asked:
         return [Finding("question", f"the question {named} has no method")]
     if asked["method"] not in ASKABLE:
-        return [Finding("question", f"the question {named} has the method {_shown(asked['method'])}")]
+        return [Finding("question", f"the question {named} has the method {_named(asked['method'])}")]
     if not isinstance(asked.get("params", {}), dict):
         return [Finding("question", f"the params of the question {named} are {_kind(asked['params'])}")]
     params = cast("dict[str, Any]", asked.get("params", {}))
@@ -213,12 +221,15 @@ def _read_list(result: Mapping[str, Any], method: str) -> Reading:
     findings = [Finding("dialect", "the server asks with an array of inputRequests and no resultType")]
     times = Counter(question.key for question in found)
     findings += [
-        Finding("duplicate-key", f"the id {_shown(key)} is there {count} times")
+        Finding("duplicate-key", f"the id {quoted(key)} is there {count} times")
         for key, count in times.items()
         if count > 1
     ]
+    required = {question.key for question in found if question.required}
     once = {question.key: question for question in reversed(found)}
-    kept = tuple(question for question in found if once[question.key] is question)
+    kept = tuple(
+        replace(question, required=question.key in required) for question in found if once[question.key] is question
+    )
     findings += _odd_keys(kept)
     return Reading(Verdict.ASKING, kept, state, Dialect.LIST, _description(result), tuple(findings))
 
@@ -245,12 +256,11 @@ def _description(result: Mapping[str, Any]) -> str | None:
 
 def _odd_keys(questions: Sequence[Question]) -> list[Finding]:
     odd = [question.key for question in questions if not question.key or not question.key.isprintable()]
-    return [Finding("key", f"the key {_shown(key)} cannot be read") for key in odd]
+    return [Finding("key", f"the key {quoted(key)} cannot be read") for key in odd]
 
 
-def _shown(value: Any) -> str:
-    """A value of the server's in a message: short, and nothing in it that a terminal would obey."""
-    return f"{ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value):.80}"
+def _named(value: Any) -> str:
+    return quoted(value) if isinstance(value, str) else shown(value)
 
 
 def _kind(value: Any) -> str:

@@ -116,6 +116,8 @@ class Conversation:
         except ValueError:
             read = None
         if isinstance(read, list) and 0 < len(cast("list[Any]", read)) <= MOST_IN_A_BATCH:
+            if self._stray is not None:
+                self._stray(line)
             for one in cast("list[Any]", read):  # several at once, which some older revisions allow
                 self._message(one, to_json(one))
         else:
@@ -137,7 +139,9 @@ class Conversation:
         if id_ is None and len(self._waiting) == 1:
             (id_,) = self._waiting  # an error about a message it could not read: there is only one it can mean
         waiting = self._waiting.get(cast("int", id_)) if _is_number(id_) else None
-        if waiting is None:
+        if waiting is None and self._stray is not None:
+            self._stray(line)
+        elif waiting is None:
             logger.debug("the server answered request %.80r, which nobody waits for", id_)
         elif not waiting.response.done():
             waiting.response.set_result(line)

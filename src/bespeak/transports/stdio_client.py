@@ -202,8 +202,9 @@ class Child(asyncio.SubprocessProtocol):
         try:
             if pipe is not None:
                 pipe.close()
-            if not await self._gone(LEAVE_SECONDS):
-                self._signal("SIGTERM")
+            left = await self._gone(LEAVE_SECONDS)
+            self._signal("SIGTERM")  # and whoever of its group has stayed, though it has left itself
+            if not left:
                 if not await self._gone(TERMINATE_SECONDS):
                     logger.warning("the server %r did not end in time and is killed", self._command)
                 self._signal("SIGKILL")  # whoever of its group has not listened

@@ -1,0 +1,69 @@
+"""What every matcher is: something that finds the first place where a value is not as expected."""
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+
+class Absent(Enum):
+    """Stands where there is no value at all; `null` is one."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first place where a value is not as expected."""
+
+    path: str
+    """`a.b[0].c`; empty for the whole value."""
+    message: str
+    expected: Any
+    """What was written for this place; `ABSENT` if nothing should be there."""
+    actual: Any
+
+
+class Snapshots(Protocol):
+    """Values kept from an earlier run."""
+
+    def check(self, name: str, actual: Any) -> Difference | None:
+        """How a value differs from the one kept under that name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher(ABC):
+    """Something a value can be held against."""
+
+    written: Any
+
+    @property
+    def about_presence(self) -> bool:
+        """Whether it can judge a value that is not there."""
+        return False
+
+    def check(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
+        """The first difference; `None` if the value is as expected."""
+        if actual is ABSENT and not self.about_presence:
+            return self._differs("is not there", ABSENT, path)
+        return self._check(actual, path, snapshots)
+
+    @abstractmethod
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None: ...
+
+    def _differs(self, message: str, actual: Any, path: str) -> Difference:
+        return Difference(path, message, self.written, actual)
+
+
+def join(path: str, step: str | int) -> str:
+    """A path, one step further: `.name`, `[0]`, or `["any other key"]`."""
+    if isinstance(step, int):
+        return f"{path}[{step}]"
+    if not step.isidentifier():
+        return f"{path}[{json.dumps(step, ensure_ascii=not step.isprintable())}]"
+    return f"{path}.{step}" if path else step

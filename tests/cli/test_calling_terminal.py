@@ -1,0 +1,257 @@
+"""`bespeak call` at a terminal: asked on standard error, answered by a person, interrupted. Testing.md section 4."""
+
+import json
+import re
+import termios
+import webbrowser
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.desks import QUESTION, WORD, Raw, accepted, asking, bespeak, form, page, served, text, write_raw
+from tests.cli.terminals import at_terminal, in_a_process, is_gone
+from tests.waiting import eventually
+
+EVIL = "EVIL\n> EVIL\r\x1b[2J\x1b]0;EVIL\x07\x9b2J\x85EVIL\u2028\u202eEVIL\u2066"
+CHOICE = "a = accept, d = decline, c = cancel: "
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    with served(tmp_path_factory.mktemp("terminal") / "terminal_desk.py") as target:
+        yield target
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Raw:
+    return write_raw(tmp_path)
+
+
+def harmless(screen: str) -> bool:
+    return all(char == "\n" or char.isprintable() for char in screen)
+
+
+# Asked and answered
+
+
+def test_the_questions_are_on_standard_error_and_only_the_result_on_standard_output(desk: str) -> None:
+    ended = at_terminal("call", desk, "trip", typed="a\nRome\na\nyes\n")
+    assert (ended.code, ended.out) == (0, "Rome True today\n")
+    assert ended.screen.index("| Which city?") < ended.screen.index("| Sure about Rome?")
+    assert "Rome True today" not in ended.screen
+
+
+@pytest.mark.parametrize("era", ["legacy", "2025-06-18"])
+def test_questions_pushed_in_mid_call_are_asked_the_same(desk: str, era: str) -> None:
+    ended = at_terminal("call", desk, "trip", "--era", era, typed="a\nRome\naccept\nno\n")
+    assert (ended.code, ended.out) == (0, "Rome False today\n")
+
+
+@pytest.mark.parametrize(("typed", "action"), [("d\n", "decline"), ("cancel\n", "cancel")])
+def test_what_is_declined_or_cancelled_is_sent_so_and_no_field_is_asked_for(raw: Raw, typed: str, action: str) -> None:
+    ended = at_terminal("call", raw(asking(q=WORD), "echo"), "t", typed=typed)
+    assert json.loads(ended.out)["inputResponses"] == {"q": {"action": action}}
+    assert "Field" not in ended.screen
+
+
+def test_each_field_is_shown_with_type_default_choices_and_bounds_and_checked(raw: Raw) -> None:
+    fields = {
+        "row": {"type": "integer", "minimum": 1, "maximum": 40},
+        "side": {"type": "string", "enum": ["window", "aisle"], "default": "aisle"},
+        "code": {"type": "string", "minLength": 2, "maxLength": 3},
+    }
+    typed = "a\n99\nx\n12\nmiddle\n\nabcd\nab\n"
+    ended = at_terminal("call", raw(asking(seat=form("Which seat?", **fields)), "echo"), "t", typed=typed)
+    assert json.loads(ended.out)["inputResponses"]["seat"] == accepted(row=12, side="aisle", code="ab")
+    for shown in (
+        "Field 1 of 3: a whole number; at least 1; at most 40; required",
+        "It must be at most 40.",
+        "It must be a whole number.",
+        "Field 2 of 3: one of these, by number or value; required, empty takes the default",
+        "        1 | window\n        2 | aisle\n  default | aisle\n",
+        "It must be one of the choices on offer.",
+        "Field 3 of 3: text; at least 2 characters; at most 3 characters; required",
+    ):
+        assert shown in ended.screen
+
+
+def test_after_three_tries_the_call_fails_and_nothing_was_sent(raw: Raw) -> None:
+    number = form("How many?", n={"type": "integer"})
+    ended = at_terminal("call", raw(asking(q=number), "echo"), "t", typed="a\nx\ny\nz\n12\n")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.screen.endswith("bespeak: 'q' was not answered: no valid value for its field 'n' in three tries\n")
+
+
+def test_the_end_of_the_input_is_no_answer(raw: Raw) -> None:
+    ended = at_terminal("call", raw(asking(q=WORD), "echo"), "t", typed="\x04")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.screen.endswith("bespeak: 'q' was not answered: the input has ended\n")
+
+
+def test_an_answer_given_beforehand_is_used_before_anybody_is_asked(desk: str) -> None:
+    ended = at_terminal("call", desk, "forecast", "--answer", "city=Rome", typed="a\n1\n")
+    assert (ended.code, ended.out) == (0, "Rome in C today\n")
+    assert "Which city?" not in ended.screen
+
+
+def test_a_field_of_the_compatibility_dialect_takes_one_value(raw: Raw) -> None:
+    fields = [
+        {"id": "a", "kind": "integer", "description": "How many?"},
+        {"id": "b", "kind": "string", "required": False},
+    ]
+    target = raw({"result": {"inputRequests": fields, "requestState": "s"}}, "echo")
+    ended = at_terminal("call", target, "t", typed="3\n\n")
+    assert json.loads(ended.out)["inputResponses"] == [{"id": "a", "value": 3}]
+
+
+def test_a_call_that_waits_is_resumed_at_a_terminal(desk: str, tmp_path: Path) -> None:
+    pending = tmp_path / "pending.json"
+    pending.write_text(bespeak("call", desk, "trip", "--answer", "city=Rome").stdout)
+    ended = at_terminal("call", "--resume", str(pending), typed="a\ny\n")
+    assert (ended.code, ended.out) == (0, "Rome True today\n")
+    assert "Which city?" not in ended.screen
+
+
+def test_a_persons_time_does_not_count(desk: str) -> None:
+    slow = at_terminal(
+        "call", desk, "forecast", "--era", "legacy", "--timeout", "0.5", typed="a\nRome\na\n1\n", after=0.7
+    )
+    assert (slow.code, slow.out) == (0, "Rome in C today\n")
+
+
+def test_what_was_typed_becomes_a_test(raw: Raw, tmp_path: Path) -> None:
+    saved, report = tmp_path / "answers.yaml", tmp_path / "report.json"
+    questions = asking(city=form("Which?", x=QUESTION), no=WORD, page=page("https://a.example/"))
+    models = asking(model={"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}})
+    script = (questions, models, text("done"))
+    typed = "a\nTrue ${x} \u00fc\nd\na\nParis, I think\n"
+    ended = at_terminal("call", raw(*script), "t", "--save-answers", str(saved), typed=typed)
+    assert (ended.code, ended.out) == (0, "done\n")
+    block = "".join(f"    {line}\n" for line in saved.read_text().splitlines())
+    command = json.dumps(raw(*script).split())
+    suite = f"version: 1\nservers: {{raw: {{command: {command}}}}}\ntests:\n  - name: typed\n    tool: t\n{block}"
+    (tmp_path / "typed.bespeak.yaml").write_text(suite)
+    result = bespeak("test", str(tmp_path), "--report", f"json={report}")
+    assert result.exit_code == 0, result.output
+    first, second = (one["answered"] for one in json.loads(report.read_text())["results"][0]["rounds"])
+    assert first["city"]["content"] == {"x": "True ${x} \u00fc"}
+    assert (first["no"], first["page"]) == ({"action": "decline"}, {"action": "accept"})
+    assert second["model"]["content"] == {"type": "text", "text": "Paris, I think"}
+
+
+@pytest.mark.parametrize("lacking", ["stdin", "stderr"])
+def test_who_cannot_type_or_cannot_see_is_not_asked(desk: str, lacking: str) -> None:
+    ended = at_terminal("call", desk, "trip", typed="d\n", lacking=lacking)
+    assert (ended.code, list(json.loads(ended.out)["waiting"]), ended.screen) == (6, ["city"], "")
+
+
+# What a server says
+
+
+def test_a_url_is_shown_and_never_opened(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(*_: object, **__: object) -> Any:
+        raise AssertionError("a browser was started")
+
+    monkeypatch.setattr(webbrowser, "get", opened)
+    monkeypatch.setattr(webbrowser, "open", opened)
+    target = raw(asking(login=page("https://bank.example@evil.example/\x1b[2J\u202e")), "echo")
+    ended = at_terminal("call", target, "t", typed="a\n")
+    assert json.loads(ended.out)["inputResponses"] == {"login": {"action": "accept"}}
+    assert "https://bank.example@evil.example/%1B[2J%E2%80%AE\n     host | evil.example\n" in ended.screen
+    assert "Nothing is opened for you." in ended.screen
+    assert harmless(ended.screen)
+
+
+SPOKEN = {"role": "user", "content": {"type": "text", "text": EVIL}}
+MODEL = {"method": "sampling/createMessage", "params": {"systemPrompt": EVIL, "messages": [SPOKEN], "maxTokens": 9}}
+HOSTILE: dict[str, Any] = {
+    "question": asking(**{EVIL: form(EVIL, **{EVIL: {"type": "string", "title": EVIL, "description": EVIL}})}),
+    "choices": asking(q=form(EVIL, x={"type": "string", "enum": [EVIL], "default": EVIL})),
+    "model": asking(q=MODEL),
+    "list": {"result": {"inputRequests": [{"id": EVIL, "kind": EVIL, "description": EVIL}], "requestState": "s"}},
+}
+
+
+@pytest.mark.parametrize("response", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("ending", ["answered", "given up"])
+def test_nothing_a_server_asks_leaves_the_bar(raw: Raw, response: Any, ending: str) -> None:
+    typed = {"answered": "a\nEV\nx\n1\n", "given up": "\x04"}[ending]
+    ended = at_terminal("call", raw(response, text("done")), "t", typed=typed)
+    assert "EVIL" in ended.screen
+    assert harmless(ended.screen)
+    ours = [line for line in ended.screen.splitlines() if not re.match(r"[ a-z0-9]{9} \| ", line)]
+    assert "EVIL" not in "".join(line for line in ours if not line.startswith("bespeak: "))
+
+
+ERRORS: dict[str, Any] = {
+    "error": ({"error": {"code": 1, "message": EVIL}}, ()),
+    "type": ({"result": {"resultType": EVIL}}, ()),
+    "cap": (asking(**{EVIL: form(EVIL, x=QUESTION)}), ("--max-rounds", "0")),
+    "fields": (asking(q=form("?", **{EVIL: QUESTION, "y": QUESTION})), ("--answer", "q=x")),
+    "json": (text(EVIL), ("--json",)),
+    "json error": ({"error": {"code": 1, "message": EVIL}}, ("--json",)),
+    "structured": ({"result": {"resultType": "complete", "content": [], "structuredContent": {EVIL: EVIL}}}, ()),
+    "result": (text(EVIL), ()),
+    "failed": (text(EVIL, isError=True), ()),
+}
+
+
+@pytest.mark.parametrize(("response", "more"), ERRORS.values(), ids=ERRORS)
+def test_nothing_that_a_terminal_obeys_gets_to_it(raw: Raw, response: Any, more: tuple[str, ...]) -> None:
+    ended = at_terminal("call", raw(response), "t", *more, output=True)
+    assert "EVIL" in ended.screen
+    assert harmless(ended.screen)
+
+
+def test_what_a_server_printed_before_it_died_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    program = tmp_path / "dying.sh"
+    program.write_text("printf 'EVIL\\033[2J\\033]0;x\\007' >&2\nexit 1\n")
+    ended = at_terminal("call", f"sh {program}", "t")
+    assert (ended.code, "EVIL" in ended.screen, harmless(ended.screen)) == (3, True, True)
+
+
+def test_a_long_result_of_many_lines_is_whole_at_a_terminal(raw: Raw) -> None:
+    words = "\n".join(f"line {number}" for number in range(1000))
+    assert at_terminal("call", raw(text(words)), "t", output=True).screen == f"{words}\n"
+
+
+# Interrupted
+
+
+async def test_an_interrupt_at_a_question_is_no_decline_and_leaves_no_child_behind(raw: Raw, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    with in_a_process("call", raw(asking(q=WORD), "echo", pid=str(pid)), "t") as terminal:
+        before = termios.tcgetattr(terminal.fd)
+        terminal.wait_for(CHOICE)
+        terminal.type("a\n")
+        terminal.wait_for("> ")
+        terminal.type("half a li\x03")
+        assert terminal.ended() == (130, "")
+        assert "Traceback" not in terminal.seen
+        assert termios.tcgetattr(terminal.fd) == before
+    await eventually(lambda: is_gone(pid))
+
+
+async def test_an_interrupt_before_the_server_has_answered_leaves_no_child_behind(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    with in_a_process("call", f"sh -c 'echo $$ > {pid}; exec sleep 60'", "t") as terminal:
+        await eventually(lambda: pid.exists() and pid.read_text().strip(), 20)
+        terminal.type("\x03")
+        assert terminal.ended() == (130, "")
+    await eventually(lambda: is_gone(pid))
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+async def test_an_interrupt_ends_a_call_whose_server_hangs_and_the_server_with_it(
+    raw: Raw, tmp_path: Path, presses: int
+) -> None:
+    pid, ready = tmp_path / "pid", tmp_path / "ready"
+    stubborn = f"sh -c 'trap \"\" INT HUP; touch {ready}; exec {raw(asking(q=WORD), 'hang', pid=str(pid))}'"
+    with in_a_process("call", stubborn, "t", "--answer", "q=x") as terminal:
+        await eventually(lambda: pid.exists() and pid.read_text().strip(), 20)
+        terminal.type("\x03" * presses)
+        assert terminal.ended() == (130, "")
+        assert "Traceback" not in terminal.seen
+    await eventually(lambda: is_gone(pid))

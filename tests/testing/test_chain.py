@@ -1,0 +1,390 @@
+"""One call and its rounds (testing.md section 1, protocol sections 6.4 to 6.7): the stepper, and the loop around it.
+
+This round's answers only; the state echoed byte for byte, absent when it was absent and empty when it was empty; nothing
+leaks into a parallel call; rounds without questions count and back off; the cap lists every round, and no token.
+"""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from bespeak.testing import (
+    Conversation,
+    InputResponseFixture,
+    MalformedResponse,
+    Round,
+    RoundsExceeded,
+    Verdict,
+)
+from bespeak.testing.fixtures import responses_to
+from tests.testing.envelopes import (
+    COMPLETE,
+    DONE,
+    FAILED,
+    FOLDERS,
+    MODEL,
+    PAGE,
+    TOKEN,
+    asking,
+    enveloped,
+    field,
+    form,
+    listing,
+    question,
+)
+
+PARAMS: dict[str, Any] = {"name": "weather", "arguments": {"loc": "SFO"}, "_meta": {"client": {"name": "x"}}}
+OSLO: dict[str, Any] = {"action": "accept", "content": {"city": "Oslo"}}
+DECLINED = {"action": "decline"}
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
+
+
+def call(max_rounds: int = 5, capabilities: Any = None, method: str = "tools/call") -> Conversation:
+    return Conversation(method, json.loads(json.dumps(PARAMS)), max_rounds, capabilities)
+
+
+def rules(conversation: Conversation) -> list[str]:
+    return [finding.rule for finding in conversation.findings]
+
+
+def step(conversation: Conversation, envelope: Any, **responses: Any) -> dict[str, Any]:
+    """Take in a response, answer it, and send what is then to be sent."""
+    conversation.receive(envelope)
+    conversation.answer(responses)
+    return conversation.to_send
+
+
+# What is sent
+
+
+def test_the_first_request_has_the_original_params() -> None:
+    assert call().to_send == PARAMS
+
+
+@pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
+def test_each_of_the_askable_methods_goes_on(method: str) -> None:
+    retry = step(call(method=method), asking({"city": form()}, requestState=TOKEN), city=OSLO)
+    assert retry == {**PARAMS, "inputResponses": {"city": OSLO}, "requestState": TOKEN}
+
+
+def test_only_this_rounds_answers_are_sent() -> None:
+    conversation = call()
+    step(conversation, asking({"city": form()}, requestState="one"), city=OSLO)
+    retry = step(conversation, asking({"units": form()}, requestState="two"), units=DECLINED)
+    assert retry == {**PARAMS, "inputResponses": {"units": DECLINED}, "requestState": "two"}
+
+
+@pytest.mark.parametrize("state", ["", " ", '{"a": 1}', "\x00\ud800\u2028", "x" * 2**20])
+@pytest.mark.parametrize("ask", [asking({"city": form()}), asking()])
+def test_a_state_is_echoed_as_it_came(state: str, ask: dict[str, Any]) -> None:
+    conversation = call()
+    read = conversation.receive(enveloped({**ask["result"], "requestState": state}))
+    conversation.answer({one.key: OSLO for one in read.questions})
+    assert conversation.to_send["requestState"] == state
+
+
+def test_a_state_of_an_earlier_round_is_never_carried_on() -> None:
+    conversation = call()
+    step(conversation, asking({"city": form()}, requestState="one"), city=OSLO)
+    assert "requestState" not in step(conversation, asking({"units": form()}), units=DECLINED)
+
+
+@pytest.mark.parametrize("members", [{}, {"inputRequests": {}}])
+def test_a_round_that_asked_nothing_is_answered_with_the_state_alone(members: Any) -> None:
+    conversation = call()
+    step(conversation, asking({"city": form()}, requestState="one"), city=OSLO)
+    assert step(conversation, asking(requestState="two", **members)) == {**PARAMS, "requestState": "two"}
+
+
+def test_an_answer_that_was_left_out_is_not_sent() -> None:
+    assert step(call(), asking({"city": form()}, requestState=TOKEN))["inputResponses"] == {}
+    assert step(call(), listing(field()))["inputResponses"] == []
+
+
+def test_each_round_is_answered_in_the_dialect_of_its_questions() -> None:
+    conversation = call()
+    first = step(conversation, listing(field(), state="one"), city="Oslo")
+    second = step(conversation, asking({"units": form()}, requestState="two"), units=DECLINED)
+    third = step(conversation, listing(field("days"), state="three"), days=2)
+    assert first["inputResponses"] == [{"id": "city", "value": "Oslo"}]
+    assert (second["inputResponses"], second["requestState"]) == ({"units": DECLINED}, "two")
+    assert third == {**PARAMS, "inputResponses": [{"id": "days", "value": 2}], "requestState": "three"}
+    assert rules(conversation) == ["dialect", "dialect"]
+
+
+def test_ten_thousand_questions_are_answered() -> None:
+    fixture = InputResponseFixture({f"key {number}": "Oslo" for number in range(10_000)})
+    conversation = call()
+    read = conversation.receive(asking({f"key {number}": form() for number in range(10_000)}))
+    conversation.answer(responses_to(read.questions, fixture.answer_for))
+    assert len(conversation.to_send["inputResponses"]) == 10_000
+
+
+# What came
+
+
+@pytest.mark.parametrize(
+    "envelope", [DONE, FAILED, enveloped({}), enveloped({"inputRequests": [], "requestState": "s"})]
+)
+def test_what_asks_nothing_ends_the_call(envelope: Any) -> None:
+    conversation = call()
+    step(conversation, asking({"city": form()}), city=OSLO)
+    assert conversation.receive(envelope).verdict is Verdict.COMPLETE
+    assert conversation.pending is None
+    assert conversation.rounds == [Round({"city": "Which city?"}, {"city": OSLO}, state=False)]
+
+
+def test_complete_with_questions_inside_ends_the_call_with_a_finding() -> None:
+    conversation = call()
+    conversation.receive(enveloped({**COMPLETE, "inputRequests": {"city": form()}}))
+    assert (conversation.pending, rules(conversation)) == (None, ["complete-asks"])
+
+
+def test_what_is_malformed_ends_the_call_with_every_fault() -> None:
+    conversation = call()
+    with pytest.raises(
+        MalformedResponse, match=r"the question 'a' has no method .*; the question 'b' is null"
+    ) as caught:
+        conversation.receive(asking({"a": {}, "b": None}))
+    assert [one.rule for one in caught.value.findings] == rules(conversation) == ["question", "question"]
+
+
+def test_a_method_that_may_not_ask_is_not_answered() -> None:
+    conversation = call(method="tools/list")
+    with pytest.raises(MalformedResponse, match="only tools/call, prompts/get and resources/read may ask for input"):
+        conversation.receive(asking({"city": form()}))
+    assert conversation.pending is None
+
+
+@pytest.mark.parametrize("before", [[], [asking({"city": form()}), DONE]])
+def test_only_a_round_that_is_open_can_be_answered(before: list[Any]) -> None:
+    conversation = call()
+    for envelope in before:
+        conversation.receive(envelope)
+    with pytest.raises(RuntimeError, match="nothing is asked that could be answered"):
+        conversation.answer({"city": OSLO})
+
+
+def test_a_round_is_answered_once() -> None:
+    conversation = call()
+    step(conversation, asking({"city": form()}), city=OSLO)
+    with pytest.raises(RuntimeError, match="nothing is asked"):
+        conversation.answer({"city": OSLO})
+
+
+def test_a_pushed_question_is_a_round_without_a_state() -> None:
+    conversation = call(1, FORMS)
+    conversation.push(question(form()))
+    conversation.answer({"city": OSLO})
+    assert conversation.rounds == [Round({"city": "Which city?"}, {"city": OSLO}, state=False)]
+    assert conversation.findings == []
+
+
+def test_pushed_questions_are_capped_too() -> None:
+    conversation = call(2)
+
+    def ask_on() -> None:
+        for _ in range(100):
+            conversation.push(question(form()))
+            conversation.answer({"city": OSLO})
+
+    with pytest.raises(RoundsExceeded, match="the server still asks"):
+        ask_on()
+
+
+@pytest.mark.parametrize("envelope", [asking({"units": form()}), asking(requestState=TOKEN), listing(field("units"))])
+def test_an_answer_nobody_asked_for_is_not_sent(envelope: Any) -> None:
+    conversation = call()
+    conversation.receive(envelope)
+    with pytest.raises(ValueError, match="nobody asked for 'city'"):
+        conversation.answer({"city": OSLO})
+    assert (conversation.rounds, conversation.to_send) == ([], PARAMS)
+    assert conversation.pending is not None
+
+
+# After a decline
+
+
+def test_a_question_that_was_declined_must_not_be_asked_again() -> None:
+    conversation = call()
+    step(conversation, asking({"city": form()}), city=DECLINED)
+    step(conversation, asking({"units": form("Which units?")}), units=OSLO)
+    conversation.receive(asking({"city": form()}))
+    assert rules(conversation) == ["declined"]
+    assert conversation.findings[0].text == "'city' was declined, and is asked again"
+
+
+@pytest.mark.parametrize("response", [OSLO, {"action": "cancel"}, None, "decline", {"action": None}])
+def test_a_question_that_was_not_declined_may_be_asked_again(response: Any) -> None:
+    conversation = call()
+    step(conversation, asking({"city": form()}), city=response)
+    conversation.receive(asking({"city": form()}))
+    assert conversation.findings == []
+
+
+def test_another_question_of_the_same_key_may_be_asked_after_a_decline() -> None:
+    conversation = call()
+    step(conversation, asking({"city": form()}), city=DECLINED)
+    conversation.receive(asking({"city": form("Which city then?")}))
+    assert conversation.findings == []
+
+
+def test_ten_thousand_declined_questions_are_known_again_at_once() -> None:
+    conversation = call()
+    envelope = asking({f"key {number}": form(f"Number {number}?") for number in range(10_000)})
+    step(conversation, envelope, **{f"key {number}": DECLINED for number in range(10_000)})
+    started = time.perf_counter()
+    conversation.receive(envelope)
+    assert time.perf_counter() - started < 3
+    assert rules(conversation) == ["declined"] * 10_000
+
+
+# What was not declared
+
+
+TOOLS: dict[str, Any] = {"method": MODEL["method"], "params": {**MODEL["params"], "tools": []}}
+CONTEXT: dict[str, Any] = {"method": MODEL["method"], "params": {**MODEL["params"], "includeContext": "thisServer"}}
+BOTH: dict[str, Any] = {"method": MODEL["method"], "params": {**TOOLS["params"], **CONTEXT["params"]}}
+
+
+@pytest.mark.parametrize(
+    ("request_", "declared", "lacks"),
+    [
+        (form(), {}, "elicitation.form"),
+        (form(), {"elicitation": {"url": {}}}, "elicitation.form"),
+        (PAGE, {"elicitation": {}}, "elicitation.url"),
+        (PAGE, {"elicitation": {"form": {}}}, "elicitation.url"),
+        (MODEL, FORMS, "sampling"),
+        (TOOLS, {"sampling": {}}, "sampling.tools"),
+        (CONTEXT, {"sampling": {"tools": {}}}, "sampling.context"),
+        (BOTH, {"sampling": {"tools": {}}}, "sampling.context"),
+        (FOLDERS, FORMS, "roots"),
+    ],
+)
+def test_a_question_the_client_did_not_declare_is_found(request_: Any, declared: Any, lacks: str) -> None:
+    conversation = call(capabilities=declared)
+    conversation.receive(asking({"it": request_}))
+    (found,) = conversation.findings
+    assert (found.rule, found.text) == ("undeclared", f"'it' asks for {lacks}, which was not declared")
+
+
+@pytest.mark.parametrize(
+    ("request_", "declared"),
+    [
+        (form(), {"elicitation": {}}),
+        (form(), FORMS),
+        (PAGE, {"elicitation": {"url": {}}}),
+        (MODEL, {"sampling": {}}),
+        (BOTH, {"sampling": {"tools": {}, "context": {}}}),
+        (FOLDERS, {"roots": {"listChanged": True}}),
+        (PAGE, None),
+    ],
+)
+def test_a_question_the_client_declared_is_none(request_: Any, declared: Any) -> None:
+    conversation = call(capabilities=declared)
+    conversation.receive(asking({"it": request_}))
+    assert conversation.findings == []
+
+
+def test_a_pushed_question_must_be_declared_too() -> None:
+    conversation = call(capabilities={})
+    conversation.push(question(form()))
+    assert rules(conversation) == ["undeclared"]
+
+
+# Rounds without questions, and the cap
+
+
+def test_rounds_without_questions_back_off_and_those_with_questions_do_not() -> None:
+    conversation = call(20)
+    assert conversation.pause == 0
+    pauses: list[float] = []
+    for envelope in [asking(requestState="s")] * 5 + [asking({"city": form()})] + [asking(requestState="s")] * 2:
+        step(conversation, envelope)
+        pauses.append(conversation.pause)
+    assert pauses == pytest.approx([0.05, 0.1, 0.2, 0.25, 0.25, 0, 0.05, 0.1])  # pyright: ignore[reportUnknownMemberType] - pytest's own
+
+
+@pytest.mark.parametrize("max_rounds", [0, 1, 2, 5, 10])
+@pytest.mark.parametrize("envelope", [asking({"city": form()}), asking(requestState=TOKEN), listing(field())])
+def test_as_many_rounds_as_the_cap_are_answered_and_one_more_fails(max_rounds: int, envelope: Any) -> None:
+    conversation = call(max_rounds)
+    for _ in range(max_rounds):
+        step(conversation, envelope)
+    with pytest.raises(RoundsExceeded) as caught:
+        conversation.receive(envelope)
+    assert (caught.value.max_rounds, len(caught.value.rounds)) == (max_rounds, max_rounds + 1)
+    assert conversation.pending is None
+
+
+@pytest.mark.parametrize("end", [DONE, FAILED])
+def test_what_ends_a_call_may_come_after_the_last_round(end: Any) -> None:
+    conversation = call(1)
+    step(conversation, asking({"city": form()}), city=OSLO)
+    assert conversation.receive(end).verdict is Verdict.COMPLETE
+
+
+def exceeded(conversation: Conversation, envelope: Any) -> str:
+    with pytest.raises(RoundsExceeded) as caught:
+        conversation.receive(envelope)
+    return str(caught.value)
+
+
+def test_the_caps_error_lists_every_round_with_keys_messages_and_answers_and_no_token() -> None:
+    conversation = call(4)
+    step(conversation, asking({"city": form(), "words": MODEL}, requestState=TOKEN), city=OSLO)
+    step(conversation, asking(requestState=TOKEN))
+    step(conversation, listing(field("days")), days=2)
+    step(conversation, asking({"ok": form("Sure?")}, requestState=TOKEN), ok=DECLINED)
+    first, *listed = exceeded(conversation, asking({"again": form("And now?")}, requestState=TOKEN)).splitlines()
+    assert first == "the server still asks after 4 answered rounds; it asked:"
+    assert len(listed) == 5
+    parts = (
+        ("round 1: ", "city", "Which city?", "Oslo", "words", "sampling/createMessage", "no answer"),
+        ("round 2: nothing, only a state",),
+        ("round 3: ", "days", "What city?", "2"),
+        ("round 4: ", "ok", "Sure?", "decline"),
+        ("round 5: ", "again", "And now?", "no answer"),
+    )
+    for line, expected in zip(listed, parts, strict=True):
+        assert all(part in line for part in expected), line
+    assert TOKEN not in "\n".join(listed)
+
+
+@pytest.mark.parametrize(("cap", "said"), [(1, "after 1 answered round;"), (2, "after 2 answered rounds;")])
+def test_the_caps_error_counts_in_english(cap: int, said: str) -> None:
+    conversation = call(cap)
+    for _ in range(cap):
+        step(conversation, asking(requestState=TOKEN))
+    assert said in exceeded(conversation, asking(requestState=TOKEN))
+
+
+def test_the_caps_error_shows_answers_as_json() -> None:
+    conversation = call(1)
+    step(conversation, asking({"ok": form()}), ok={"action": "accept", "content": {"ok": True, "why": None}})
+    assert "True" not in exceeded(conversation, asking({"ok": form()}))
+
+
+def test_the_caps_error_says_of_a_round_without_a_state_nothing_of_one() -> None:
+    said = exceeded(call(0), asking({"city": form()}))
+    assert "state" not in said
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "a\n  round 9: nothing", "\u202e", "\r"])
+def test_a_server_writes_no_line_of_the_caps_error_and_steers_no_terminal(text: str) -> None:
+    conversation = call(1)
+    step(conversation, asking({text: form(text)}), **{text: {"action": text}})
+    lines = exceeded(conversation, asking({text: form(text)})).split("\n")
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+
+
+def test_the_caps_error_stays_short() -> None:
+    conversation = call(1)
+    envelope = asking({f"key {number}": form("m" * 10_000) for number in range(10_000)})
+    step(conversation, envelope, **{f"key {number}": {"action": "x" * 10_000} for number in range(10_000)})
+    said = exceeded(conversation, envelope)
+    assert len(said) < 50_000
+    assert said.count("and 9980 more") == 2

@@ -1,0 +1,360 @@
+"""A conversation put down as JSON and taken up again, and the loop that answers a whole call (testing.md section 1)."""
+
+import asyncio
+import copy
+import functools
+import json
+import time
+from collections.abc import Awaitable, Callable
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from bespeak.testing import (
+    CannotAnswer,
+    Chain,
+    Conversation,
+    InputResponseFixture,
+    MalformedResponse,
+    MissingAnswer,
+    Round,
+    RoundsExceeded,
+    run_elicitation_chain,
+)
+from tests.testing.envelopes import DONE, FAILED, MODEL, PAGE, TOKEN, asking, field, form, listing
+
+PARAMS: dict[str, Any] = {"name": "weather", "arguments": {"loc": "SFO"}}
+OSLO: dict[str, Any] = {"action": "accept", "content": {"city": "Oslo"}}
+FIXTURE = InputResponseFixture({"city": "Oslo", "login": {"url": "done"}})
+
+
+# Put down, and taken up again
+
+
+def taken_up(conversation: Conversation) -> Conversation:
+    return Conversation.from_json(json.loads(json.dumps(conversation.as_json())))
+
+
+OPEN: dict[str, Any] = {
+    "the MCP shape": asking(
+        {"city": form(), "login": PAGE, "words": MODEL}, requestState=TOKEN, description="Need it."
+    ),
+    "an empty state": asking({"city": form()}, requestState=""),
+    "no state": asking({"city": form()}),
+    "only a state": asking(requestState=TOKEN),
+    "the compatibility dialect": listing(field(), field("units", required=False)),
+    "odd keys": asking({"": form(), "\x1b\ud800": form()}, requestState="\ud800"),
+}
+
+
+@pytest.mark.parametrize("round_", OPEN)
+def test_an_open_round_is_taken_up_as_it_was(round_: str) -> None:
+    conversation = Conversation("tools/call", PARAMS, 3, {"elicitation": {}})
+    conversation.receive(OPEN[round_])
+    again = taken_up(conversation)
+    assert again.pending is not None
+    assert conversation.pending is not None
+    assert again.pending.questions == conversation.pending.questions
+    assert (again.pending.state, again.pending.dialect) == (conversation.pending.state, conversation.pending.dialect)
+    assert again.pending.description == conversation.pending.description
+    assert (again.findings, again.capabilities, again.max_rounds) == (conversation.findings, {"elicitation": {}}, 3)
+
+
+@pytest.mark.parametrize("round_", OPEN)
+def test_a_call_taken_up_sends_what_the_call_put_down_would_have_sent(round_: str) -> None:
+    conversation = Conversation("prompts/get", PARAMS)
+    conversation.receive(OPEN[round_])
+    again = taken_up(conversation)
+    for one in (conversation, again):
+        assert one.pending is not None
+        one.answer({question.key: OSLO for question in one.pending.questions})
+    assert again.to_send == conversation.to_send
+    assert taken_up(again).to_send == conversation.to_send
+    assert again.rounds == conversation.rounds == taken_up(again).rounds
+
+
+def test_a_call_taken_up_knows_what_was_declined_and_how_many_rounds_there_were() -> None:
+    conversation = Conversation("tools/call", PARAMS, 2)
+    conversation.receive(asking({"city": form()}))
+    conversation.answer({"city": {"action": "decline"}})
+    again = taken_up(conversation)
+    again.receive(asking({"city": form()}))
+    again.answer({"city": OSLO})
+    assert [one.rule for one in again.findings] == ["declined"]
+    with pytest.raises(RoundsExceeded, match=r"(?s)round 1: .*round 2: .*round 3: "):
+        taken_up(again).receive(asking({"city": form()}))
+
+
+def test_a_call_taken_up_knows_how_the_server_asked_and_the_token_it_has() -> None:
+    conversation = Conversation("tools/call", PARAMS)
+    conversation.receive(listing(field(), state="one"))
+    conversation.answer({"city": "Oslo"})
+    conversation.receive(asking({"city": form()}, requestState="two"))
+    again = taken_up(conversation)
+    assert again.dialects == conversation.dialects
+    assert "two" in again.states
+
+
+def test_a_call_taken_up_before_its_first_request_sends_the_original_params() -> None:
+    assert taken_up(Conversation("tools/call", PARAMS)).to_send == PARAMS
+
+
+def test_a_call_taken_up_backs_off_as_the_one_that_was_put_down() -> None:
+    conversation = Conversation("tools/call", PARAMS)
+    for _ in range(2):
+        conversation.receive(asking(requestState="s"))
+        conversation.answer({})
+    assert taken_up(conversation).pause == conversation.pause == 0.1
+
+
+def test_what_was_put_down_does_not_change_when_the_call_goes_on() -> None:
+    conversation = Conversation("tools/call", copy.deepcopy(PARAMS))
+    conversation.receive(asking({"city": form()}, requestState=TOKEN))
+    saved = conversation.as_json()
+    before = json.dumps(saved)
+    conversation.answer({"city": {"action": "decline"}})
+    conversation.params["arguments"]["loc"] = "OSL"
+    assert json.dumps(saved) == before
+
+
+def test_two_calls_taken_up_from_one_do_not_share_anything() -> None:
+    conversation = Conversation("tools/call", PARAMS)
+    conversation.receive(asking({"city": form()}))
+    saved = json.loads(json.dumps(conversation.as_json()))
+    one, other = Conversation.from_json(saved), Conversation.from_json(saved)
+    one.params["arguments"]["loc"] = one.to_send["arguments"]["loc"] = "OSL"
+    one.answer({"city": {"action": "decline"}})
+    assert other.to_send == other.params == PARAMS
+    other.receive(asking({"city": form()}))
+    assert other.findings == []
+
+
+def without(name: str) -> dict[str, Any]:
+    saved = Conversation("tools/call", PARAMS).as_json()
+    del saved[name]
+    return saved
+
+
+def with_(**members: Any) -> dict[str, Any]:
+    return {**Conversation("tools/call", PARAMS).as_json(), **members}
+
+
+OPEN_ROUND: dict[str, Any] = {"dialect": "spec", "questions": [], "requestState": None, "description": None}
+
+
+WRONG: dict[str, list[Any]] = {
+    "method": [None, 5, "tools/list"],
+    "params": [None, [], "x"],
+    "maxRounds": [None, "five", 1.5, -1],
+    "capabilities": [5, []],
+    "rounds": [None, [{}], [5], [{"asked": {}, "answered": {}}], "x"],
+    "findings": [None, [{}], [{"rule": 5, "text": "x"}], [{"rule": "unheard", "text": "x"}]],
+    "declined": [None, 5],
+    "toSend": [None, [], 5],
+    "pending": [{}, 5, [], {**OPEN_ROUND, "dialect": "other"}],
+}
+WRONG_QUESTIONS: list[Any] = [None, [5], [["city"]], [["city", {}]], [[5, form()]]]
+WRONG_STATES: list[Any] = [5, {}, []]
+
+
+@pytest.mark.parametrize(
+    "saved",
+    [
+        *(None, 5, "saved", [], {}, [1], True),
+        *map(without, WRONG),
+        *(with_(**{name: wrong}) for name, several in WRONG.items() for wrong in several),
+        *(with_(pending={**OPEN_ROUND, "questions": wrong}) for wrong in WRONG_QUESTIONS),
+        *(with_(pending={**OPEN_ROUND, "questions": [["city", form()]], "requestState": one}) for one in WRONG_STATES),
+    ],
+)
+def test_what_is_no_conversation_that_was_put_down_is_refused_in_words(saved: Any) -> None:
+    with pytest.raises(ValueError, match="that is no conversation that was put down") as caught:
+        Conversation.from_json(saved)
+    assert not any(
+        word in str(caught.value) for word in ("Error", "NoneType", "subscriptable", "'int'", "pydantic", "_Saved")
+    )
+
+
+# The loop
+
+
+class Server:
+    """Answers with these responses, one after the other, and keeps what it was sent."""
+
+    def __init__(self, *responses: Any) -> None:
+        self.responses = list(responses)
+        self.received: list[dict[str, Any]] = []
+
+    def __call__(self, params: dict[str, Any]) -> dict[str, Any]:
+        self.received.append(copy.deepcopy(params))
+        return self.responses.pop(0)
+
+    async def send(self, params: dict[str, Any]) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return self(params)
+
+
+class SendsItself(Server):
+    """One whose object itself is awaited."""
+
+    def __call__(self, params: dict[str, Any]) -> Any:
+        return self.later(params)
+
+    async def later(self, params: dict[str, Any]) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return super().__call__(params)
+
+
+def test_a_chain_of_rounds_ends_with_the_response_that_asks_nothing() -> None:
+    server = Server(listing(field(), state="two"), DONE)
+    chain = run_elicitation_chain(asking({"city": form()}, requestState="one"), PARAMS, FIXTURE, 5, server)
+    assert chain == Chain(
+        DONE,
+        [
+            Round({"city": "Which city?"}, {"city": OSLO}, state=True),
+            Round({"city": "What city?"}, {"city": "Oslo"}, state=True),
+        ],
+    )
+    assert server.received == [
+        {**PARAMS, "inputResponses": {"city": OSLO}, "requestState": "one"},
+        {**PARAMS, "inputResponses": [{"id": "city", "value": "Oslo"}], "requestState": "two"},
+    ]
+
+
+@pytest.mark.parametrize("end", [DONE, FAILED])
+def test_a_json_rpc_error_between_rounds_ends_a_chain_like_a_result(end: Any) -> None:
+    assert run_elicitation_chain(asking({"city": form()}), PARAMS, FIXTURE, 5, Server(end)).response == end
+
+
+@pytest.mark.parametrize("first", [DONE, FAILED])
+def test_a_response_that_asks_nothing_passes_through(first: Any) -> None:
+    assert run_elicitation_chain(first, PARAMS, FIXTURE, 5, Server()) == Chain(first, [])
+
+
+@pytest.mark.parametrize("params", [None, [], "x", 5])
+def test_params_that_are_no_object_count_as_none(params: Any) -> None:
+    server = Server(DONE)
+    run_elicitation_chain(asking({"city": form()}), params, FIXTURE, 5, server)
+    assert server.received == [{"inputResponses": {"city": OSLO}}]
+
+
+def test_params_may_be_any_mapping() -> None:
+    server = Server(DONE)
+    run_elicitation_chain(asking({"city": form()}), MappingProxyType(PARAMS), FIXTURE, 5, server)
+    assert server.received == [{**PARAMS, "inputResponses": {"city": OSLO}}]
+
+
+def test_what_next_response_does_to_its_params_reaches_no_later_call() -> None:
+    def greedy(params: dict[str, Any]) -> dict[str, Any]:
+        params["arguments"]["loc"] = params["inputResponses"]["city"]["content"]["city"] = "spoilt"
+        return DONE
+
+    fixture, params = InputResponseFixture({"city": {"accept": {"city": "Oslo"}}}), copy.deepcopy(PARAMS)
+    run_elicitation_chain(asking({"city": form()}), params, fixture, 5, greedy)
+    server = Server(DONE)
+    chain = run_elicitation_chain(asking({"city": form()}), params, fixture, 5, server)
+    assert server.received == [{**PARAMS, "inputResponses": {"city": OSLO}}]
+    assert chain.rounds[0].answered == {"city": OSLO}
+
+
+@pytest.mark.parametrize(
+    ("first", "error", "said"),
+    [
+        (asking({"units": form()}), MissingAnswer, "there is no answer to 'units'"),
+        (asking({"city": form(city={"type": "integer"})}), CannotAnswer, "must be a whole number"),
+        (asking({"city": {}}), MalformedResponse, "the question 'city' has no method"),
+        (None, MalformedResponse, "the response is no object"),
+    ],
+)
+def test_what_cannot_be_answered_is_raised_before_anything_is_sent(
+    first: Any, error: type[Exception], said: str
+) -> None:
+    server = Server()
+    with pytest.raises(error, match=said):
+        run_elicitation_chain(first, PARAMS, FIXTURE, 5, server)
+    assert server.received == []
+
+
+@pytest.mark.parametrize("max_rounds", [0, 1, 7])
+def test_the_cap_can_be_set(max_rounds: int) -> None:
+    server = Server(*[asking({"city": form()})] * max_rounds)
+    with pytest.raises(RoundsExceeded):
+        run_elicitation_chain(asking({"city": form()}), PARAMS, FIXTURE, max_rounds, server)
+    assert len(server.received) == max_rounds
+
+
+def test_a_loop_of_states_alone_backs_off_and_is_capped(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    server = Server(*[asking(requestState="s")] * 5)
+    with pytest.raises(RoundsExceeded, match="nothing, only a state"):
+        run_elicitation_chain(asking(requestState="s"), PARAMS, FIXTURE, 5, server)
+    assert [pause for pause in pauses if pause] == [0.05, 0.1, 0.2, 0.25, 0.25]
+    assert server.received == [{**PARAMS, "requestState": "s"}] * 5
+
+
+Sends = Callable[[dict[str, Any]], Awaitable[Any]]
+WAYS: dict[str, Callable[[Server], Sends]] = {
+    "an async method": lambda server: server.send,
+    "a partial of one": lambda server: functools.partial(server.send),
+    "a function that returns a coroutine": lambda server: lambda params: server.send({**params}),
+    "a function that returns a task": lambda server: lambda params: asyncio.ensure_future(server.send(params)),
+    "an object that is called": lambda server: SendsItself(*server.responses),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_an_async_loop_backs_off_without_holding_up_others(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[float] = []
+    pauses: list[float] = []
+    yielding = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await yielding(0)
+
+    monkeypatch.setattr(time, "sleep", held.append)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    send = WAYS[way](Server(asking(requestState="s"), DONE))
+    await run_elicitation_chain(asking(requestState="s"), PARAMS, FIXTURE, 5, send)
+    assert [pause for pause in pauses if pause] == [0.05, 0.1]
+    assert not any(held)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_whatever_returns_something_to_be_awaited_makes_the_loop_async(way: str) -> None:
+    send = WAYS[way](Server(asking({"city": form()}), DONE))
+    chain = await run_elicitation_chain(asking({"city": form()}), PARAMS, FIXTURE, 5, send)
+    assert (chain.response, len(chain.rounds)) == (DONE, 2)
+
+
+async def test_an_async_loop_raises_when_it_is_awaited_as_the_other_does() -> None:
+    with pytest.raises(RoundsExceeded):
+        await run_elicitation_chain(asking({"city": form()}), PARAMS, FIXTURE, 0, Server().send)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_an_async_loop_passes_through_a_response_that_asks_nothing(way: str) -> None:
+    assert await run_elicitation_chain(DONE, PARAMS, FIXTURE, 5, WAYS[way](Server())) == Chain(DONE, [])
+
+
+async def test_parallel_loops_keep_their_own_states() -> None:
+    servers = [Server(asking({"city": form()}, requestState=f"second {number}"), DONE) for number in range(50)]
+    await asyncio.gather(
+        *(
+            run_elicitation_chain(
+                asking({"city": form()}, requestState=f"first {number}"), PARAMS, FIXTURE, 5, one.send
+            )
+            for number, one in enumerate(servers)
+        )
+    )
+    states = [[sent["requestState"] for sent in one.received] for one in servers]
+    assert states == [[f"first {number}", f"second {number}"] for number in range(50)]
+
+
+def test_without_something_to_send_with_the_loop_says_what_is_missing() -> None:
+    with pytest.raises(
+        TypeError, match="next_response is missing: it sends the params it is given, and returns the response"
+    ):
+        run_elicitation_chain(DONE, PARAMS, FIXTURE)  # pyright: ignore[reportCallIssue] - that is what is tested

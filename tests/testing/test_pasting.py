@@ -1,0 +1,120 @@
+"""What a failure prints to paste, and what `--save-answers` writes (testing.md sections 2 and 4): a suite reads it back."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bespeak.testing import InputResponseFixture, Question
+from bespeak.testing.answers import parse_answer, render
+from bespeak.testing.positions import read_yaml
+from bespeak.testing.scripts import paste, written
+from bespeak.testing.variables import fill, literal
+from tests.testing.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
+
+CITY, URL, WORDS, WHERE = (
+    question(form()),
+    question(PAGE, "login"),
+    question(MODEL, "words"),
+    question(FOLDERS, "where"),
+)
+
+
+def read(text: str) -> Any:
+    """What a suite makes of it, in which `$${` stands for `${`."""
+    return fill(read_yaml(text).value, literal)
+
+
+def pasted(*asked: Question) -> dict[str, Any]:
+    return read(paste(asked))["inputResponses"]
+
+
+def test_what_is_printed_to_paste_answers_every_way_of_asking() -> None:
+    several = question(form(required=("b",), a=TEXT, b={"type": "boolean"}), "several")
+    assert pasted(CITY, several, URL, WORDS, WHERE) == {
+        "city": "...",
+        "several": {"accept": {"b": True}},
+        "login": {"url": "done"},
+        "words": {"sample": "..."},
+        "where": {"roots": ["file:///..."]},
+    }
+
+
+WORDS_OF_YAML = ("true", "True", "TRUE", "False", "null", "Null", "NULL", "no", "~", "5", "0x1f", "1e3", "<<")
+SIGNS = ("", "a: b", "- a", "#a", "'", '"', "[0]", "{a}", "&a", "!x", "\\", "\x1b[2J", "two\nlines", "\x7f", "\x85")
+FAR = ("${env:HOME}", "$${", "\u2028", "\u202e", "\U0001f600", "\U0001f600\n", "a" * 1_000)
+
+
+@pytest.mark.parametrize("key", [*WORDS_OF_YAML, *SIGNS, *FAR])
+def test_a_key_can_be_pasted_whatever_it_is(key: str) -> None:
+    assert list(pasted(question(form(), key))) == [key]
+
+
+FIELDS: dict[str, Any] = {
+    "a choice": {"type": "string", "enum": ["C", "F"]},
+    "a titled choice": {"type": "string", "oneOf": [{"const": "#f00", "title": "Red"}]},
+    "a choice that reads as a boolean": {"type": "string", "enum": ["True", "no"]},
+    "a choice that reads as a number": {"type": "string", "enum": ["5", "6"]},
+    "a choice called decline": {"type": "string", "enum": ["decline", "approve"]},
+    "a choice called omit": {"type": "string", "oneOf": [{"const": "omit", "title": "Leave it out"}]},
+    "a default called cancel": {"type": "string", "default": "cancel"},
+    "a default": {"type": "integer", "default": 7},
+    "a default of nothing": {"type": "string", "default": ""},
+    "a lowest number": {"type": "integer", "minimum": 3},
+    "a negative highest number": {"type": "integer", "maximum": -5},
+    "a boolean": {"type": "boolean"},
+    "choices": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},
+    "some choices": {"type": "array", "minItems": 1, "items": {"type": "string", "enum": ["a", "b"]}},
+    "some titled choices": {"type": "array", "minItems": 2, "items": {"anyOf": [{"const": "a"}, {"const": "b"}]}},
+}
+
+
+@pytest.mark.parametrize("shown", FIELDS)
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_is_pasted_accepts_and_fits(shown: str, alone: bool) -> None:
+    fields = {"f": FIELDS[shown]} if alone else {"f": FIELDS[shown], "other": TEXT}
+    asked = question(form("Which?", ("f",), **fields))
+    sent = render(asked, parse_answer(pasted(asked)["city"]))
+    assert sent["action"] == "accept"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        {"type": "string", "default": {"a": 1}},
+        {"type": "string", "oneOf": 5},
+        {"type": "string", "oneOf": [5]},
+        {"type": "string", "oneOf": [{"title": "no const"}]},
+        {"type": "string", "enum": 5},
+        {"type": "string", "enum": {"a": 1}},
+        {"type": "integer", "minimum": "x"},
+        {"type": ["string", "null"]},
+        {"type": "array", "minItems": 1, "items": 5},
+        {"type": "array", "minItems": -1, "items": {"enum": ["a", "b"]}},
+        {"type": "string", "enum": ["a"], "oneOf": [{"const": "b"}]},
+        {},
+    ],
+)
+@pytest.mark.parametrize("alone", [True, False])
+def test_whatever_a_form_holds_what_is_pasted_is_a_fixture(shown: Any, alone: bool) -> None:
+    fields = {"f": shown} if alone else {"f": shown, "other": TEXT}
+    asked = question(form("Which?", ("f",), **fields))
+    before = json.dumps(asked.as_json())
+    assert InputResponseFixture(pasted(asked)).answer_for(asked) is not None
+    assert json.dumps(asked.as_json()) == before
+
+
+def test_a_field_of_the_compatibility_dialect_is_pasted_as_its_kind() -> None:
+    kinds = {kind: Question(kind, None, {"kind": kind, "description": ""}) for kind in ("string", "integer", "boolean")}
+    assert pasted(*kinds.values()) == {"string": "...", "integer": 0, "boolean": True}
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["decline", "True", "\U0001f600", "two\nlines", "\x7f", "${env:HOME}", 1e16, 1e-7, -0.0, 10**20, True, [1, "NULL"]],
+)
+def test_what_is_saved_is_read_back_as_it_was(value: Any) -> None:
+    assert read(written({"k": value, "m": {"accept": {"x": value}}})) == {
+        "inputResponses": {"k": value, "m": {"accept": {"x": value}}}
+    }

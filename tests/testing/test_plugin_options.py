@@ -1,0 +1,377 @@
+"""pytest's reports and options of suites (testing.md section 5): the same report as `bespeak test`, also of several processes."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import threading
+import xml.etree.ElementTree as ET
+from collections.abc import Generator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.testing.conftest import DESK, HEAD, Bench, said, told
+
+SUITE = """
+- {name: hands it out, tool: say, arguments: {text: "7"}, capture: {number: "content[0].text"}}
+- {name: hands nothing out, tool: say, arguments: {text: a}, capture: {nothing: structuredContent.none}}
+- {name: takes it, tool: say, arguments: {text: "${number}"}, expect: {text: "7"}}
+- {name: wants it, tool: say, arguments: {text: "${nothing}"}}
+- name: asks for the city, then the units
+  tool: forecast
+  arguments: {loc: SFO}
+  eras: [2025-11-25, 2026-07-28]
+  inputResponses: {city: Rome, units: C}
+  expect: {rounds: 2, text: Rome in C}
+- name: table
+  tool: say
+  arguments: {text: a}
+  expect: {text: a}
+  cases:
+    - {name: right}
+    - {name: wrong, expect: {text: b, structuredContent: {result: {gt: 5}}}}
+- {name: unanswered, tool: forecast, arguments: {loc: SFO}, inputResponses: {city: Rome}, eras: [2025-11-25]}
+- {name: unasked, tool: say, arguments: {text: a}, inputResponses: {city: Rome}}
+- {name: unknown, tool: nonsuch}
+- {name: bad answer, tool: forecast, arguments: {loc: SFO}, inputResponses: {city: 5}}
+- {name: expects too much, tool: say, arguments: {text: a}, expect: {structuredContent: {absent: true}, error: {code: 5}}}
+"""
+PLUGINS = ("-p", "xdist", "-p", "bespeak.testing.plugin")
+
+
+@pytest.fixture
+def suite(bench: Bench) -> Path:
+    return bench.suite(SUITE)
+
+
+# One report
+
+
+@pytest.mark.parametrize(
+    ("options", "flags"),
+    [
+        ([], []),
+        (["-k", "asks or table"], ["-k", "asks or table"]),
+        (["-k", "nonsense"], ["-k", "nonsense"]),
+        (["--bespeak-era=legacy"], ["--era", "legacy"]),
+        (["--bespeak-era=2026-07-28", "-k", "asks"], ["--era", "2026-07-28", "-k", "asks"]),
+        (["-x"], ["-x"]),
+        (["--bespeak-server=desk=other"], ["--server", "desk=other"]),
+        (["--bespeak-server=desk=nonsuch.py"], ["--server", "desk=nonsuch.py"]),
+        (["--bespeak-cassettes=tapes"], ["--cassettes", "tapes"]),
+        (["--bespeak-cassettes=tapes", "--bespeak-verify"], ["--cassettes", "tapes", "--verify"]),
+    ],
+    ids=[
+        "all",
+        "some",
+        "none",
+        "older",
+        "newer",
+        "first failure",
+        "other server",
+        "no server",
+        "no tape",
+        "nothing to verify",
+    ],
+)
+def test_the_json_report_is_that_of_the_command_line(
+    bench: Bench, suite: Path, options: list[str], flags: list[str]
+) -> None:
+    assert bench.pytest_report(*options) == bench.bespeak_report(*flags)
+
+
+def test_the_json_report_is_that_of_the_command_line_for_several_suites(bench: Bench, suite: Path) -> None:
+    bench.write("b/desk.bespeak.yaml", suite.read_text())
+    bench.write("a.bespeak.yaml", suite.read_text())
+    (bench.path / "b" / "desk.py").symlink_to(bench.path / "desk.py")
+    assert bench.pytest_report("-k", "table") == bench.bespeak_report("-k", "table")
+
+
+def test_the_json_report_is_that_of_the_command_line_for_a_suite_elsewhere(
+    bench: Bench, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bench.path / "elsewhere").mkdir()
+    monkeypatch.chdir(bench.path / "elsewhere")
+    bench.pytest("--bespeak-report=json=a.json", "--rootdir=..", f"../{suite.name}")
+    bench.bespeak("test", "--report=json=b.json", f"../{suite.name}")
+    bench.bespeak("test", "--report=json=c.json", str(suite))
+    reports = {name: Path(name).read_bytes() for name in ("a.json", "b.json", "c.json")}
+    assert reports == dict.fromkeys(reports, reports["b.json"])
+
+
+@pytest.fixture(scope="module")
+def spread(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+    """What a run of two processes says, and its report."""
+    folder = tmp_path_factory.mktemp("spread")
+    (folder / "desk.py").write_text(DESK)
+    (folder / "desk.bespeak.yaml").write_text(HEAD + textwrap.indent(SUITE.strip("\n"), "  ") + "\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *PLUGINS, "-n", "2", "-v"]
+    ran = subprocess.run(
+        [*command, "-k", "not unknown", "--bespeak-report=json=report.json"],
+        cwd=folder,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    return ran.stdout, (folder / "report.json").read_bytes()
+
+
+def test_what_another_process_captured_is_captured_again(spread: tuple[str, bytes]) -> None:
+    output = spread[0]
+    ran = {title: worker for worker, title in re.findall(r"\[(gw\d)\].*PASSED desk\.bespeak\.yaml::(.*?)\s*\n", output)}
+    assert ran["hands it out"] != ran["takes it"]
+
+
+def test_several_processes_tell_the_results_of_one(bench: Bench, suite: Path, spread: tuple[str, bytes]) -> None:
+    expected = told(bench.bespeak_report("-k", "not unknown"))
+    assert told(spread[1])["results"] == expected["results"]
+
+
+def test_several_processes_count_as_one_does(bench: Bench, suite: Path, spread: tuple[str, bytes]) -> None:
+    expected = told(bench.bespeak_report("-k", "not unknown"))
+    assert told(spread[1])["summary"] == expected["summary"]
+
+
+class Odd(BaseHTTPRequestHandler):
+    """A server whose every result holds what JSON can carry and UTF-8 cannot, and more levels than anybody reads."""
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        found: dict[str, Any] = {
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {},
+            "ttlMs": 0,
+            "cacheScope": "private",
+        }
+        text = f'{{"deep": {"[" * 300}{"]" * 300}, "large": {10**40}, "half": "\\ud800"}}'
+        result: dict[str, Any] = {"resultType": "complete", "content": [], "structuredContent": "?", **found}
+        body = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}).replace('"?"', text).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nobody reads it."""
+
+
+@pytest.fixture
+def odd() -> Generator[str]:
+    server = HTTPServer(("127.0.0.1", 0), Odd)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/mcp"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+TRAVELS = """
+import execnet
+import pytest
+
+def pytest_configure(config):
+    config.pluginmanager.register(Travels(config))
+
+class Travels:
+    def __init__(self, config):
+        self.config = config
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report):
+        sent = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
+        execnet.loads(execnet.dumps(sent))
+"""
+"""What xdist does to each report of a worker, in one process."""
+
+
+def test_whatever_a_server_says_travels_from_one_process_to_another(bench: Bench, odd: str) -> None:
+    bench.write("conftest.py", TRAVELS)
+    test = "{name: t, tool: any, expect: {structuredContent: 5}}"
+    bench.write("a.bespeak.yaml", f"version: 1\nservers: {{s: {{url: '{odd}'}}}}\ntests: [{test}]\n")
+    assert bench.pytest_report() == bench.bespeak_report()
+
+
+STOPS = """
+import asyncio, os, signal
+from bespeak import MCPServer
+
+mcp = MCPServer("stops")
+
+@mcp.tool()
+async def say() -> str:
+    return "a"
+
+@mcp.tool()
+async def stop() -> str:
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.sleep(30)
+
+@mcp.tool()
+async def hang() -> str:
+    await asyncio.sleep(30)
+"""
+
+
+def stopping(bench: Bench, *tools: str) -> None:
+    bench.write("stops.py", STOPS)
+    tests = "".join(f"  - {{name: {number}. {tool}, tool: {tool}}}\n" for number, tool in enumerate(tools))
+    bench.write("a.bespeak.yaml", f"version: 1\nservers: {{s: {{python: stops:mcp}}}}\ntests:\n{tests}")
+
+
+def test_an_interrupted_run_reports_what_it_has_as_the_command_line_does(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopping(bench, "say", "stop", "say")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    ran = bench.pytester.run(sys.executable, "-m", "pytest", *PLUGINS, "--bespeak-report=json=pytest.json")
+    assert ran.ret == pytest.ExitCode.INTERRUPTED
+    report = (bench.path / "pytest.json").read_bytes()
+    assert told(report)["summary"] == {"passed": 1, "failed": 0, "deselected": 0, "interrupted": True}
+    assert report == bench.bespeak_report()
+
+
+def test_a_test_that_pytest_itself_ends_is_in_the_report(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopping(bench, "hang", "say")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    options = ("-p", "pytest_timeout", "--timeout=0.3", "--bespeak-report=json=r.json")
+    bench.pytester.run(sys.executable, "-m", "pytest", *PLUGINS, *options).assert_outcomes(passed=1, failed=1)
+    report = told((bench.path / "r.json").read_bytes())
+    assert [one["outcome"] for one in report["results"]] == ["failed", "passed"]
+    assert "Timeout" in report["results"][0]["failures"][0]["message"]
+
+
+def test_a_bad_suite_is_no_interruption(bench: Bench, suite: Path) -> None:
+    bench.write("bad.bespeak.yaml", "version: 2")
+    bench.pytest("--bespeak-report=json=r.json")
+    report = bench.path / "r.json"
+    assert not report.exists() or told(report.read_bytes())["summary"]["interrupted"] is False
+
+
+def test_a_run_that_stops_at_a_failure_is_reported(bench: Bench) -> None:
+    """`--sw` and xdist's `-x` stop as if they were interrupted."""
+    bench.suite("- {name: t, tool: nonsuch}\n- {name: u, tool: nonsuch}")
+    report = told(bench.pytest_report("-p", "cacheprovider", "-p", "stepwise", "--sw"))
+    assert report["summary"] == {"passed": 0, "failed": 1, "deselected": 0, "interrupted": False}
+
+
+def test_reports_are_of_suites_only_and_there_may_be_several(bench: Bench, suite: Path) -> None:
+    bench.write("test_code.py", "def test_it(): assert False")
+    bench.pytest("--bespeak-report=json=out/r.json", "--bespeak-report=junit=out/r.xml", "-k", "table or it")
+    names = {one["name"] for one in told((bench.path / "out/r.json").read_bytes())["results"]}
+    cases = ET.parse(bench.path / "out/r.xml").getroot().findall(".//testcase")
+    assert {"table"} < names
+    assert "test_it" not in names
+    assert {"table [right]", "table [wrong]"} < {case.get("name") for case in cases}
+
+
+def test_a_report_that_cannot_be_written_in_the_end_is_said(bench: Bench) -> None:
+    bench.write("conftest.py", "from pathlib import Path\ndef pytest_runtest_teardown(): Path('r.json').mkdir()")
+    bench.suite("- {name: t, tool: say, arguments: {text: a}, expect: {text: b}}")
+    ran = bench.pytest("--bespeak-report=json=r.json", "-W", "error")
+    ran.assert_outcomes(failed=1)
+    assert "a report could not be written" in said(ran)
+    assert "Traceback" not in said(ran)
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--bespeak-record=maybe"], "when to record is one of none, once, new, rewrite, not 'maybe'"),
+        (["--bespeak-era=1999"], "an era is modern, legacy or one of 2026-07-28, *, not '1999'"),
+        (["--bespeak-server=desk"], "*NAME=TARGET, not 'desk'"),
+        (["--bespeak-server=desk="], "*NAME=TARGET, not 'desk='"),
+        (["--bespeak-server=desk='"], "*no command*"),
+        (["--bespeak-report=json"], "a report is given as json=FILE or junit=FILE"),
+        (["--bespeak-report=html=r"], "a report is given as json=FILE or junit=FILE"),
+        (["--bespeak-report=pretty=r"], "a report is given as json=FILE or junit=FILE"),
+        (["--bespeak-report=json=."], "'json=.' cannot be written: *"),
+        (["--bespeak-report=json=a", "--bespeak-report=junit=a"], "two reports would go to *; *"),
+        (["--bespeak-verify", "--bespeak-record=once"], "to verify is to compare with what was recorded; *"),
+    ],
+    ids=[
+        "record",
+        "era",
+        "server",
+        "no target",
+        "no command",
+        "no file",
+        "form",
+        "pretty",
+        "folder",
+        "same file",
+        "verify and record",
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused_before_anything_is_done(
+    bench: Bench, options: list[str], message: str
+) -> None:
+    bench.write("test_code.py", "def test_it(): pass")  # and there need not be any suite
+    ran = bench.pytest(*options)
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR
+    ran.stderr.fnmatch_lines([f"ERROR: {message}"])
+    assert "collected" not in said(ran)
+
+
+def test_options_are_refused_before_other_processes_are_started(bench: Bench, suite: Path) -> None:
+    ran = bench.pytest("-p", "xdist", "-n1", "--bespeak-report=html=r")
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR
+    assert "a report is given as" in said(ran)
+
+
+def test_a_server_that_takes_nobodys_place_is_refused(bench: Bench, suite: Path) -> None:
+    """A slip of the pen must not test the server that was to be spared."""
+    ran = bench.pytest("--bespeak-server=dessk=other")
+    assert "dessk" in said(ran)
+    assert "passed" not in said(ran)
+
+
+@pytest.mark.parametrize("ci", ["1", "true", "woodpecker"])
+def test_recording_is_refused_under_ci(bench: Bench, suite: Path, monkeypatch: pytest.MonkeyPatch, ci: str) -> None:
+    monkeypatch.setenv("CI", ci)
+    ran = bench.pytest("--bespeak-record=once", "--bespeak-cassettes=tapes")
+    assert ran.ret == pytest.ExitCode.USAGE_ERROR
+    ran.stderr.fnmatch_lines(["ERROR: recording (once) is refused under CI; record at your desk, *"])
+    assert not (bench.path / "tapes").exists()
+
+
+def test_recorded_conversations_are_replayed_without_their_server(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CI", "false")
+    bench.suite(
+        "- {name: t, tool: forecast, arguments: {loc: L}, inputResponses: {city: a, units: b}, expect: {text: a in b}}"
+    )
+    bench.pytest("--bespeak-cassettes=tapes").assert_outcomes(failed=1)
+    bench.pytest("--bespeak-cassettes=tapes", "--bespeak-record=once").assert_outcomes(passed=1)
+    bench.pytest("--bespeak-cassettes=tapes", "--bespeak-verify").assert_outcomes(passed=1)
+    (bench.path / "desk.py").write_text(DESK.replace('in {units.units}"', 'at {units.units}"'))
+    diverged = bench.pytest("--bespeak-cassettes=tapes", "--bespeak-verify")
+    diverged.assert_outcomes(failed=1)
+    (bench.path / "desk.py").unlink()
+    bench.pytest("--bespeak-cassettes=tapes").assert_outcomes(passed=1)
+
+
+def test_a_missing_cassette_says_how_to_record_it(bench: Bench) -> None:
+    bench.suite("- {name: t, tool: say, arguments: {text: a}}")
+    bench.pytest("--bespeak-cassettes=tapes").stdout.fnmatch_lines(["*never recorded: there is no *record once"])
+
+
+def test_an_era_keeps_those_that_name_it_and_those_that_name_none(bench: Bench, suite: Path) -> None:
+    ran = bench.pytest("--collect-only", "-q", "--bespeak-era=modern", "-k", "asks or unanswered or takes")
+    assert [line.partition("::")[2] for line in ran.outlines if "::" in line] == [
+        "takes it [2026-07-28]",
+        "asks for the city, then the units [2026-07-28]",
+    ]
