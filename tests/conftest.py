@@ -15,7 +15,11 @@ pytest_plugins = ["pytester"]
 Connect = Callable[..., Client]
 
 # How long an example takes says how busy the machine is; the very first text ever drawn takes seconds.
-_PATIENT = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+_PATIENT = hypothesis.settings(
+    deadline=None,
+    max_examples=100 if os.environ.get("BESPEAK_MATRIX") else 30,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.register_profile("patient", _PATIENT)
 # What lands must not hang on luck: CI tries the same examples every time. `make soak` is there to find new ones.
 hypothesis.settings.register_profile("ci", _PATIENT, derandomize=True)

@@ -6,6 +6,9 @@ import types
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from bespeak.cli.commands import app
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -28,3 +31,13 @@ def test_the_snippets_of_a_document_run(document: Path, monkeypatch: pytest.Monk
 
 def test_the_readme_has_snippets() -> None:
     assert len(SNIPPET.findall((ROOT / "README.md").read_text())) >= 5
+
+
+def test_the_suite_of_the_readme_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "README.md").read_text()
+    (written,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    server = ROOT / "examples" / "refund_desk" / "server.py"
+    (tmp_path / "readme.bespeak.yaml").write_text(written.replace("server.py", str(server)))
+    run = CliRunner().invoke(app, ["test", str(tmp_path)])
+    assert run.exit_code == 0, run.output
+    assert "2 passed" in run.output

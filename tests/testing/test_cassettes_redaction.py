@@ -121,6 +121,23 @@ async def test_a_question_is_redacted_when_it_is_recorded_and_when_it_is_compare
     assert (await taped.run(anyhow(), redact=redact)).failures == []
 
 
+@pytest.mark.parametrize("record", ["once", "none"])
+async def test_a_declared_question_is_in_no_report(taped: Desk, record: str) -> None:
+    redact = ["inputRequests.city.params.message"]
+    taped.server = Trip([{"city": form("Which city, order 4711?")}])
+    await taped.recorded(anyhow(), redact=redact)
+    result = await taped.run(anyhow(expect={"rounds": 7}), record=record, redact=redact)
+    assert "4711" not in json.dumps(result.as_json())
+
+
+async def test_a_declared_question_without_an_answer_is_in_no_report(taped: Desk) -> None:
+    taped.server = Trip([{"city": form("Which city, order 4711?")}])
+    unanswered = trip(inputResponses={})
+    result = await taped.run(unanswered, record="once", redact=["inputRequests.city.params.message"])
+    assert "there is no answer to 'city'" in only(result).message
+    assert "4711" not in json.dumps(result.as_json())
+
+
 async def test_a_pushed_answer_is_redacted_on_both_sides(tmp_path: Path) -> None:
     more: Json = {
         "servers": {"desk": {"python": "tests.testing.desk:mcp"}},

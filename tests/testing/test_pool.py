@@ -282,7 +282,7 @@ async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest
     reached(monkeypatch, Mute())
     async with pool() as connections:
         with pytest.raises(Unreachable, match=r"^no answer to server/discover within 0\.05 s$"):
-            await connections.connection(wanted(timeout=0.05))
+            await connections.connection(wanted(server=Server(command=["desk"], timeout=0.05)))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import copy
 import json
 import re
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
@@ -18,6 +19,7 @@ from bespeak.cli.commands import app
 from bespeak.testing import loading
 from bespeak.testing.loading import BadSuite, load_suite
 from bespeak.testing.positions import Document, Node, read_yaml
+from bespeak.testing.suite import json_schema
 from tests.testing.suite_files import GOOD, in_test, load, with_server
 
 ROOT = Path(__file__).parents[2]
@@ -409,3 +411,8 @@ def test_another_key_in_any_place_is_refused_by_both_or_by_none(
     if isinstance(held, dict):
         held[key] = value
     compare(tmp_path_factory.getbasetemp(), altered)
+
+
+def test_the_schema_that_is_shipped_is_the_one_that_is_printed() -> None:
+    shipped = files("bespeak.testing").joinpath("suite.schema.json").read_text(encoding="utf-8")
+    assert json.loads(shipped) == json_schema()

@@ -105,11 +105,8 @@ def _look_away(task: "asyncio.Task[None]") -> None:
 
 def _why(error: Exception) -> str:
     """What keeps a client from a server, told once."""
-    reason = str(error)
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        reason = "there is no such command"
-    cause = error.__cause__
-    if isinstance(cause, FileNotFoundError):
+    reason = str(error) or type(error).__name__
+    if isinstance(error.__cause__, FileNotFoundError) and reason.startswith("cannot start the server"):
         reason = f"{reason.partition(':')[0]}: there is no such command"
     notes = [note for note in getattr(error, "__notes__", ()) if reason not in note]
     return "; ".join([reason, *notes])
@@ -124,8 +121,9 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
 
     async with reach(wanted.server, wanted.folder, wanted.find, stray) as reached:
         try:
-            connection = Connection(reached.transport, wanted.mode, wanted.declared, wanted.timeout)
+            connection = Connection(reached.transport, wanted.mode, wanted.declared, wanted.server.timeout)
             await connection.__aenter__()
+            connection.timeout = wanted.timeout
         except (OSError, MCPError, InvalidServerResponse, MissingExtra, ValueError) as error:
             raise Unreachable(f"{_why(error)}{said(reached.printed())}") from None
         except Exception as error:  # a lifespan that fails, in this process

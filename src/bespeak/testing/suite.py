@@ -72,27 +72,23 @@ _WHEN: dict[str, Any] = {
     "minProperties": 1,
     "additionalProperties": False,
 }
-Answers = Annotated[
-    Any,
-    WithJsonSchema(
+_ANSWERS: dict[str, Any] = {
+    "description": "Answers by key, or a list of rules of which the first that fits is taken.",
+    "anyOf": [
+        {"type": "object", "additionalProperties": _ANSWER},
         {
-            "description": "Answers by key, or a list of rules of which the first that fits is taken.",
-            "anyOf": [
-                {"type": "object", "additionalProperties": _ANSWER},
-                {
-                    "type": "array",
-                    "items": {
-                        "anyOf": [
-                            _rule(id={"type": "string"}, value=_ANSWER),
-                            _rule(when=_WHEN, answer=_ANSWER),
-                            _rule(otherwise=_ANSWER),
-                        ]
-                    },
-                },
-            ],
-        }
-    ),
-]
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    _rule(id={"type": "string"}, value=_ANSWER),
+                    _rule(when=_WHEN, answer=_ANSWER),
+                    _rule(otherwise=_ANSWER),
+                ]
+            },
+        },
+    ],
+}
+Answers = Annotated[Any, WithJsonSchema(_ANSWERS)]
 Expected = Annotated[
     Any,
     WithJsonSchema(
@@ -366,10 +362,29 @@ def json_schema() -> dict[str, Any]:
     for part in schema["$defs"].values():
         if "inputResponses" in part["properties"]:  # which may be written in two ways
             part["properties"]["input_responses"] = part["properties"]["inputResponses"]
-    schema = _without_null(schema)
+    schema["$defs"] |= {"Answers": _ANSWERS, "Answer": _ANSWER}
+    schema = _without_null(_by_name(schema))
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "A suite of bespeak test"
     return schema
+
+
+def _by_name(schema: Any, top: bool = True) -> Any:
+    """A schema in which what is long and often used stands once."""
+    if isinstance(schema, list):
+        return [_by_name(one, False) for one in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    members = cast("dict[str, Any]", schema)
+    for name, known in {"Answers": _ANSWERS, "Answer": _ANSWER}.items():
+        if members.get("anyOf") == known["anyOf"]:
+            return {"$ref": f"#/$defs/{name}"}
+    told = {name: _by_name(one, False) for name, one in members.items() if name != "$defs"}
+    if top:
+        told["$defs"] = {
+            name: {key: _by_name(one, False) for key, one in part.items()} for name, part in members["$defs"].items()
+        }
+    return told
 
 
 def _without_null(schema: Any) -> Any:
