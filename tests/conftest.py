@@ -61,10 +61,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The rows of a table take turns on the cells: all of them in memory, every fourth in each other cell.
 
-    So every test is in every cell, and the suite stays short. `make matrix` runs all rows everywhere.
+    So every test is in every cell, and the suite stays short. `make matrix` runs all rows everywhere, and what is long.
     """
     if os.environ.get("BESPEAK_MATRIX"):
         return
+    long = [item for item in items if item.get_closest_marker("long")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
     rows: dict[str, dict[str, int]] = {}
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []

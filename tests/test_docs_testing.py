@@ -38,7 +38,14 @@ def test_the_guide_has_files_and_commands(folder: Path) -> None:
     assert len(blocks("console")) >= 8
 
 
-@pytest.mark.parametrize("transcript", blocks("console"), ids=lambda text: str(text).partition("\n")[0][:60])
+FIRST, *LATER = blocks("console")
+
+
+@pytest.mark.parametrize(
+    "transcript",
+    [FIRST, *(pytest.param(one, marks=pytest.mark.long) for one in LATER)],
+    ids=lambda text: str(text).partition("\n")[0][:60],
+)
 def test_a_transcript_is_what_happens(transcript: str, folder: Path) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     env = {**{name: value for name, value in os.environ.items() if name != "CI"}, "PATH": path}

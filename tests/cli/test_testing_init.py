@@ -76,7 +76,7 @@ def test_with_what_a_failure_says_to_paste_a_test_passes(desk: str) -> None:
     suite = drafted(desk)
     hint = json.loads(bespeak("test", suite, "-k", "forecast", "--report", "json").stdout)["results"][0]["failures"][0]
     pasted = "".join(f"    {line}\n" for line in hint["hint"].splitlines())
-    before, asks, after = Path(suite).read_text().partition('    tool: "forecast"\n')
+    before, asks, after = Path(suite).read_text().partition("    tool: forecast\n")
     Path(suite).write_text(before + asks + pasted + after)
     ran = bespeak("test", suite, "-k", "forecast")
     assert ran.exit_code == 0, ran.output

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bespeak.testing import CannotAnswer
 from bespeak.testing.answers import Answer, Way, parse_answer, render
+from bespeak.testing.examples import written
 from bespeak.testing.positions import read_yaml
-from bespeak.testing.scripts import written
 from bespeak.testing.variables import fill, literal
 from tests.testing.envelopes import form, question
 

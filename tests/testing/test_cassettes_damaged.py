@@ -104,6 +104,7 @@ def tapes() -> Iterator[Tapes]:
 
 @given(ANY_JSON | NEARLY)
 @settings(max_examples=40)
+@pytest.mark.long
 def test_any_json_in_place_of_a_cassette_fails_as_a_cassette(tapes: Tapes, found: Any) -> None:
     assert stale(tapes[MODERN].replay(found)).message
 

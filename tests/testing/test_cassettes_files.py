@@ -270,6 +270,7 @@ def test_threads_that_write_one_cassette_do_not_get_in_each_others_way(taped: De
     assert [path.suffix for path in taped.tapes.iterdir()] == [".json"]
 
 
+@pytest.mark.long
 async def test_runs_at_the_same_time_leave_a_whole_cassette_at_every_moment(tmp_path: Path) -> None:
     servers = {"desk": {"python": "tests.testing.desk:mcp"}}
     suite = write_suite(tmp_path, trip(), servers=servers)

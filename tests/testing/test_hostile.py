@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pytest
 
 from bespeak.testing.hostile import Attack, NotReached, altered, judge_tampered
+from bespeak.testing.results import Round
 from bespeak.testing.suite import Fault, Tamper
 from tests.testing.canned import (
     Canned,
@@ -108,6 +109,8 @@ def test_an_attack_that_was_never_made_is_not_reached(attack: Attack) -> None:
 # What it comes to
 
 
+ASKED = [Round({"ok": "Ok?"}, {"ok": {"action": "accept"}}, state=True)]
+
 WHAT: dict[How, str] = {
     "flip": "a requestState with one character altered",
     "truncate": "a requestState cut in half",
@@ -119,7 +122,7 @@ WHAT: dict[How, str] = {
 
 @pytest.mark.parametrize("how", list(WHAT))
 def test_a_server_that_takes_an_altered_state_breaks_a_rule(how: How) -> None:
-    (failure,) = judge_tampered(tamper(how), {"result": told("Paid.")})
+    (failure,) = judge_tampered(tamper(how), {"result": told("Paid.")}, ASKED)
     assert failure.message == f"the server accepted {WHAT[how]}; it must answer with an error"
     assert str(failure).endswith(
         "(state-verified: a server must reject a requestState that was altered, or that belongs to another request)"
@@ -128,19 +131,25 @@ def test_a_server_that_takes_an_altered_state_breaks_a_rule(how: How) -> None:
 
 @pytest.mark.parametrize("how", list(WHAT))
 def test_a_server_that_answers_with_an_error_is_right(how: How) -> None:
-    assert judge_tampered(tamper(how), error("invalid state")) == []
+    assert judge_tampered(tamper(how), error("invalid state"), ASKED) == []
 
 
 @pytest.mark.parametrize("asked", [asking("ok"), listing("ok")])
 def test_to_ask_again_is_right_only_when_the_state_was_left_out(asked: Json) -> None:
-    assert judge_tampered(tamper("drop"), {"result": asked}) == []
-    (failure,) = judge_tampered(tamper("flip"), {"result": asked})
+    assert judge_tampered(tamper("drop"), {"result": asked}, ASKED) == []
+    (failure,) = judge_tampered(tamper("flip"), {"result": asked}, ASKED)
     assert failure.message.startswith("the server asked again at a requestState with one character altered;")
 
 
 @pytest.mark.parametrize("envelope", [None, [], {}, {"result": told("no", isError=True)}])
 def test_whatever_is_no_error_is_not_taken_for_one(envelope: Any) -> None:
-    assert len(judge_tampered(tamper("flip"), envelope)) == 1
+    assert len(judge_tampered(tamper("flip"), envelope, ASKED)) == 1
+
+
+@pytest.mark.parametrize("asked", [asking("more"), listing("more")])
+def test_to_ask_the_next_question_without_a_state_is_to_take_the_answer(asked: Json) -> None:
+    (failure,) = judge_tampered(tamper("drop"), {"result": asked}, ASKED)
+    assert failure.message.startswith("the server accepted answers without the requestState they belong to;")
 
 
 # In a suite

@@ -7,8 +7,8 @@ import pytest
 
 from bespeak.testing import InputResponseFixture, Question
 from bespeak.testing.answers import parse_answer, render
+from bespeak.testing.examples import paste, written
 from bespeak.testing.positions import read_yaml
-from bespeak.testing.scripts import paste, written
 from bespeak.testing.variables import fill, literal
 from tests.testing.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
 

@@ -124,6 +124,7 @@ def spread(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
     return ran.stdout, (folder / "report.json").read_bytes()
 
 
+@pytest.mark.long
 def test_what_another_process_captured_is_captured_again(spread: tuple[str, bytes]) -> None:
     output = spread[0]
     ran = {title: worker for worker, title in re.findall(r"\[(gw\d)\].*PASSED desk\.bespeak\.yaml::(.*?)\s*\n", output)}
@@ -228,6 +229,7 @@ def stopping(bench: Bench, *tools: str) -> None:
     bench.write("a.bespeak.yaml", f"version: 1\nservers: {{s: {{python: stops:mcp}}}}\ntests:\n{tests}")
 
 
+@pytest.mark.long
 def test_an_interrupted_run_reports_what_it_has_as_the_command_line_does(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,6 +242,7 @@ def test_an_interrupted_run_reports_what_it_has_as_the_command_line_does(
     assert report == bench.bespeak_report()
 
 
+@pytest.mark.long
 def test_a_test_that_pytest_itself_ends_is_in_the_report(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     stopping(bench, "hang", "say")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")

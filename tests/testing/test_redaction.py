@@ -183,6 +183,7 @@ def test_a_secret_that_is_no_unicode_is_hidden_too() -> None:
     assert Redaction((), {"KEY": "a\udcff"}).text("xa\udcffx?") == "x${env:KEY}x?"
 
 
+@pytest.mark.long
 def test_hundreds_of_secrets_in_one_text_are_all_hidden() -> None:
     secrets = {f"K{number}": f"<{number}>" for number in range(1500)}
     shown = Redaction((), secrets).text("".join(secrets.values()))

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bespeak.testing.answers import Answer, CannotAnswer, Way, parse_answer, render
+from bespeak.testing.examples import paste, written
 from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.testing.positions import read_yaml
 from bespeak.testing.results import Failure
-from bespeak.testing.scripts import FixtureScript, PromptScript, RoundsScript, Script, paste, written
+from bespeak.testing.scripts import FixtureScript, PromptScript, RoundsScript, Script
 from bespeak.testing.suite import RoundSpec
 from bespeak.testing.variables import fill, literal
 from bespeak.testing.verdicts import Question
@@ -34,7 +35,7 @@ def content(value: Any, name: str = "value") -> Json:
 
 async def answered(script: Script, *rounds: Sequence[Question], state: bool | None = True) -> list[Json]:
     """What a script answers to each round; without states, they are pushed."""
-    return [await script.answers(questions, number, state=state) for number, questions in enumerate(rounds, 1)]
+    return [await script.answers(questions, state=state) for questions in rounds]
 
 
 def told(script: Script) -> list[str]:

@@ -332,6 +332,7 @@ def test_threads_that_keep_snapshots_of_one_suite_lose_none(desk: Desk) -> None:
     assert len(json.loads(kept(desk).read_bytes())) == 24
 
 
+@pytest.mark.long
 def test_processes_that_keep_snapshots_of_one_suite_lose_none(tmp_path: Path) -> None:
     suite, root = many(tmp_path), Path(__file__).resolve().parents[2]
     runs = [

@@ -393,6 +393,7 @@ VALUES: list[Any] = [
 
 @settings(max_examples=300)
 @given(place=st.sampled_from(PLACES[1:]), value=st.sampled_from(VALUES))
+@pytest.mark.long
 def test_another_value_in_any_place_is_refused_by_both_or_by_none(
     tmp_path_factory: pytest.TempPathFactory, place: Place, value: Any
 ) -> None:

@@ -47,6 +47,9 @@ class Canned:
     def astray(self) -> list[Finding]:
         return []
 
+    async def settle(self) -> None:
+        """Nothing comes beside what is canned."""
+
 
 @dataclass
 class Pushing:
@@ -69,6 +72,9 @@ class Pushing:
 
     def astray(self) -> list[Finding]:
         return []
+
+    async def settle(self) -> None:
+        """Nothing comes beside what is canned."""
 
 
 def talk(line: Canned | Pushing, answers: Any = None, **more: Any) -> Talk:

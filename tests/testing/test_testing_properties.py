@@ -23,9 +23,9 @@ from bespeak.testing import (
     read_envelope,
     recognize_input_required,
 )
+from bespeak.testing.examples import paste
 from bespeak.testing.fixtures import responses_to
 from bespeak.testing.positions import read_yaml
-from bespeak.testing.scripts import paste
 from tests.testing.envelopes import FOLDERS, MODEL, PAGE, asking, enveloped, field, form, listing
 
 many = settings(max_examples=50 * int(os.environ.get("BESPEAK_SOAK", "1")))

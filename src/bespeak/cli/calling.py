@@ -1,6 +1,5 @@
 """`bespeak call`: one call from the command line, with its questions at the terminal, or put down to be taken up again."""
 
-import asyncio
 import json
 import shlex
 import sys
@@ -12,19 +11,23 @@ from typing import Any, TextIO, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from bespeak.cli.interrupting import run
+from bespeak.cli.saying import complain
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.testing.answers import CannotAnswer
 from bespeak.testing.chain import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.testing.connection import Connection
+from bespeak.testing.examples import written
+from bespeak.testing.files import write_whole
 from bespeak.testing.fixtures import InputResponseFixture, responses_to
 from bespeak.testing.judging import text_of
-from bespeak.testing.plan import revision
+from bespeak.testing.plan import mode_of
 from bespeak.testing.pool import Pool, Wanted
 from bespeak.testing.prompting import NoMoreInput, Prompt, at_terminal
 from bespeak.testing.results import Failure
-from bespeak.testing.scripts import PromptScript, Script, written
+from bespeak.testing.scripts import PromptScript, Script
 from bespeak.testing.servers import Unreachable, described
 from bespeak.testing.showing import marked
 from bespeak.testing.suite import EVERYTHING
@@ -63,7 +66,7 @@ class Waiting(Exception):
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = questions
-        super().__init__(f"{len(questions)} questions wait for answers")
+        super().__init__("questions wait for answers")
 
 
 class _Nobody:
@@ -73,7 +76,7 @@ class _Nobody:
         self._prepared = prepared
         self.given: dict[str, Any] = {}
 
-    async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
+    async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
         found = {question.key: self._prepared.answer_for(question) for question in questions}
         missing = [question for question in questions if question.required and found[question.key] is None]
         if missing:
@@ -101,11 +104,11 @@ def call_tool(flags: Flags) -> int:
     out = sys.stdout
     try:
         with redirect_stdout(sys.stderr):  # what a server in this process prints is no part of the result
-            return asyncio.run(_called(flags, out))
+            return run(_called(flags, out))
     except (BadFlags, ValueError) as error:
-        return _failed(str(error), BAD)
+        return complain(str(error), BAD)
     except Unreachable as error:
-        return _failed(str(error), UNREACHABLE)
+        return complain(str(error), UNREACHABLE)
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return INTERRUPTED
@@ -140,7 +143,7 @@ def _begun(flags: Flags) -> _Call:
             raise BadFlags(f"arguments are KEY=VALUE, not {word!r}")
     _whole_arguments(flags)
     era = flags.era or "auto"
-    mode = era if era in ("auto", "legacy") else revision(era)
+    mode = mode_of(era)
     rounds = ROUNDS if flags.rounds is None else flags.rounds
     conversation = Conversation("tools/call", {"name": tool, "arguments": {}}, rounds)
     return _Call(target, mode, conversation, dict(map(_answer, flags.answers)))
@@ -152,7 +155,7 @@ def _resumed(flags: Flags) -> _Call:
     text = ""
     try:
         text = sys.stdin.read() if flags.resume == "-" else Path(flags.resume or "").read_text(encoding="utf-8")
-        saved = _Waiting.model_validate_json(text)
+        saved = _PutDown.model_validate_json(text)
     except OSError as error:
         raise BadFlags(f"--resume: {flags.resume} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
@@ -172,9 +175,7 @@ def _resumed(flags: Flags) -> _Call:
         raise BadFlags("--resume: that call waits for no answers")
     if flags.rounds is not None:
         conversation.max_rounds = flags.rounds
-    return _Call(
-        saved.target, revision(saved.revision), conversation, saved.answers | dict(map(_answer, flags.answers))
-    )
+    return _Call(saved.target, saved.revision, conversation, saved.answers | dict(map(_answer, flags.answers)))
 
 
 def _again(text: str) -> str | None:
@@ -187,7 +188,7 @@ def _again(text: str) -> str | None:
     return f"that call cannot be gone on with; make it again: {again}" if isinstance(again, str) else None
 
 
-class _Waiting(BaseModel):
+class _PutDown(BaseModel):
     """A call that was put down, as it was printed."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -274,9 +275,9 @@ async def _talk(flags: Flags, call: _Call, connection: Connection, out: TextIO) 
     code = await _held(flags, call, connection, talk, script, out)
     if flags.save is not None and script.given:
         try:
-            flags.save.write_text(written(script.given), encoding="utf-8")
+            write_whole(flags.save, written(script.given))
         except OSError as error:
-            return _failed(f"the answers could not be saved: {error}", FAILED)
+            return complain(f"the answers could not be saved: {error}", FAILED)
     return code
 
 
@@ -290,9 +291,9 @@ async def _held(flags: Flags, call: _Call, connection: Connection, talk: Talk, s
         _json(told, out)
         return WAITING
     except (CannotAnswer, NoMoreInput, RoundsExceeded, BrokenRule, MalformedResponse) as error:
-        return _failed(str(error), FAILED)
+        return complain(str(error), FAILED)
     except (OSError, InvalidServerResponse, CallbackFailed) as error:
-        return _failed(f"the call broke off: {error}", FAILED)
+        return complain(f"the call broke off: {error}", FAILED)
     return _printed(talk.envelope, out, whole=flags.whole)
 
 
@@ -300,8 +301,7 @@ async def _go_on(conversation: Conversation, script: Script) -> None:
     """Answer the round that a call was put down in."""
     pending = conversation.pending
     if pending is not None:
-        number = len(conversation.rounds) + 1
-        conversation.answer(await script.answers(pending.questions, number, state=pending.state is not None))
+        conversation.answer(await script.answers(pending.questions, state=pending.state is not None))
 
 
 def _put_down(call: _Call, connection: Connection, waiting: Waiting, flags: Flags) -> dict[str, Any]:
@@ -344,7 +344,7 @@ def _printed(envelope: Any, out: TextIO, *, whole: bool) -> int:
             _json({"error": error}, out)
         said, code = error.get("message"), error.get("code")
         told = said if isinstance(said, str) and said else "the call ended with an error that says nothing"
-        return _failed(f"{told} ({code})" if isinstance(code, int) else told, FAILED)
+        return complain(f"{told} ({code})" if isinstance(code, int) else told, FAILED)
     result = cast("dict[str, Any]", message["result"])
     text = text_of(result)
     if whole or (not text and "structuredContent" in result):
@@ -352,12 +352,6 @@ def _printed(envelope: Any, out: TextIO, *, whole: bool) -> int:
     else:
         print("\n".join(map(marked, text.split("\n"))) if out.isatty() else text, file=out)
     return FAILED if result.get("isError") is True else 0
-
-
-def _failed(problem: str, code: int) -> int:
-    told = "\n".join(map(marked, problem.split("\n")))  # some of it may be the server's
-    print(f"bespeak: {told}", file=sys.stderr)
-    return code
 
 
 def _json(value: Any, out: TextIO) -> None:

@@ -1,6 +1,5 @@
 """`bespeak test`: which suites, which of their tests, and where the reports go."""
 
-import asyncio
 import json
 import sys
 import time
@@ -9,22 +8,23 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+from bespeak.cli.interrupting import run
+from bespeak.cli.saying import complain
 from bespeak.testing.cassettes import RecordingRefused
 from bespeak.testing.drafting import draft
-from bespeak.testing.loading import SUFFIX, BadSuite, Fault, Suite, load_suite
+from bespeak.testing.loading import SUFFIX, BadSuite, Mistake, Suite, load_suite
 from bespeak.testing.options import Options, check_recordable, check_servers, make_options
 from bespeak.testing.plan import Item, at_era, items_of, keyword
-from bespeak.testing.prompting import NoMoreInput, Prompt, at_terminal
+from bespeak.testing.prompting import Prompt, at_terminal
 from bespeak.testing.reports import Summary, Writer, open_writers
 from bespeak.testing.results import Result
 from bespeak.testing.running import Runner, run_items
 from bespeak.testing.servers import Unreachable
-from bespeak.testing.showing import marked
 from bespeak.testing.suite import json_schema
 from bespeak.testing.variables import Unknown, environment
 from bespeak.transports.transport import MissingExtra
 
-BAD, UNREACHABLE, REFUSED, INTERRUPTED = 2, 3, 5, 130
+BAD, UNREACHABLE, REFUSED, NOTHING, INTERRUPTED = 2, 3, 5, 7, 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,14 @@ def run_suites(flags: Flags) -> int:
     try:
         if flags.init is not None:
             with redirect_stdout(sys.stderr):
-                drafted = asyncio.run(draft(flags.init))
+                drafted = run(draft(flags.init))
             print(drafted, end="")
             return 0
         suites = _suites(flags.files or [Path()])
         everything = [item for suite in suites for item in items_of(suite)]
         if flags.validate:
             print(f"{_count(suites, 'suite')}, {_count(everything, 'test')}: nothing is wrong")
-            return 0
+            return 0 if suites else NOTHING
         options = make_options(
             record=flags.record,
             verify=flags.verify,
@@ -79,11 +79,11 @@ def run_suites(flags: Flags) -> int:
         print(error, file=sys.stderr)
         return BAD
     except (ValueError, MissingExtra) as error:
-        return _refused(str(error), BAD)
+        return complain(str(error), BAD)
     except RecordingRefused as error:
-        return _refused(str(error), REFUSED)
+        return complain(str(error), REFUSED)
     except Unreachable as error:
-        return _refused(str(error), UNREACHABLE)
+        return complain(str(error), UNREACHABLE)
     except KeyboardInterrupt:
         return INTERRUPTED
     return _run(options, chosen, len(everything) - len(chosen), writers, first=flags.first)
@@ -92,17 +92,26 @@ def run_suites(flags: Flags) -> int:
 def _suites(given: Sequence[Path]) -> list[Suite]:
     """The suites that were named. Raises `BadSuite` with whatever is wrong with any of them."""
     suites: list[Suite] = []
-    faults: list[Fault] = []
-    for path in given:
-        found = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
-        for file in found:
-            try:
-                suites.append(load_suite(file))
-            except BadSuite as error:
-                faults += error.faults
+    faults: list[Mistake] = []
+    files = [file for path in given for file in (_inside(path) if path.is_dir() else [path])]
+    for file in {file.resolve(): file for file in files}.values():
+        try:
+            suites.append(load_suite(file))
+        except BadSuite as error:
+            faults += error.faults
     if faults:
         raise BadSuite(faults)
     return suites
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The suites in a folder, but for those of other people's programs."""
+    found = sorted(folder.rglob(f"*{SUFFIX}"))
+    return [file for file in found if not any(_is_foreign(part) for part in file.relative_to(folder).parts[:-1])]
+
+
+def _is_foreign(part: str) -> bool:
+    return part.startswith(".") or part == "node_modules"
 
 
 def _chosen(items: Sequence[Item], words: str | None, era: str | None) -> list[Item]:
@@ -135,11 +144,8 @@ def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequ
     interrupted = False
     try:
         with redirect_stdout(sys.stderr):  # what a server in this process prints is no part of a report
-            asyncio.run(run_items(Runner(options), items, finished))
+            run(run_items(Runner(options), items, finished))
     except KeyboardInterrupt:
-        interrupted = True
-    except NoMoreInput as error:
-        print(f"bespeak: {error}", file=sys.stderr)
         interrupted = True
     summary = Summary(results, deselected, interrupted, time.perf_counter() - began)
     code = summary.exit_code
@@ -156,9 +162,3 @@ def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequ
 
 def _count(things: Sequence[object], noun: str) -> str:
     return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
-
-
-def _refused(problem: str, code: int) -> int:
-    told = "\n".join(map(marked, problem.split("\n")))  # some of it may be the server's
-    print(f"bespeak: {told}", file=sys.stderr)
-    return code

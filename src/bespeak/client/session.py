@@ -321,7 +321,7 @@ class ClientSession:
         return headers
 
     async def learn_mirrors(self) -> None:
-        """Read the tools anew: a header was wrong, so what is known of them is out of date."""
+        """Read the tools, and so what their requests repeat in headers."""
         cursor: str | None = None
         for _ in range(PAGES):
             cursor = (await self.list_tools(cursor=cursor)).next_cursor

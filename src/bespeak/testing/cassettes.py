@@ -29,8 +29,8 @@ from bespeak.testing.tapes import (
     diverged,
     first_difference,
     is_question,
-    no_constant,
 )
+from bespeak.testing.verdicts import no_constant
 
 __all__ = ["Book", "Mode", "Player", "Recorder", "RecordingRefused", "StaleCassette", "check_allowed"]
 
@@ -78,7 +78,6 @@ class Book:
         self.path = folder / _file_name(folder, item)
         self._redaction = redaction
         self._recorder: Recorder | None = None
-        self._comparing = False
 
     # Writing
 
@@ -87,19 +86,12 @@ class Book:
         self._recorder = Recorder(connection, self._redaction)
         return self._recorder
 
-    def comparing(self) -> "Book":
-        """This one, but what is recorded is only to be compared."""
-        self._comparing = True
-        return self
-
     def recorded(self) -> dict[str, Any]:
         assert self._recorder is not None, "nothing is written before something was recorded"
         return {"format": FORMAT, "revision": self._recorder.version, "turns": self._recorder.turns}
 
     def write(self) -> None:
         """Keep what was recorded. Raises `StaleCassette` if it cannot be kept."""
-        if self._comparing:
-            return
         try:
             write_whole(self.path, json.dumps(self.recorded(), indent=2, sort_keys=True) + "\n")
         except OSError as error:
@@ -143,7 +135,7 @@ class Book:
 def _file_name(folder: Path, item: Item) -> str:
     """A name that every file system takes, and that no other test has."""
     suite = os.path.relpath(item.suite.path.resolve(), folder.resolve())
-    name = item.suite.path.name.removesuffix(".bespeak.yaml")
+    name = item.suite.stem
     told = json.dumps([Path(suite).as_posix(), item.test.name, item.case, item.era])
     slug = re.sub(r"[^a-z0-9]+", "-", f"{name} {item.title}".lower()).strip("-")[:100]
     return f"{slug}.{hashlib.sha256(told.encode()).hexdigest()[:8]}.json"

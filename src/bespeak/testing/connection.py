@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, NoReturn, Protocol, cast
+from typing import Any, Protocol, cast
 
 from mcp_types import Implementation
 
@@ -23,11 +23,13 @@ from bespeak.protocol.versions import is_modern
 from bespeak.resolve.questions import ELICIT, ROOTS, SAMPLE
 from bespeak.testing.findings import Finding
 from bespeak.testing.showing import quoted, shown
-from bespeak.testing.verdicts import Question
+from bespeak.testing.verdicts import Question, no_constant
+from bespeak.transports.stdio_client import StdioTransport
 from bespeak.transports.transport import Transport
 
 SHOWN = 100_000
 """How much of a stray line is looked at."""
+SETTLE_SECONDS = 2.0
 DEEPEST = 200
 """How many levels of a response are looked into."""
 Push = Callable[[Question], Awaitable[Any]]
@@ -57,6 +59,10 @@ class Line(Protocol):
 
     def astray(self) -> list[Finding]:
         """What was out of place since this was last asked, also if no response came."""
+        ...
+
+    async def settle(self) -> None:
+        """Return when what the server wrote beside its last response is there."""
         ...
 
 
@@ -135,9 +141,8 @@ class Connection:
             self._findings.append(Finding("pushed", f"the server sent the request {shown(asked)}"))
         elif isinstance(message, dict) and ("result" in message or "error" in message):
             answered: Any = cast("dict[str, Any]", message).get("id")
-            self._findings.append(
-                Finding("envelope", f"the server answered request {shown(answered)}, which nobody made")
-            )
+            what = f"the server's answer to request {shown(answered)} cannot be read, or nobody made that request"
+            self._findings.append(Finding("envelope", what))
         elif isinstance(message, list) and message:
             if is_modern(self.version):
                 self._findings.append(Finding("envelope", "the server sent several messages in one array"))
@@ -160,6 +165,14 @@ class Connection:
     def astray(self) -> list[Finding]:
         found, self._findings = self._findings, []
         return found
+
+    async def settle(self) -> None:
+        if not isinstance(self._transport, StdioTransport):
+            return
+        # All goes through one pipe: what was written before the answer to this is there when that is.
+        method = "server/discover" if is_modern(self.version) else "ping"
+        with suppress(OSError, InvalidServerResponse):
+            await self._session.exchange(method, {}, read_timeout_seconds=SETTLE_SECONDS)
 
     async def _noted(self, message: dict[str, Any]) -> None:
         params: Any = message.get("params", {})
@@ -215,7 +228,7 @@ def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
         return read
 
     try:
-        envelope: Any = json.loads(response, object_pairs_hook=members, parse_constant=_no_constant)
+        envelope: Any = json.loads(response, object_pairs_hook=members, parse_constant=no_constant)
     except (ValueError, RecursionError):
         return None, [Finding("envelope", "the response is no JSON")]
     if _depth(envelope) > DEEPEST:
@@ -228,10 +241,6 @@ def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
         if (answered != id_ or isinstance(answered, bool)) and not (answered is None and "error" in message):
             findings.append(Finding("envelope", f"the response has the id {shown(answered)}, and its request another"))
     return cast("Any", envelope), findings
-
-
-def _no_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
 
 
 def _depth(value: Any) -> int:

@@ -13,12 +13,13 @@ from bespeak.testing.chain import (
     RoundsExceeded,
 )
 from bespeak.testing.connection import Connection
+from bespeak.testing.examples import example
 from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.testing.judging import ended, text_of
-from bespeak.testing.plan import revision
+from bespeak.testing.plan import mode_of
 from bespeak.testing.redaction import Redaction
 from bespeak.testing.results import Failure, Round
-from bespeak.testing.scripts import FixtureScript, example
+from bespeak.testing.scripts import FixtureScript
 from bespeak.testing.suite import EVERYTHING, TIMEOUT_SECONDS
 from bespeak.testing.talking import BrokenRule, Talk
 from bespeak.transports.http_client import HttpTransport
@@ -69,21 +70,25 @@ class Conversed:
 
 async def converse(
     server: Answering | Transport | StdioServerParameters | str,
-    tool: str,
+    tool: str | None = None,
     arguments: dict[str, Any] | None = None,
     *,
+    prompt: str | None = None,
+    resource: str | None = None,
     answers: Mapping[str, Any] | Sequence[Any] | None = None,
     era: str = LATEST_MODERN_VERSION,
     declare: Mapping[str, Any] | None = None,
     max_rounds: int = DEFAULT_MAX_ELICITATION_ROUNDS,
     timeout: float = TIMEOUT_SECONDS,
 ) -> Conversed:
-    """Call a tool, and answer what it asks as a suite's `inputResponses` would.
+    """Call a tool, get a prompt or read a resource, and answer what is asked as a suite's `inputResponses` would.
 
     Strict both ways: a question without an answer and an answer without a question raise `ConversationFailed`, and so does
     whatever the protocol does not allow. `era` is a revision, or `auto`, `modern` or `legacy`.
     """
-    mode = era if era in ("auto", "legacy") else revision(era)
+    if sum(target is not None for target in (tool, prompt, resource)) != 1:
+        raise TypeError("name one of tool, prompt= and resource=")
+    mode = mode_of(era)
     connection: Connection | None = None
 
     def stray(line: bytes) -> None:
@@ -92,10 +97,14 @@ async def converse(
 
     connection = Connection(_transport(server, stray), mode, EVERYTHING if declare is None else declare, timeout)
     async with connection:
-        params = {"name": tool, "arguments": arguments or {}}
-        conversation = Conversation("tools/call", params, max_rounds, connection.capabilities)
+        method = "tools/call" if tool is not None else "prompts/get" if prompt is not None else "resources/read"
+        params: dict[str, Any] = {"name": tool or prompt, "arguments": arguments or {}}
+        if resource is not None:
+            params = {"uri": resource}
+        conversation = Conversation(method, params, max_rounds, connection.capabilities)
         talk = Talk(connection, conversation, FixtureScript(InputResponseFixture(answers), "answers"))
         problems = await _problems(talk)
+        await talk.settle()
         problems = [*dict.fromkeys(map(str, conversation.findings)), *problems]
         if not problems:
             problems = [failure.message for failure in talk.script.leftovers()]

@@ -1,12 +1,12 @@
 """A first suite for a server, made of its list of tools."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.protocol.errors import MCPError
+from bespeak.testing.examples import in_yaml
 from bespeak.testing.pool import Pool, Wanted
 from bespeak.testing.servers import Unreachable, described
 from bespeak.testing.suite import EVERYTHING, TIMEOUT_SECONDS, Server
@@ -49,23 +49,17 @@ async def draft(target: str) -> str:
 def _suite(server: Server, tools: Mapping[str, Mapping[str, Any]]) -> str:
     lines = ["version: 1", "servers:", "  server:"]
     reached: dict[str, Any] = server.model_dump(exclude_unset=True)
-    lines += [f"    {name}: {_yaml(value)}" for name, value in reached.items()]
+    lines += [f"    {name}: {in_yaml(value)}" for name, value in reached.items()]
     lines += ["    protocol: auto", "tests:"]
     for name, tool in tools.items():
         schema: Any = tool.get("inputSchema")
         arguments: Any = example(cast("dict[str, Any]", schema)) if isinstance(schema, dict) else {}
-        lines += [f"  - name: {_yaml(f'{name} answers')}", f"    tool: {_yaml(name)}"]
+        lines += [f"  - name: {in_yaml(f'{name} answers')}", f"    tool: {in_yaml(name)}"]
         if arguments:
-            lines.append(f"    arguments: {_yaml(arguments)}")
+            lines.append(f"    arguments: {in_yaml(arguments)}")
         lines += ["    # inputResponses: what it asks, by key; run it once, and the failure shows what to paste"]
         lines += ["    expect:", "      isError: false"]
     return "\n".join(lines) + "\n"
-
-
-def _yaml(value: Any) -> str:
-    """A value in one line of YAML, in which nothing is to be filled in."""
-    text = json.dumps(value, ensure_ascii=False).replace("${", "$${")
-    return text if text.isprintable() else json.dumps(value).replace("${", "$${")
 
 
 def example(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any] | None = None) -> Any:

@@ -114,18 +114,19 @@ def _rule(number: int, entry: Any) -> Rule:
 def _conditions(when: Any) -> dict[str, Matcher]:
     if not isinstance(when, dict) or not when or not when.keys() <= CONDITIONS.keys():
         raise ValueError(f"when looks at one or more of {', '.join(CONDITIONS)}")
-    if _has_snapshot(when):
+    if has_snapshot(when):
         raise ValueError("a snapshot is kept of results, not of questions; say what the question is")
     return {name: parse_matcher(written) for name, written in cast("dict[str, Any]", when).items()}
 
 
-def _has_snapshot(written: Any) -> bool:
+def has_snapshot(written: Any) -> bool:
+    """Whether a matcher anywhere in a value is a snapshot."""
     if isinstance(written, list):
-        return any(map(_has_snapshot, cast("list[Any]", written)))
+        return any(map(has_snapshot, cast("list[Any]", written)))
     if not isinstance(written, dict):
         return False
     members = cast("dict[str, Any]", written)
-    return "snapshot" in members or any(_has_snapshot(one) for name, one in members.items() if name != "equals")
+    return "snapshot" in members or any(has_snapshot(one) for name, one in members.items() if name != "equals")
 
 
 def responses_to(questions: Sequence[Question], answer_for: Callable[[Question], Answer | None]) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """What a client can do to a server that it should not get away with: altered states, and responses that are lost."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from bespeak.testing.results import Failure
+from bespeak.testing.results import Failure, Round
 from bespeak.testing.suite import Fault, Tamper
 from bespeak.testing.verdicts import Verdict, read_envelope
 
@@ -32,15 +33,10 @@ class Attack:
             raise NotReached(f"round {number} handed out no requestState that could be altered")
         self.done = True
         if tamper.requestState == "other-arguments":
-            return self._altered(params, {**params, "arguments": tamper.arguments})
+            return _other_than(params, {**params, "arguments": tamper.arguments})
         if tamper.requestState == "drop":
             return {name: value for name, value in params.items() if name != "requestState"}
-        return self._altered(params, {**params, "requestState": altered(state, tamper.requestState)})
-
-    def _altered(self, params: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-        if other == params:
-            raise NotReached("what is sent instead is what would be sent anyway, so nothing is tried")
-        return other
+        return _other_than(params, {**params, "requestState": altered(state, tamper.requestState)})
 
     def is_tampered(self, number: int) -> bool:
         return self.tamper is not None and number == self.tamper.round
@@ -59,6 +55,12 @@ class Attack:
             raise NotReached(f"round {part.round} never came, so nothing was tried in it")
 
 
+def _other_than(params: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    if other == params:
+        raise NotReached("what is sent instead is what would be sent anyway, so nothing is tried")
+    return other
+
+
 def altered(state: str, how: str) -> str:
     """A state that is not the one that was handed out."""
     if how == "empty":
@@ -70,13 +72,19 @@ def altered(state: str, how: str) -> str:
     return f"{state[:middle]}{other}{state[middle + 1 :]}"
 
 
-def judge_tampered(tamper: Tamper, envelope: Any) -> list[Failure]:
-    """Whether an altered state was refused, as it must be: an error, not a result and not the question once more."""
+def judge_tampered(tamper: Tamper, envelope: Any, rounds: Sequence[Round], *, expected: bool = False) -> list[Failure]:
+    """Whether an altered state was refused, as it must be: an error, not a result and not the question once more.
+
+    A result that says it is one of a failure passes only where the test says what it expects.
+    """
     if isinstance(envelope, dict) and "error" in envelope:
         return []
+    if expected and _fails(envelope):
+        return []
     how = tamper.requestState
-    asks = read_envelope(envelope).verdict is Verdict.ASKING
-    if asks and how == "drop":  # without its state a call begins anew
+    read = read_envelope(envelope)
+    asks = read.verdict is Verdict.ASKING
+    if asks and how == "drop" and _begins_anew([question.key for question in read.questions], rounds):
         return []
     what = {
         "flip": "a requestState with one character altered",
@@ -85,5 +93,15 @@ def judge_tampered(tamper: Tamper, envelope: Any) -> list[Failure]:
         "drop": "answers without the requestState they belong to",
         "other-arguments": "a requestState that was handed out for other arguments",
     }[how]
-    did = "asked again at" if asks else "accepted"
+    did = "asked again at" if asks and how != "drop" else "took" if _fails(envelope) else "accepted"
     return [Failure(f"the server {did} {what}; it must answer with an error", rule="state-verified")]
+
+
+def _begins_anew(keys: list[str], rounds: Sequence[Round]) -> bool:
+    """Whether questions are those of the first round, or those that were just answered: then nothing was taken for granted."""
+    return any(set(keys) == set(one.asked) for one in (rounds[0], rounds[-1]))
+
+
+def _fails(envelope: Any) -> bool:
+    result: Any = cast("dict[str, Any]", envelope).get("result") if isinstance(envelope, dict) else None
+    return isinstance(result, dict) and cast("dict[str, Any]", result).get("isError") is True

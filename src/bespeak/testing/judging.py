@@ -1,14 +1,16 @@
 """Whether a conversation came to what its test expects: what is not as expected, each with its first differing path."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from pydantic import BaseModel
 
-from bespeak.testing.matchers import ABSENT, Snapshots, parse_matcher
+from bespeak.testing.matchers import ABSENT, Difference, Snapshots, parse_matcher
 from bespeak.testing.results import Failure
 from bespeak.testing.suite import Expect
 
+Hide = Callable[[Any], Any]
+"""A value without what must not be seen."""
 _ENVELOPE = ("resultType", "_meta")
 """Members of a result that say nothing of what it is."""
 _FAILED = {"isError", "error"}
@@ -23,15 +25,16 @@ def judge(
     asked: list[str],
     notifications: list[dict[str, Any]],
     snapshots: Snapshots | None,
+    hide: Hide = lambda value: value,
 ) -> list[Failure]:
-    """All that is not as expected."""
+    """All that is not as expected. What is told of it is what `hide` leaves of both sides."""
     given = expect.model_fields_set
     message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
     error: Any = message.get("error")
     result = _bare(message.get("result"))
     found: list[Failure] = []
     if expect.error is not None:
-        found += _judge_error(expect.error, error, result, snapshots)
+        found += _judge_error(expect.error, error, result, snapshots, hide)
     elif error is not None:
         found.append(
             Failure(f"the call ended with an error: {_told(error)}", path="error", expected=ABSENT, actual=error)
@@ -50,12 +53,12 @@ def judge(
         actual = looks[name] if name in looks else result.get(name, ABSENT)
         if name == "isError":
             actual = bool(result.get("isError", False))
-        found += _differs(getattr(expect, name), actual, name, snapshots)
+        found += _differs(getattr(expect, name), actual, name, snapshots, hide)
     return found
 
 
 def _judge_error(
-    expect: BaseModel, error: Any, result: Mapping[str, Any], snapshots: Snapshots | None
+    expect: BaseModel, error: Any, result: Mapping[str, Any], snapshots: Snapshots | None, hide: Hide
 ) -> list[Failure]:
     if not isinstance(error, dict):
         told = f"the call did not end with an error, but with: {text_of(result)}"
@@ -65,7 +68,7 @@ def _judge_error(
         failure
         for name in type(expect).model_fields
         if name in expect.model_fields_set
-        for failure in _differs(getattr(expect, name), members.get(name, ABSENT), f"error.{name}", snapshots)
+        for failure in _differs(getattr(expect, name), members.get(name, ABSENT), f"error.{name}", snapshots, hide)
     ]
 
 
@@ -73,12 +76,25 @@ def _written(expect: BaseModel) -> dict[str, Any]:
     return {name: getattr(expect, name) for name in type(expect).model_fields if name in expect.model_fields_set}
 
 
-def _differs(written: Any, actual: Any, path: str, snapshots: Snapshots | None) -> list[Failure]:
+def _differs(written: Any, actual: Any, path: str, snapshots: Snapshots | None, hide: Hide) -> list[Failure]:
     difference = parse_matcher(written).check(actual, path, snapshots)
     if difference is None:
         return []
+    difference = as_told(difference, written, actual, path, hide)
     message = f"{difference.path}: {difference.message}"
     return [Failure(message, path=difference.path, expected=difference.expected, actual=difference.actual)]
+
+
+def as_told(difference: Difference, written: Any, actual: Any, path: str, hide: Hide) -> Difference:
+    """A difference as it may be seen: what is cut out of a long text must not be half of a secret."""
+    seen, expected = hide(actual), hide(written)
+    if actual is ABSENT or (seen == actual and expected == written):
+        return difference
+    try:
+        told = parse_matcher(expected).check(seen, path)
+    except ValueError:
+        told = None
+    return told or Difference(difference.path, "is not as expected", hide(difference.expected), hide(difference.actual))
 
 
 def _bare(result: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ MOST_ERRORS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Mistake:
     """One thing that is wrong with a suite."""
 
     path: Path
@@ -34,7 +34,7 @@ class Fault:
 class BadSuite(Exception):
     """A suite that cannot be run. Each line says where and why."""
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[Mistake]) -> None:
         self.faults = tuple(faults)
         super().__init__("\n".join(map(str, faults)))
 
@@ -53,6 +53,11 @@ class Suite:
         return self.document.line(path)
 
     @property
+    def stem(self) -> str:
+        """The file's name without what all suites have."""
+        return self.path.name.removesuffix(SUFFIX)
+
+    @property
     def folder(self) -> Path:
         return self.path.resolve().parent
 
@@ -61,21 +66,21 @@ def load_suite(path: Path) -> Suite:
     """A suite file. Raises `BadSuite`."""
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise BadSuite([Fault(path, 1, f"the file is larger than {MOST_BYTES} bytes")])
+            raise BadSuite([Mistake(path, 1, f"the file is larger than {MOST_BYTES} bytes")])
         document = read_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BadSuite([Fault(path, 1, f"the file cannot be read: {error.strerror or error}")]) from None
+        raise BadSuite([Mistake(path, 1, f"the file cannot be read: {error.strerror or error}")]) from None
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise BadSuite([Fault(path, line, "the file is not UTF-8")]) from None
+        raise BadSuite([Mistake(path, line, "the file is not UTF-8")]) from None
     except YamlError as error:
-        raise BadSuite([Fault(path, error.line, error.message)]) from None
+        raise BadSuite([Mistake(path, error.line, error.message)]) from None
     found = ((document.line(where), message) for where, message in _faults(document.value))
-    faults = [Fault(path, line, message) for line, message in dict.fromkeys(found)]  # an alias repeats its faults
+    faults = [Mistake(path, line, message) for line, message in dict.fromkeys(found)]  # an alias repeats its faults
     if faults:
         faults.sort(key=lambda fault: fault.line)
         more = len(faults) - MOST_ERRORS
-        last = [Fault(path, faults[MOST_ERRORS].line, f"and {more} more from here on")] if more > 0 else []
+        last = [Mistake(path, faults[MOST_ERRORS].line, f"and {more} more from here on")] if more > 0 else []
         raise BadSuite([*faults[:MOST_ERRORS], *last])
     model = SuiteModel.model_validate(document.value)
     return Suite(path, model, document, frozenset(environment_names(document.value)))

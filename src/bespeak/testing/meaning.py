@@ -14,6 +14,7 @@ from bespeak.testing.redaction import EVERY, parse_path
 from bespeak.testing.suite import MODES, Expect, RoundExpect, Server, SuiteModel, Test
 from bespeak.testing.variables import NAME, has_holes, names_in
 
+SAID_TO_PEOPLE = ("message", "description")
 Place = tuple[str | int, ...]
 """Where something stands in a suite: keys, and numbers of entries."""
 
@@ -29,7 +30,7 @@ def meaning(model: SuiteModel, value: Mapping[str, Any]) -> Iterator[tuple[Place
         known = {"port"} if server.command is not None and server.url is not None else set[str]()
         yield from _holes(place, value["servers"][name], known)
     for number, written in enumerate(model.redact):
-        yield from _checked(("redact", number), parse_path, written)
+        yield from _checked(("redact", number), _redactable, written)
         if has_holes(written):
             yield ("redact", number), "nothing is filled into a path; write it out"
     yield from _holes(("cassettes",), value.get("cassettes"), set())
@@ -169,6 +170,16 @@ def _useless(place: Place, test: Test, server: Server | None) -> Iterator[tuple[
             )
     if test.maxRounds is not None and test.rounds is not None and test.maxRounds < len(test.rounds):
         yield (*place, "maxRounds"), "the test has more rounds than maxRounds allows for"
+
+
+def _redactable(written: str) -> None:
+    """Raises `ValueError` for a path to what a replay could not do without."""
+    path = parse_path(written)
+    if path[0] == "resultType" or (path[0] == "inputRequests" and path[-1] not in SAID_TO_PEOPLE):
+        told = ", ".join(SAID_TO_PEOPLE)
+        raise ValueError(
+            f"{written!r} is what makes it a question; only what is said to people can be kept out: {told}"
+        )
 
 
 def _single(path: str) -> None:

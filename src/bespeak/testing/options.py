@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
 
 from bespeak.testing.cassettes import Mode, check_allowed
+from bespeak.testing.fixtures import has_snapshot
 from bespeak.testing.loading import Suite
 from bespeak.testing.plan import revision
 from bespeak.testing.scripts import Asks
@@ -33,6 +33,7 @@ class Options:
     def flags(self) -> list[str]:
         """The flags of the command line that mean the same."""
         said = [f"--server={name}={target}" for name, target in self.servers.items()]
+        said += [] if self.record is Mode.NONE else [f"--record={self.record}"]
         said += [] if self.era is None else [f"--era={self.era}"]
         said += [] if self.cassettes is None else [f"--cassettes={self.cassettes.as_posix()}"]
         said += ["--verify"] if self.verify else []
@@ -91,13 +92,5 @@ def check_recordable(options: Options, suites: Sequence[Suite]) -> None:
         where = f"{relative(suite.path, options.start)} has no folder of cassettes; say cassettes: FOLDER there, or name one"
         if options.verify:
             raise ValueError(f"nothing can be verified: {where}")
-        if options.record is not Mode.NONE and not has_snapshots(suite.document.value):
+        if options.record is not Mode.NONE and not has_snapshot(suite.document.value):
             raise ValueError(f"nothing can be recorded: {where}")
-
-
-def has_snapshots(written: Any) -> bool:
-    """Whether a suite keeps values of its own."""
-    if isinstance(written, list):
-        return any(map(has_snapshots, cast("list[Any]", written)))
-    members = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
-    return "snapshot" in members or any(map(has_snapshots, members.values()))

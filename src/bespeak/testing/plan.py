@@ -73,6 +73,11 @@ def revision(era: str) -> str:
     return ERAS.get(era, era)
 
 
+def mode_of(era: str) -> str:
+    """How a connection agrees on a revision, in the words of `--era` or `auto`. Raises `ValueError`."""
+    return era if era in ("auto", "legacy") else revision(era)
+
+
 def at_era(items: Sequence[Item], era: str) -> list[Item]:
     """Those that are held at a revision: those that name it, and those that leave it open."""
     modern = era in MODERN_PROTOCOL_VERSIONS

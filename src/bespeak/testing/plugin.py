@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bespeak.testing.sessions import Session
 
 SUFFIX = ".bespeak.yaml"
-ERAS = ("2025-11-25", "2026-07-28")
+BOTH = ("2025-11-25", "2026-07-28")
 """The revisions at which a test in code is held, unless it says otherwise."""
 _SESSION = pytest.StashKey["Session"]()
 _RESULT = "bespeak_result"
@@ -217,7 +217,7 @@ class _Heard:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "bespeak_era" in metafunc.fixturenames:
         mark = metafunc.definition.get_closest_marker("bespeak_eras")
-        metafunc.parametrize("bespeak_era", mark.args if mark is not None else ERAS, indirect=True)
+        metafunc.parametrize("bespeak_era", mark.args if mark is not None else BOTH, indirect=True)
 
 
 @pytest.fixture

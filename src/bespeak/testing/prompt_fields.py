@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, cast
 
 from bespeak.resolve.flat import check_value
-from bespeak.testing.showing import SHORT, clean, text_of
+from bespeak.testing.showing import SHORT, clean, text_at
 from bespeak.testing.verdicts import Question
 
 CHOICES = 20
@@ -215,13 +215,13 @@ def _offered(shown: Mapping[str, Any]) -> Iterator[Choice]:
         for option in cast("list[Any]", titled):
             if isinstance(option, dict) and "const" in option:
                 known = cast("dict[str, Any]", option)
-                yield Choice(known["const"], text_of(known.get("title")))
+                yield Choice(known["const"], text_at(known.get("title")))
         return
     values: Any = shown.get("enum")
     names: Any = shown.get("enumNames")
     titles = cast("list[Any]", names) if isinstance(names, list) else []
     for number, value in enumerate(cast("list[Any]", values) if isinstance(values, list) else []):
-        yield Choice(value, text_of(titles[number]) if number < len(titles) else "")
+        yield Choice(value, text_at(titles[number]) if number < len(titles) else "")
 
 
 def as_typed(value: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from bespeak.testing.prompt_addresses import Address
 from bespeak.testing.prompt_fields import CHOICES, Field, as_typed
-from bespeak.testing.showing import LONG, SHORT, clean, text_of
+from bespeak.testing.showing import LONG, SHORT, clean, text_at
 from bespeak.testing.verdicts import Question
 
 URL_CHARACTERS = 8_000
@@ -57,9 +57,9 @@ class Screen:
     def show_field(self, field: Field, start: str) -> None:
         self.say(f"\n{field.wanted(start)}")
         self.mention("name", field.name)
-        if title := text_of(field.shown.get("title")):
+        if title := text_at(field.shown.get("title")):
             self.mention("title", title)
-        if description := text_of(field.shown.get("description")):
+        if description := text_at(field.shown.get("description")):
             self.show("about", description)
         for number, choice in enumerate(field.choices.all[:CHOICES], 1):
             self.show(str(number) if field.choices.numbered else "value", str(choice))
@@ -79,7 +79,7 @@ class Screen:
         self.say("Nothing is opened for you.")
 
     def show_messages(self, params: Mapping[str, Any]) -> None:
-        if system := text_of(params.get("systemPrompt")):
+        if system := text_at(params.get("systemPrompt")):
             self.show("system", system)
         found: Any = params.get("messages")
         messages = cast("list[Any]", found) if isinstance(found, list) else []
@@ -129,4 +129,4 @@ def _content(content: Any) -> str:
         return content
     blocks = cast("list[Any]", content) if isinstance(content, list) else [content]
     known = [cast("dict[str, Any]", block) if isinstance(block, dict) else {} for block in blocks]
-    return "\n".join(text_of(block.get("text")) or f"({text_of(block.get('type')) or 'nothing'})" for block in known)
+    return "\n".join(text_at(block.get("text")) or f"({text_at(block.get('type')) or 'nothing'})" for block in known)

@@ -47,6 +47,9 @@ class Recorder:
     def astray(self) -> list[Finding]:
         return self._connection.astray()
 
+    async def settle(self) -> None:
+        await self._connection.settle()
+
     def _close(self, turn: dict[str, Any], notifications: list[dict[str, Any]]) -> None:
         """A turn is over: it has the notifications that came in it."""
         heard = notifications[self._heard :]

@@ -87,6 +87,9 @@ class Player:
     def astray(self) -> list[Finding]:
         return []
 
+    async def settle(self) -> None:
+        """A recording has said all it has to say."""
+
     def check_played(self) -> None:
         """Raises `StaleCassette` if there is more in the cassette than was said."""
         left = len(self._turns) - self._next

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from itertools import groupby
+from itertools import groupby, islice
 from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
@@ -24,6 +24,8 @@ VERSION = 1
 """The version of the JSON report."""
 LONGEST = 300
 """How many characters of one value a report shows."""
+MOST_QUESTIONS = 20
+"""How many questions of one round a report shows."""
 DEEPEST = 100
 """How many levels of one value a report shows."""
 
@@ -177,9 +179,11 @@ def _told(number: int, one: Round) -> Iterator[str]:
         yield f"  round {number} asked nothing{', and handed out a state' if one.state else ''}"
     else:
         yield f"  round {number} asked"
-    for key, message in one.asked.items():
+    for key, message in islice(one.asked.items(), MOST_QUESTIONS):
         yield f"    {marked(key)}: {_short(message)}"
         yield f"      answered {_short(one.answered[key])}" if key in one.answered else "      not answered"
+    if len(one.asked) > MOST_QUESTIONS:
+        yield f"    and {len(one.asked) - MOST_QUESTIONS} more"
     for key, answer in one.answered.items():
         if key not in one.asked:
             yield f"    {marked(key)}, which was not asked"

@@ -1,8 +1,9 @@
 """Runs tests: each to a result, whatever happens to it."""
 
+import logging
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -13,6 +14,7 @@ from bespeak.testing.answers import CannotAnswer
 from bespeak.testing.cassettes import Book, Mode, StaleCassette
 from bespeak.testing.chain import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.testing.connection import Connection, Line
+from bespeak.testing.examples import paste
 from bespeak.testing.filling import DoesNotFit, filled
 from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.testing.hostile import Attack, NotReached, judge_tampered
@@ -22,18 +24,21 @@ from bespeak.testing.options import Options, relative
 from bespeak.testing.paths import value_at
 from bespeak.testing.plan import Item, exactly, items_of
 from bespeak.testing.pool import Pool, Wanted
+from bespeak.testing.prompting import NoMoreInput
 from bespeak.testing.redaction import Redaction
 from bespeak.testing.results import Failure, Kind, Result, Round
-from bespeak.testing.scripts import FixtureScript, PromptScript, RoundsScript, Script, paste
+from bespeak.testing.scripts import FixtureScript, PromptScript, RoundsScript, Script
 from bespeak.testing.servers import Unreachable, described
 from bespeak.testing.snapshots import SnapshotFile
 from bespeak.testing.suite import EVERYTHING, Expect, Server, Test, Verify
 from bespeak.testing.talking import BrokenRule, Talk
 from bespeak.testing.variables import Unknown, environment, fill, literal, lookup, names_in
-from bespeak.testing.verdicts import Dialect
+from bespeak.testing.verdicts import Dialect, Question
+
+logger = logging.getLogger("bespeak.testing")
 
 LONGEST = 4000
-"""How many characters of a failure's message are kept."""
+"""How many characters of a failure's message, and of its hint, are kept."""
 
 
 class Runner:
@@ -44,6 +49,8 @@ class Runner:
         self._pool = Pool()
         self._captured: dict[tuple[Path, str | None], dict[str, Any]] = {}
         self._ran: dict[tuple[Path, str, str | None], bool] = {}
+        self._tokens: list[str] = []
+        """The states of all tests so far: a server may print in one what it handed out in another."""
 
     async def close(self) -> None:
         """Close all connections, and end the servers that were started."""
@@ -52,7 +59,7 @@ class Runner:
     async def run(self, item: Item) -> Result:
         """Run one test. What goes wrong with it is in its result."""
         began = time.perf_counter()
-        run = _Run(item, self._options, self._pool)
+        run = _Run(item, self._options, self._pool, self._tokens)
         try:
             secrets = environment(item.suite.needs)
             run.redaction = Redaction(item.suite.model.redact, secrets)
@@ -62,6 +69,9 @@ class Runner:
             await run.run()
         except (Unknown, DoesNotFit) as error:
             run.failures.append(Failure(str(error)))
+        except Exception as error:  # whatever it is, the other tests are run, and the reports written
+            logger.exception("a test could not be run")
+            run.failures.append(Failure(f"the test could not be run: {type(error).__name__}: {error}"))
         if not run.failures:
             self._captured.setdefault((item.suite.path, item.era), {}).update(run.captured)
         self._ran[(item.suite.path, item.test.name, item.era)] = not run.failures
@@ -69,7 +79,7 @@ class Runner:
 
     def broken_off(self, item: Item, how: str) -> Result:
         """The result of a test that did not come to its end."""
-        run = _Run(item, self._options, self._pool)
+        run = _Run(item, self._options, self._pool, self._tokens)
         run.failures.append(Failure(f"the test was broken off: {how}"))
         return run.result(0.0)
 
@@ -77,10 +87,11 @@ class Runner:
         """What the tests before this one have captured; those that did not run are run first. Raises `Unknown`."""
         captured = self._captured.setdefault((item.suite.path, item.era), {})
         written = item.test.model_dump(by_alias=True, exclude_unset=True)
-        for name in {name for name in names_in(written) if not name.startswith("env:")} - captured.keys():
-            source = next((one for one in items_of(item.suite) if name in one.test.capture), None)
-            if source is None:
-                raise Unknown(f"${{{name}}} stands for nothing: no test captures it")
+        needed = {name for name in names_in(written) if not name.startswith("env:")} - captured.keys()
+        for source in items_of(item.suite) if needed else ():
+            name = next((name for name in source.test.capture if name in needed - captured.keys()), None)
+            if name is None:
+                continue
             passed = self._ran.get((item.suite.path, source.test.name, item.era))
             if passed is None:
                 passed = (await self.run(replace(source, era=item.era))).passed
@@ -94,7 +105,7 @@ class Runner:
 class _Run:
     """One test while it runs."""
 
-    def __init__(self, item: Item, options: Options, pool: Pool) -> None:
+    def __init__(self, item: Item, options: Options, pool: Pool, tokens: list[str]) -> None:
         self.item = item
         self.options = options
         self.pool = pool
@@ -106,7 +117,7 @@ class _Run:
         self.failures: list[Failure] = []
         self.captured: dict[str, Any] = {}
         self.conversation: Conversation | None = None
-        self.tokens: list[str] = []
+        self.tokens = tokens
 
     def fill(self, find: Callable[[str], Any]) -> None:
         """Put values in place of `${...}`. Raises `Unknown`, and `DoesNotFit`."""
@@ -147,7 +158,7 @@ class _Run:
         else:
             await self._replay(book)
 
-    async def _live(self, book: Book | None = None) -> None:
+    async def _live(self, book: Book | None = None, *, keep: bool = True) -> None:
         """Talk to the server; write down what was said if there is where."""
         wanted = self.wanted()
         if self.test.fresh:
@@ -164,7 +175,7 @@ class _Run:
             if printed and self.failures:
                 self.failures[-1] = replace(self.failures[-1], hint=f"the server printed:\n{printed}")
             await self.pool.drop(wanted)
-        if book is not None and not self.failures:
+        if book is not None and keep and not self.failures:
             try:
                 book.write()
             except StaleCassette as error:
@@ -189,7 +200,7 @@ class _Run:
         except StaleCassette as error:
             self._stale(error)
             return
-        await self._live(book.comparing())
+        await self._live(book, keep=False)
         if not self.failures:
             difference = book.difference(recorded)
             if difference is not None:
@@ -208,7 +219,7 @@ class _Run:
             return True
         capabilities = connection.capabilities if connection is not None else None
         attack = Attack(test.tamper, test.fault, test.retry or 0)
-        self.snapshots = SnapshotFile(self.item.suite.path, self.item.title, self.options.record, self.hidden)
+        self.snapshots = SnapshotFile(self.item.suite, self.item.title, self.options.record, self.hidden)
         self.conversation = self._begun(test, capabilities)
         talk = Talk(line, self.conversation, self._script(), attack)
         usable = await self._held(talk)
@@ -233,7 +244,7 @@ class _Run:
 
     def _script(self) -> Script:
         test = self.test
-        rounds = None if test.rounds is None else RoundsScript(test.rounds)
+        rounds = None if test.rounds is None else RoundsScript(test.rounds, self._hide)
         if self.options.prompt is not None:
             return PromptScript(self.options.prompt, rounds=rounds)
         if rounds is not None:
@@ -246,6 +257,8 @@ class _Run:
         Whether the connection can be used further.
         """
         usable = await self._hold(talk)
+        if usable:
+            await talk.settle()
         self.tokens += talk.conversation.states
         self._findings(talk.conversation)
         return usable
@@ -254,12 +267,15 @@ class _Run:
         try:
             await talk.hold()
         except MissingAnswer as error:
-            self._fail(str(error), hint=paste(error.questions))
+            asked = [self._question(one) for one in error.questions]
+            self._fail(str(MissingAnswer(asked)), hint=paste(error.questions))
         except CannotAnswer as error:
             self._fail(str(error))
         except RoundsExceeded as error:
             rounds = [self._round(one, talk.conversation.states) for one in error.rounds]
             self._fail(str(RoundsExceeded(error.max_rounds, rounds)), rule="converge")
+        except NoMoreInput as error:
+            self._fail(str(error))
         except NotReached as error:
             self._fail(f"not reached: {error}{ended(talk.envelope)}")
         except (BrokenRule, MalformedResponse):
@@ -283,12 +299,14 @@ class _Run:
 
     def _judge(self, talk: Talk) -> None:
         test = self.test
-        if test.tamper is not None:
-            refused = judge_tampered(test.tamper, talk.envelope)
-            if refused or "expect" not in test.model_fields_set:
-                self.failures += refused
-                return
-        self.failures += self._judged(test.expect, talk)
+        if test.tamper is None:
+            self.failures += self._judged(test.expect, talk)
+            return
+        self.failures += judge_tampered(
+            test.tamper, talk.envelope, talk.conversation.rounds, expected="expect" in test.model_fields_set
+        )
+        if not self.failures and "expect" in test.model_fields_set:
+            self.failures += self._judged(test.expect, talk)
 
     def _judged(self, expect: Expect, talk: Talk) -> list[Failure]:
         return judge(
@@ -298,6 +316,7 @@ class _Run:
             asked=talk.asked,
             notifications=talk.notifications,
             snapshots=self.snapshots,
+            hide=self._hide,
         )
 
     def _redacted(self, envelope: Any) -> Any:
@@ -352,11 +371,32 @@ class _Run:
             seconds=seconds,
         )
 
+    def _hide(self, value: Any) -> Any:
+        """A value without secrets and tokens."""
+        return replace(self.hidden, tokens=[*self.tokens, *self._states()]).apply(value)
+
+    def _states(self) -> list[str]:
+        return [] if self.conversation is None else self.conversation.states
+
+    def _question(self, question: Question) -> Question:
+        """A question as it may be shown."""
+        return replace(
+            question, key=self._hide(question.key), params=self._hide(self._declared(question.key, question.params))
+        )
+
+    def _declared(self, key: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The params of a question without what is declared to be kept out."""
+        told: Any = Redaction(self.redaction.paths).apply({"inputRequests": {key: {"params": dict(params)}}})
+        for step in ("inputRequests", key, "params"):
+            told = cast("dict[str, Any]", told).get(step) if isinstance(told, dict) else None
+        return cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+
     def _round(self, one: Round, tokens: Sequence[str]) -> Round:
         """A round as it may be shown."""
         hidden = replace(self.hidden, tokens=tokens)
         answered = Redaction(self.redaction.paths).apply({"inputResponses": one.answered})["inputResponses"]
-        return replace(one, asked=hidden.apply(one.asked), answered=hidden.apply(answered))
+        said = {key: self._declared(key, {"message": text}).get("message", "") for key, text in one.asked.items()}
+        return replace(one, asked=hidden.apply(said), answered=hidden.apply(answered))
 
     def _clean(self, failure: Failure) -> Failure:
         """A failure as it may be shown."""
@@ -364,12 +404,17 @@ class _Run:
         message = redact.text(failure.message)
         return replace(
             failure,
-            message=message if len(message) <= LONGEST else f"{message[:LONGEST]}...",
+            message=_short(message),
             path=None if failure.path is None else redact.text(failure.path),
             expected=redact.apply(failure.expected),
             actual=redact.apply(failure.actual),
-            hint=None if failure.hint is None else redact.text(failure.hint),
+            hint=None if failure.hint is None else _short(redact.text(failure.hint)),
         )
+
+
+def _short(text: str) -> str:
+    """A long text without its middle: what a server printed last is told at the end of it."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 4]}\n...\n{text[-LONGEST * 3 // 4 :]}"
 
 
 def _in_place_of(server: Server, other: Server) -> Server:

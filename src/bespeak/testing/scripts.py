@@ -1,28 +1,25 @@
 """Where the answers of a conversation come from: a fixture, a fixture for each round, or a person at a terminal."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from bespeak.testing.answers import Answer, CannotAnswer
-from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer, Rule, responses_to, unused
+from bespeak.testing.fixtures import SHOWN, InputResponseFixture, Rule, responses_to, unused
+from bespeak.testing.judging import Hide, as_told
 from bespeak.testing.matchers import ABSENT, equal_to, join, parse_matcher
 from bespeak.testing.results import Failure
 from bespeak.testing.suite import RoundExpect, RoundSpec
 from bespeak.testing.verdicts import Question
 
-SHOWN = 20
-"""Questions for which an answer is shown."""
-
 
 class Script(Protocol):
     """Answers the questions of one conversation."""
 
-    async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
+    async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
         """What to send for the questions of a round, by key. Raises `CannotAnswer`.
 
-        Rounds count from 1. `state` says whether the round came with one, and is `None` for a question that was pushed.
+        `state` says whether the round came with one, and is `None` for a question that was pushed.
         """
         ...
 
@@ -39,7 +36,7 @@ class FixtureScript:
         self._where = where
         self._used: list[Rule] = []
 
-    async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
+    async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
         return responses_to(questions, self._answer_for)
 
     def _answer_for(self, question: Question) -> Answer | None:
@@ -76,11 +73,12 @@ class RoundsScript:
     as that has an answer to it that was not given yet.
     """
 
-    def __init__(self, rounds: Sequence[RoundSpec]) -> None:
+    def __init__(self, rounds: Sequence[RoundSpec], hide: Hide = lambda value: value) -> None:
+        self._hide = hide
         self._blocks = [_Block(one.expect, InputResponseFixture(one.answer)) for one in rounds]
         self._now = -1
 
-    async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
+    async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
         block = self.enter(questions, state)
 
         def answer_for(question: Question) -> Answer | None:
@@ -97,7 +95,7 @@ class RoundsScript:
         if state is not None or not self._goes_on(questions):
             self._now += 1
         if self._now >= len(self._blocks):
-            listed = ", ".join(repr(question.key) for question in questions[:20])
+            listed = ", ".join(repr(question.key) for question in questions[:SHOWN])
             raise CannotAnswer(f"round {self._now + 1} was not expected; it asks {listed or 'nothing'}")
         block = self._blocks[self._now]
         block.asked |= {question.key: question for question in questions}
@@ -123,7 +121,7 @@ class RoundsScript:
             if number > self._now + 1:
                 found.append(Failure(f"round {number} was never reached: the server asked no more"))
                 break
-            found += _differences(number, block)
+            found += _differences(number, block, self._hide)
             if not answers:
                 continue
             found += [
@@ -132,7 +130,7 @@ class RoundsScript:
         return found
 
 
-def _differences(number: int, block: _Block) -> list[Failure]:
+def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
     """What a round asked other than it should have."""
     expect, found = block.expect, list[Failure]()
     where = f"rounds[{number - 1}]"
@@ -149,8 +147,10 @@ def _differences(number: int, block: _Block) -> list[Failure]:
         for key, written in expected.items():
             question = block.asked.get(key)
             actual: Any = ABSENT if question is None else look(question)
-            difference = parse_matcher(written).check(actual, join(f"{where}.{name}", key))
+            path = join(f"{where}.{name}", key)
+            difference = parse_matcher(written).check(actual, path)
             if difference is not None:
+                difference = as_told(difference, written, actual, path, hide)
                 text = f"round {number}, {name} of {key!r}: {difference.message}"
                 found.append(
                     Failure(text, path=difference.path, expected=difference.expected, actual=difference.actual)
@@ -182,7 +182,7 @@ class PromptScript:
         self.given: dict[str, Any] = {}
         """What was answered, by key, as a suite writes it."""
 
-    async def answers(self, questions: Sequence[Question], number: int, *, state: bool | None) -> dict[str, Any]:
+    async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
         if self._rounds is not None:
             self._rounds.enter(questions, state)
         found: dict[str, Answer] = {}
@@ -193,98 +193,3 @@ class PromptScript:
 
     def leftovers(self) -> list[Failure]:
         return [] if self._rounds is None else self._rounds.leftovers(answers=False)
-
-
-def paste(questions: Sequence[Question]) -> str:
-    """The YAML that would answer questions, to be filled in."""
-    return written(example(questions)).rstrip()
-
-
-def example(questions: Sequence[Question]) -> dict[str, Any]:
-    """Answers that would do for questions, as far as can be told."""
-    return {question.key: _example(question) for question in questions[:SHOWN]}
-
-
-def written(answers: Mapping[str, Any]) -> str:
-    """Answers as a suite writes them."""
-    lines = [f"  {_yaml(key)}: {_yaml(answer)}" for key, answer in answers.items()]
-    return "\n".join(["inputResponses:", *lines, ""])
-
-
-def _yaml(value: Any) -> str:
-    """A value as YAML in one line, in which nothing is to be filled in: JSON is YAML, and a plain word needs no quotes."""
-    if isinstance(value, str) and value.isidentifier() and value.isascii() and value.lower() not in _READ_OTHERWISE:
-        return value
-    text = json.dumps(value, ensure_ascii=False)
-    return (text if text.isprintable() else json.dumps(value)).replace("${", "$${")
-
-
-_READ_OTHERWISE = ("true", "false", "null")
-
-
-def _example(question: Question) -> Any:
-    if question.method is None:
-        return _sample_value(question.schema)
-    if question.is_url:
-        return {"url": "done"}
-    if not question.is_form:
-        return {"sample": "..."} if question.method.startswith("sampling") else {"roots": ["file:///..."]}
-    fields = question.properties
-    if len(fields) == 1:
-        ((name, shown),) = fields.items()
-        value = _sample_value(shown)
-        # Some words mean something else where a value stands alone.
-        return {"accept": {name: value}} if value in ("decline", "cancel", "omit") else value
-    required: Any = question.schema.get("required")
-    named = cast("list[Any]", required) if isinstance(required, list) else []
-    return {"accept": {name: _sample_value(shown) for name, shown in fields.items() if name in named}}
-
-
-def _sample_value(shown: Mapping[str, Any]) -> Any:
-    """A value that a field would take, as far as can be told."""
-    default: Any = shown.get("default")
-    if isinstance(default, str | int | float | list):
-        return cast("Any", default)
-    choices = _choices(shown)
-    if choices:
-        return choices[0]
-    kind = shown.get("type")
-    if kind in ("integer", "number"):
-        return _number(shown)
-    if kind == "array":
-        items: Any = shown.get("items")
-        fewest: Any = shown.get("minItems")
-        offered = _choices(cast("dict[str, Any]", items)) if isinstance(items, dict) else []
-        return offered[: fewest if isinstance(fewest, int) else 0]
-    return True if kind == "boolean" else "..."
-
-
-def _choices(shown: Mapping[str, Any]) -> list[str]:
-    """The choices of a field, in whatever way they are written."""
-    plain: Any = shown.get("enum")
-    found = [*cast("list[Any]", plain)] if isinstance(plain, list) else []
-    for name in ("oneOf", "anyOf"):
-        titled: Any = shown.get(name)
-        entries = cast("list[Any]", titled) if isinstance(titled, list) else []
-        found += [cast("dict[str, Any]", one).get("const") for one in entries if isinstance(one, dict)]
-    return [one for one in found if isinstance(one, str)]
-
-
-def _number(shown: Mapping[str, Any]) -> Any:
-    least, most = shown.get("minimum"), shown.get("maximum")
-    if isinstance(least, int | float):
-        return least
-    return min(0, most) if isinstance(most, int | float) else 0
-
-
-__all__ = [
-    "Asks",
-    "FixtureScript",
-    "MissingAnswer",
-    "PromptScript",
-    "RoundsScript",
-    "Script",
-    "example",
-    "paste",
-    "written",
-]

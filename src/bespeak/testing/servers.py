@@ -13,12 +13,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO, cast
 from urllib.parse import urlsplit
 
 from bespeak.server.targets import NoServer, load
 from bespeak.testing.suite import Server
-from bespeak.testing.variables import Unknown, fill
+from bespeak.testing.variables import fill
 from bespeak.transports.http_client import HttpTransport
 from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.stdio_client import INHERITED, StdioServerParameters, StdioTransport
@@ -27,6 +27,7 @@ from bespeak.transports.transport import MissingExtra, Transport
 READY_SECONDS = 30.0
 """How long a started server may take until it listens."""
 POLL_SECONDS = 0.05
+KNOCK_SECONDS = 2.0
 LEAVE_SECONDS = 5.0
 TAIL_BYTES = 2000
 """How much of what a server printed is shown when it fails."""
@@ -87,11 +88,9 @@ async def reach(
     if server.python is not None:
         yield Reached(MemoryTransport(_loaded(str(fill(server.python, find)), folder)))
         return
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+    with tempfile.NamedTemporaryFile("a", encoding="utf-8", errors="replace") as log:
         if server.url is None:
-            yield Reached(
-                StdioTransport(_parameters(server, folder, find), errlog=log, stray=stray), lambda: _tail(log)
-            )
+            yield Reached(_stdio(_parameters(server, folder, find), log, stray), lambda: _tail(log))
             return
         async with contextlib.AsyncExitStack() as stack:
             url, headers = str(fill(server.url, find)), {name: str(fill(v, find)) for name, v in server.headers.items()}
@@ -102,6 +101,11 @@ async def reach(
             if server.command is not None:
                 await stack.enter_async_context(_listening(_parameters(server, folder, find), url, log))
             yield Reached(transport, lambda: _tail(log))
+
+
+def _stdio(parameters: StdioServerParameters, log: IO[str], stray: Callable[[bytes], None]) -> StdioTransport:
+    """A server over stdio. One that dies is not started again behind a test's back, and one that will not end is killed."""
+    return StdioTransport(parameters, errlog=cast("TextIO", log), stray=stray, restarts=False, patience=LEAVE_SECONDS)
 
 
 def _with_port(find: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -160,6 +164,8 @@ def _program(command: str, folder: Path, path: str) -> str:
 async def _listening(parameters: StdioServerParameters, url: str, log: IO[str]) -> AsyncGenerator[None]:
     """A server started by a command, once it listens where its URL says."""
     env = {**{name: os.environ[name] for name in INHERITED if name in os.environ}, **(parameters.env or {})}
+    if await _listens(url):
+        raise Unreachable(f"something listens at {url} already; end it, or let ${{port}} choose another")
     try:
         process = await asyncio.create_subprocess_exec(
             parameters.command,
@@ -183,15 +189,10 @@ async def _listening(parameters: StdioServerParameters, url: str, log: IO[str]) 
 
 
 async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str]) -> None:
-    where = urlsplit(url)
-    port = where.port or (443 if where.scheme == "https" else 80)
     try:
         async with asyncio.timeout(READY_SECONDS):
             while process.returncode is None:
-                with contextlib.suppress(OSError):
-                    _, writer = await asyncio.open_connection(where.hostname, port)
-                    writer.close()
-                    await writer.wait_closed()
+                if await _listens(url):
                     return
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
@@ -199,15 +200,30 @@ async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str]) ->
     raise Unreachable(f"the server exited with code {process.returncode}{said(_tail(log))}")
 
 
+async def _listens(url: str) -> bool:
+    where = urlsplit(url)
+    try:
+        _, writer = await asyncio.open_connection(
+            where.hostname, where.port or (443 if where.scheme == "https" else 80)
+        )
+        writer.close()
+        await writer.wait_closed()
+    except OSError:
+        return False
+    return True
+
+
 async def _end(process: asyncio.subprocess.Process) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    """Terminate, and kill what has not listened, or has been left behind by what has."""
+    for name in ("SIGTERM", "SIGKILL"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
+            if sys.platform == "win32":
+                process.kill()
+            else:
+                os.killpg(process.pid, signal.Signals[name])
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_SECONDS):
                 await process.wait()
-                if number is signal.SIGTERM:
-                    continue  # what it has left behind in its group goes, too
 
 
 def said(printed: str) -> str:
@@ -216,13 +232,8 @@ def said(printed: str) -> str:
 
 
 def _tail(log: IO[str]) -> str:
-    log.flush()
-    with open(log.fileno(), "rb", closefd=False) as raw:
-        end = raw.seek(0, os.SEEK_END)
-        raw.seek(max(0, end - TAIL_BYTES))
-        text = raw.read().decode(errors="replace")
-        # What is cut in the middle of a line may be half of what must not be shown.
-        return (text if end <= TAIL_BYTES else text.partition("\n")[2]).strip()
-
-
-__all__ = ["Reached", "Unknown", "Unreachable", "described", "reach", "said"]
+    end = os.fstat(log.fileno()).st_size
+    text = Path(log.name).read_bytes()[-TAIL_BYTES:].decode(errors="replace")
+    # What is cut in the middle of a line may be half of what must not be shown.
+    whole = text if end <= TAIL_BYTES else text.partition("\n")[2]
+    return whole.strip() or (f"(a line of more than {TAIL_BYTES} bytes)" if text.strip() else "")

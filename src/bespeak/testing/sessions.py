@@ -104,10 +104,12 @@ class Session:
 
     def close(self) -> None:
         """Close all connections."""
-        if self._loop is not None:
-            self._loop.run(self._runner.close())
-            self._loop.close()
-            self._loop = None
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            try:
+                loop.run(self._runner.close())
+            finally:
+                loop.close()
 
     def report(self, told: Sequence[tuple[dict[str, Any], float]], deselected: int, *, interrupted: bool) -> None:
         """Write the reports. Raises `OSError`."""

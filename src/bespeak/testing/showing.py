@@ -81,6 +81,6 @@ def shown(value: Any) -> str:
     return said if len(said) <= 80 else f"{said[:77]}..."
 
 
-def text_of(value: Any) -> str:
+def text_at(value: Any) -> str:
     """The value where a text is due; empty if it is none."""
     return value if isinstance(value, str) else ""

@@ -1,21 +1,21 @@
 """Values kept from an earlier run, in a file beside the suite, for `{snapshot: NAME}`."""
 
 import json
-from pathlib import Path
 from typing import Any, cast
 
 from bespeak.testing.cassettes import Mode
 from bespeak.testing.files import alone, write_whole
+from bespeak.testing.loading import Suite
 from bespeak.testing.matchers import ABSENT, Difference, equal_to
 from bespeak.testing.redaction import Redaction
-from bespeak.testing.tapes import no_constant
+from bespeak.testing.verdicts import no_constant
 
 
 class SnapshotFile:
     """The snapshots of one test. What is new is kept when the test has passed."""
 
-    def __init__(self, suite: Path, title: str, mode: Mode, redaction: Redaction) -> None:
-        self._path = suite.with_name(f"{suite.name.removesuffix('.bespeak.yaml')}.snapshots.json")
+    def __init__(self, suite: Suite, title: str, mode: Mode, redaction: Redaction) -> None:
+        self._path = suite.path.with_name(f"{suite.stem}.snapshots.json")
         self._title = title
         self._mode = mode
         self._redaction = redaction

@@ -126,7 +126,7 @@ def _true(written: Any) -> Any:
 T = TypeVar("T")
 Maybe = Annotated[T | None, BeforeValidator(_given)]
 Revision = Annotated[str, WithJsonSchema({"enum": list(SPOKEN)})]
-Mode = Annotated[str, WithJsonSchema({"enum": list(MODES)})]
+ProtocolMode = Annotated[str, WithJsonSchema({"enum": list(MODES)})]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Rounds = Annotated[int, Field(ge=0, le=1000), BeforeValidator(_whole)]
 
@@ -144,7 +144,7 @@ class Server(Part):
     )
     headers: dict[str, str] = Field(default={}, description="What goes with every request to the url.")
     python: Maybe[str] = Field(default=None, description="MODULE:OBJECT or FILE:OBJECT, an MCPServer in this process.")
-    protocol: Mode = Field(default="auto", description="The revision to speak, unless a test names eras.")
+    protocol: ProtocolMode = Field(default="auto", description="The revision to speak, unless a test names eras.")
     declare: Maybe[dict[str, Any]] = Field(default=None, description="Client capabilities; everything if not given.")
     timeout: Seconds = Field(
         default=TIMEOUT_SECONDS, description="Seconds a request may take, people's time not counted."

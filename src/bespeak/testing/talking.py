@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bespeak.client.errors import CallbackFailed
-from bespeak.protocol.versions import is_modern
 from bespeak.testing.answers import CannotAnswer
 from bespeak.testing.chain import Conversation, MalformedResponse
 from bespeak.testing.connection import Line, Received
-from bespeak.testing.findings import Finding
 from bespeak.testing.hostile import Attack
 from bespeak.testing.scripts import Script
 from bespeak.testing.verdicts import Question, Verdict, read_envelope, read_result
@@ -17,10 +15,6 @@ from bespeak.testing.verdicts import Question, Verdict, read_envelope, read_resu
 
 class BrokenRule(Exception):
     """The server did what makes it useless to go on."""
-
-    def __init__(self, finding: Finding) -> None:
-        self.finding = finding
-        super().__init__(str(finding))
 
 
 @dataclass(slots=True)
@@ -59,7 +53,7 @@ class Talk:
             self.asked += [question.key for question in read.questions]
             self._check_allowed()
             state = read.state is not None
-            talk.answer(await self.script.answers(read.questions, number + 1, state=state))
+            talk.answer(await self.script.answers(read.questions, state=state))
             await asyncio.sleep(talk.pause)
 
     async def _send(self, number: int) -> Received:
@@ -93,7 +87,7 @@ class Talk:
                 talk.push(question)
                 self.asked.append(question.key)
                 self._check_allowed()
-                responses = await self.script.answers([question], len(talk.rounds) + 1, state=None)
+                responses = await self.script.answers([question], state=None)
                 if question.key not in responses:
                     raise CannotAnswer(f"{question.key!r} was pushed in mid-call, and cannot be left out")
                 talk.answer(responses)
@@ -106,15 +100,16 @@ class Talk:
                 self._failed.append(error)
                 return None
 
+    async def settle(self) -> None:
+        """Let what the server wrote beside its last response arrive."""
+        await self.line.settle()
+        self.conversation.findings += self.line.astray()
+
     def _check_allowed(self) -> None:
         """A question that may not be asked is not answered either."""
         broken = next((one for one in self.conversation.findings if one.rule == "undeclared"), None)
         if broken is not None:
-            raise BrokenRule(broken)
-
-    @property
-    def modern(self) -> bool:
-        return is_modern(self.line.version)
+            raise BrokenRule(str(broken))
 
 
 def _check_question(question: Question) -> None:

@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NoReturn, cast
+from typing import Annotated, Any, Literal, cast
 
 from mcp_types import SERVER_INFO_META_KEY
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.dialects import ADDED
 from bespeak.testing.matchers import ABSENT, Difference, equal_to
-from bespeak.testing.redaction import Redaction
+from bespeak.testing.redaction import Redaction, parse_path
 from bespeak.testing.verdicts import Verdict, read_envelope
 
 FORMAT = 1
@@ -113,10 +113,6 @@ class Cassette(_Strict):
     turns: list[Turn] = Field(min_length=1)
 
 
-def no_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
-
-
 IN_ORDER = ("method", "sent", "notifications", "asked", "listed", "asking", "state", "result", "error", "answered")
 """The members of a turn, in the order in which they happen."""
 
@@ -176,12 +172,22 @@ class Writing:
 
     def __init__(self, redaction: Redaction) -> None:
         self._given = redaction
+        self._asking = [path for path in redaction.paths if parse_path(path)[0] == "inputRequests"]
+        """What is declared of questions. What is declared of everything is not: a question would be none any more."""
         self._said = ""
+        self._made: dict[tuple[tuple[str, ...], str, int, int], Redaction] = {}
         self.states = _States()
 
     def _redact(self, value: Any) -> Any:
         """What a server said, without the tokens it may have put into its texts. What we say ourselves holds none."""
-        return replace(self._given, tokens=self._tokens()).apply(value)
+        return self._without(self._given.paths).apply(value)
+
+    def _without(self, paths: Sequence[str]) -> Redaction:
+        """What takes tokens out, made anew only when there are others: a token can be long, and questions many."""
+        key = (tuple(paths), self._said, len(self.states.numbers), len(self.states.altered))
+        if key not in self._made:
+            self._made[key] = replace(self._given, paths=paths, tokens=self._tokens())
+        return self._made[key]
 
     def _tokens(self) -> list[str]:
         return [one for one in (*self.states.numbers, *self.states.altered) if one not in self._said]
@@ -201,13 +207,16 @@ class Writing:
 
     def heard(self, notifications: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
-            {"method": self._hide(one["method"]), "params": self._inner({"params": _same_every_time(one)["params"]}, 1)}
+            {
+                "method": self._hide(one["method"]),
+                "params": self._inner({"params": _same_every_time(one)["params"]}, 1, self._given.paths),
+            }
             for one in notifications
         ]
 
-    def _inner(self, value: dict[str, Any], levels: int) -> Any:
+    def _inner(self, value: dict[str, Any], levels: int, paths: Sequence[str]) -> Any:
         """What lies so many levels inside, as far as nothing that holds it is declared."""
-        told: Any = self._redact(value)
+        told: Any = self._without(paths).apply(value)
         for _ in range(levels):
             if not isinstance(told, dict):
                 return told
@@ -222,17 +231,16 @@ class Writing:
 
     def _hide(self, value: Any) -> Any:
         """A value without secrets and tokens, whatever its place."""
-        return replace(self._given, paths=(), tokens=self._tokens()).apply(value)
+        return self._without(()).apply(value)
 
     def _question(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
         """One question. What makes it one stays, whatever is declared: it could not be asked again otherwise."""
         if "params" not in request:
             return request
-        params: dict[str, Any] = request["params"]
-        told = {name: self._inner({"inputRequests": {key: {"params": {name: one}}}}, 4) for name, one in params.items()}
-        if not is_question({"method": request["method"], "params": told}):
-            told = {name: told[name] if isinstance(one, str) else self._hide(one) for name, one in params.items()}
-            told |= {name: one for name, one in params.items() if name == "mode"}
+        told = {
+            name: self._inner({"inputRequests": {key: {"params": {name: one}}}}, 4, self._asking)
+            for name, one in request["params"].items()
+        }
         return {"method": request["method"], "params": told}
 
     def came(self, envelope: Any) -> dict[str, Any]:
@@ -251,7 +259,7 @@ class Writing:
             return {**came, "result": {**self._redact(members), **_kept(members)}}
         asked: Any = members.pop("inputRequests", None)
         if isinstance(asked, list):
-            came["listed"] = self._inner({"inputRequests": asked}, 1)
+            came["listed"] = self._inner({"inputRequests": asked}, 1, self._asking)
         elif asked is not None:
             came["asked"] = self.asked(asked)
         return {**came, "asking": {**self._redact(members), **_kept(members)}}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from bespeak.resolve.questions import ELICIT, ROOTS, SAMPLE
 from bespeak.testing.findings import Finding
@@ -274,3 +274,8 @@ def _kind(value: Any) -> str:
         (dict, "an object"),
     )
     return next(name for kind, name in kinds if isinstance(value, kind))
+
+
+def no_constant(constant: str) -> NoReturn:
+    """For `json.loads`, which takes NaN and Infinity otherwise."""
+    raise ValueError(f"{constant} is no JSON")

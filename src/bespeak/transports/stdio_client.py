@@ -53,7 +53,12 @@ class StdioTransport:
         errlog: TextIO | None = None,
         limit: int = ANSWER_LIMIT,
         stray: Callable[[bytes], None] | None = None,
+        restarts: bool = True,
+        patience: float = TERMINATE_SECONDS,
     ) -> None:
+        self._restarts = restarts
+        self._patience = patience
+        """How long a child may take to terminate, in seconds, before it is killed."""
         self._parameters = parameters
         self._errlog = errlog
         self._limit = limit
@@ -103,7 +108,7 @@ class StdioTransport:
                 raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
             over = child.conversation.over
             if over is not None:
-                if not (child.conversation.answered or begin):
+                if not (child.conversation.answered or begin) or not self._restarts:
                     raise over
                 logger.warning("%s; it is started again", over)
                 await child.end()
@@ -120,7 +125,7 @@ class StdioTransport:
         grouped: Any = {} if sys.platform == "win32" else {"start_new_session": True}
         try:
             _, child = await asyncio.get_running_loop().subprocess_exec(
-                lambda: Child(given.command, self._limit, self._stray),
+                lambda: Child(given.command, self._limit, self._stray, self._patience),
                 command,
                 *given.args,
                 stderr=self._errlog,
@@ -136,8 +141,15 @@ class StdioTransport:
 class Child(asyncio.SubprocessProtocol):
     """One running server."""
 
-    def __init__(self, command: str, limit: int, stray: Callable[[bytes], None] | None = None) -> None:
+    def __init__(
+        self,
+        command: str,
+        limit: int,
+        stray: Callable[[bytes], None] | None = None,
+        patience: float = TERMINATE_SECONDS,
+    ) -> None:
         self._command = command
+        self._patience = patience
         self._transport: asyncio.SubprocessTransport | None = None
         self._exited = asyncio.Event()
         self._writable = asyncio.Event()
@@ -205,7 +217,7 @@ class Child(asyncio.SubprocessProtocol):
             left = await self._gone(LEAVE_SECONDS)
             self._signal("SIGTERM")  # and whoever of its group has stayed, though it has left itself
             if not left:
-                if not await self._gone(TERMINATE_SECONDS):
+                if not await self._gone(self._patience):
                     logger.warning("the server %r did not end in time and is killed", self._command)
                 self._signal("SIGKILL")  # whoever of its group has not listened
                 await self._gone(LEAVE_SECONDS)
