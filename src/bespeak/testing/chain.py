@@ -24,7 +24,7 @@ from bespeak.testing.findings import RULES, Finding
 from bespeak.testing.fixtures import InputResponseFixture, responses_to
 from bespeak.testing.results import Round
 from bespeak.testing.showing import printable, quoted, shown
-from bespeak.testing.verdicts import Dialect, Question, Reading, Verdict, read_envelope, read_result
+from bespeak.testing.verdicts import Dialect, Question, Reading, Verdict, is_secret, read_envelope, read_result
 
 DEFAULT_MAX_ELICITATION_ROUNDS = 5
 """So many rounds are answered; one more question fails."""
@@ -103,7 +103,7 @@ class Conversation:
         self.findings += read.findings
         if read.dialect is not None:
             self.dialects.add(read.dialect)
-        if read.state is not None:
+        if read.state is not None and is_secret(read.state):
             self.states.append(read.state)
         if read.verdict is Verdict.MALFORMED:
             raise MalformedResponse(read.findings)

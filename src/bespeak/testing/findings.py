@@ -8,6 +8,7 @@ RULES = {
     "shape": "inputRequests is a map of key to {method, params}, and requestState a string",
     "empty": "an input_required result carries inputRequests or requestState, or both",
     "result-type": "resultType is complete or input_required",
+    "result": "the members of a result are of the types that the protocol gives them",
     "envelope": "a response is a JSON-RPC object with the id of its request and either a result or an error",
     "duplicate-key": "each question of a result has a key of its own",
     "key": "a key is text that can be shown and written down",
@@ -20,6 +21,7 @@ RULES = {
     "single-use": "what must happen once happens once: a lost response and the same request again must not do it twice",
     "stdout": "a server writes nothing but messages to its standard output",
     "pushed": "at this revision a server sends no requests: questions travel in results",
+    "era": "before 2026-07-28 a server asks in mid-call; a result that asks is of a later revision",
     "answers": "a server answers, or says that it is still at work",
     "complete-asks": "a complete result carries no inputRequests",
 }

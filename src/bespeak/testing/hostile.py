@@ -1,6 +1,8 @@
 """What a client can do to a server that it should not get away with: altered states, and responses that are lost."""
 
-from collections.abc import Sequence
+import base64
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -67,9 +69,61 @@ def altered(state: str, how: str) -> str:
         return ""
     if how == "truncate":
         return state[: len(state) // 2]
-    middle = len(state) // 2  # in the middle: the last character of Base64 may hold bits that nobody reads
-    other = "A" if state[middle : middle + 1] != "A" else "B"
-    return f"{state[:middle]}{other}{state[middle + 1 :]}"
+    return _readably_altered(state) or _flipped(state)
+
+
+def _flipped(text: str) -> str:
+    """One character in the middle is another: the last one of Base64 may hold bits that nobody reads."""
+    middle = len(text) // 2
+    return f"{text[:middle]}{'A' if text[middle : middle + 1] != 'A' else 'B'}{text[middle + 1 :]}"
+
+
+def _readably_altered(state: str) -> str | None:
+    """A state that anybody could have written, altered so that it can still be read: only who verifies it will refuse it."""
+    for decode, encode in _CODINGS:
+        try:
+            text = decode(state)
+            read: Any = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        other = _another(read)
+        if other is not None:
+            return encode(json.dumps(other, separators=(",", ":")))
+    return None
+
+
+def _plain_base64(state: str) -> str:
+    padded = state + "=" * (-len(state) % 4)
+    return base64.b64decode(padded.replace("-", "+").replace("_", "/"), validate=True).decode()
+
+
+def _in_base64(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+_CODINGS: tuple[tuple[Callable[[str], str], Callable[[str], str]], ...] = (
+    (lambda state: state, lambda text: text),
+    (_plain_base64, _in_base64),
+)
+
+
+def _another(value: Any) -> Any:
+    """A value of the same shape with one part altered; `None` if there is nothing in it to alter."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str) and value:
+        return _flipped(value)
+    if isinstance(value, dict):
+        for name, one in reversed(cast("dict[str, Any]", value).items()):
+            if (other := _another(one)) is not None:
+                return {**cast("dict[str, Any]", value), name: other}
+    if isinstance(value, list):
+        for number, one in enumerate(cast("list[Any]", value)):
+            if (other := _another(one)) is not None:
+                return [*cast("list[Any]", value)[:number], other, *cast("list[Any]", value)[number + 1 :]]
+    return None
 
 
 def judge_tampered(tamper: Tamper, envelope: Any, rounds: Sequence[Round], *, expected: bool = False) -> list[Failure]:

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bespeak.client.errors import CallbackFailed
+from bespeak.protocol.versions import is_modern
 from bespeak.testing.answers import CannotAnswer
 from bespeak.testing.chain import Conversation, MalformedResponse
 from bespeak.testing.connection import Line, Received
+from bespeak.testing.findings import Finding
 from bespeak.testing.hostile import Attack
 from bespeak.testing.scripts import Script
 from bespeak.testing.verdicts import Question, Verdict, read_envelope, read_result
@@ -50,6 +52,10 @@ class Talk:
             if read.verdict is Verdict.COMPLETE:
                 self.attack.check_reached()
                 return
+            if not is_modern(self.line.version):
+                talk.findings.append(
+                    Finding("era", f"at {self.line.version} the server answered with a result that asks")
+                )
             self.asked += [question.key for question in read.questions]
             self._check_allowed()
             state = read.state is not None

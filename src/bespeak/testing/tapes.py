@@ -13,7 +13,7 @@ from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.dialects import ADDED
 from bespeak.testing.matchers import ABSENT, Difference, equal_to
 from bespeak.testing.redaction import Redaction, parse_path
-from bespeak.testing.verdicts import Verdict, read_envelope
+from bespeak.testing.verdicts import Verdict, is_secret, read_envelope
 
 FORMAT = 1
 ALTERED = {"$state": "altered"}
@@ -190,7 +190,8 @@ class Writing:
         return self._made[key]
 
     def _tokens(self) -> list[str]:
-        return [one for one in (*self.states.numbers, *self.states.altered) if one not in self._said]
+        handed_out = filter(is_secret, self.states.numbers)
+        return [one for one in (*handed_out, *self.states.altered) if one not in self._said]
 
     def sent(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """What was sent, without the answers: those stand in the turn that asked for them."""
@@ -256,13 +257,13 @@ class Writing:
             came["state"] = self.states.handed_out(members.pop("requestState"))
         read = read_envelope(message)
         if read.verdict is not Verdict.ASKING:
-            return {**came, "result": {**self._redact(members), **_kept(members)}}
+            return {**came, "result": {**self._redact(members), **_kept(members, self._redact(members))}}
         asked: Any = members.pop("inputRequests", None)
         if isinstance(asked, list):
             came["listed"] = self._inner({"inputRequests": asked}, 1, self._asking)
         elif asked is not None:
             came["asked"] = self.asked(asked)
-        return {**came, "asking": {**self._redact(members), **_kept(members)}}
+        return {**came, "asking": {**self._redact(members), **_kept(members, {})}}
 
 
 def _same_every_time(message: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,9 +275,12 @@ def _same_every_time(message: Mapping[str, Any]) -> dict[str, Any]:
     return {**message, "params": rest}
 
 
-def _kept(members: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides what a result is."""
-    return {name: one for name, one in members.items() if name == "resultType"}
+def _kept(members: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides what a result is, and is kept whatever is declared."""
+    kept = {name: one for name, one in members.items() if name in ("resultType", "isError")}
+    if "content" in told and not isinstance(told["content"], list):
+        kept["content"] = [{"type": "text", "text": told["content"]}]
+    return kept
 
 
 def _meta(meta: Any) -> Any:

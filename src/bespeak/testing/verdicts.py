@@ -16,6 +16,7 @@ from bespeak.testing.findings import Finding
 from bespeak.testing.showing import printable, quoted, shown
 
 ASKABLE = (ELICIT, SAMPLE, ROOTS)
+SHORTEST_TOKEN = 16
 MAY_ASK = ("tools/call", "prompts/get", "resources/read")
 """Methods whose results may ask for input."""
 
@@ -114,7 +115,10 @@ def read_envelope(envelope: Any, method: str = "tools/call") -> Reading:
             return _malformed(Finding("envelope", "the response has both a result and an error"))
         if not isinstance(message["error"], dict):
             return _malformed(Finding("envelope", f"the response's error is {_kind(message['error'])}, not an object"))
-        return Reading(Verdict.COMPLETE)
+        code: Any = cast("dict[str, Any]", message["error"]).get("code", 0)
+        odd = not isinstance(code, int) or isinstance(code, bool)
+        found = (Finding("envelope", f"the code of the error is {_kind(code)}, not a whole number"),) if odd else ()
+        return Reading(Verdict.COMPLETE, findings=found)
     if not isinstance(message.get("result"), dict):
         return _malformed(Finding("envelope", "the response has no result that is an object"))
     return read_result(cast("dict[str, Any]", message["result"]), method)
@@ -127,8 +131,8 @@ def read_result(result: Mapping[str, Any], method: str = "tools/call") -> Readin
     kind = result["resultType"]
     if kind == "complete":
         asks = result.get("inputRequests")
-        found = (Finding("complete-asks", "the result is complete and carries inputRequests"),) if asks else ()
-        return Reading(Verdict.COMPLETE, findings=found)
+        found = [Finding("complete-asks", "the result is complete and carries inputRequests")] if asks else []
+        return Reading(Verdict.COMPLETE, findings=(*found, *_odd_members(result)))
     if kind != "input_required":
         return _malformed(Finding("result-type", f"the result has the resultType {_named(kind)}"))
     return _read_spec(result, method)
@@ -136,6 +140,18 @@ def read_result(result: Mapping[str, Any], method: str = "tools/call") -> Readin
 
 def _malformed(*findings: Finding, dialect: Dialect | None = None) -> Reading:
     return Reading(Verdict.MALFORMED, dialect=dialect, findings=findings)
+
+
+def _odd_members(result: Mapping[str, Any]) -> list[Finding]:
+    """Members of a complete result that are of no use as they are."""
+    wanted = {"isError": (bool, "a boolean"), "content": (list, "an array"), "structuredContent": (dict, "an object")}
+    return [
+        Finding("result", f"{name} is {_kind(result[name])}, not {told}")
+        for name, (kind, told) in wanted.items()
+        if name in result
+        and not isinstance(result[name], kind)
+        and (name != "structuredContent" or result[name] is None)
+    ]
 
 
 # The MCP shape
@@ -274,6 +290,11 @@ def _kind(value: Any) -> str:
         (dict, "an object"),
     )
     return next(name for kind, name in kinds if isinstance(value, kind))
+
+
+def is_secret(state: str) -> bool:
+    """Whether a state is worth hiding where it turns up in other texts; some are plain words, and turn up everywhere."""
+    return len(state) >= SHORTEST_TOKEN and not any(map(str.isspace, state))
 
 
 def no_constant(constant: str) -> NoReturn:
