@@ -41,7 +41,8 @@ CELLS = (
     *WIRES,
     *(f"{wire}-{revision}" for revision in (*ASKING, *SILENT) for wire in ("memory", "stdio", "httptools")),
 )
-_NUMBERS = {cell: number for number, cell in enumerate(CELLS)}
+TOOL = "the test tool"
+_NUMBERS = {cell: number for number, cell in enumerate((*CELLS, TOOL))}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -61,9 +62,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The rows of a table take turns on the cells: all of them in memory, every fourth in each other cell.
 
-    So every test is in every cell, and the suite stays short. `make matrix` runs all rows everywhere, and what is long.
+    So every test is in every cell, and the suite stays short. Of the test tool's long tables, every fourth row is run.
+    `make matrix` runs all rows everywhere, and what is long; so does naming a test.
     """
-    if os.environ.get("BESPEAK_MATRIX"):
+    if os.environ.get("BESPEAK_MATRIX") or any("::" in argument for argument in config.args):
         return
     long = [item for item in items if item.get_closest_marker("long")]
     config.hook.pytest_deselected(items=long)
@@ -88,8 +90,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _place(item: pytest.Item) -> tuple[str | None, str]:
     """In which cell a test is, and in which row of its table."""
     call = getattr(item, "callspec", None)
-    if call is None or "connect" not in call.params:
+    if call is None:
         return None, ""
+    if "connect" not in call.params:
+        return (TOOL, call.id) if item.nodeid.startswith(("tests/testing/", "tests/cli/")) else (None, "")
     cell: str = call.params["connect"]
     return cell, "-".join(one for one in call.id.split("-") if one not in cell.split("-"))
 

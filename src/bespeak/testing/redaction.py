@@ -78,12 +78,7 @@ class Redaction:
         object.__setattr__(self, "_paths", tuple(parse_path(path) for path in self.paths))
         hidden = {(form, name) for name, secret in self.secrets.items() for form in _forms(secret)}
         shown = {(form, f"${{env:{name}}}") for form, name in hidden}
-        shown |= {
-            (form, TOKEN)
-            for token in self.tokens
-            if len(token) >= SHORTEST and " " not in token
-            for form in _forms(token)
-        }
+        shown |= {(form, TOKEN) for token in self.tokens if len(token) >= SHORTEST for form in _forms(token)}
         object.__setattr__(self, "_hidden", tuple(sorted(shown, key=lambda one: (-len(one[0]), one))))
 
     def apply(self, value: Any) -> Any:
