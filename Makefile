@@ -30,11 +30,11 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m examples.refund_desk.client --http --legacy
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 4
 
 # Every row of every table over every transport and revision, with branch coverage of src; fails below 95 %.
 matrix: $(VENV)/.installed
-	BESPEAK_MATRIX=1 $(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	BESPEAK_MATRIX=1 $(BIN)/python -m pytest -n 4 --cov --cov-report=term
 
 # The property tests at length: ten times as many random graphs, new ones every time.
 soak: $(VENV)/.installed

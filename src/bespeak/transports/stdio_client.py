@@ -54,11 +54,11 @@ class StdioTransport:
         limit: int = ANSWER_LIMIT,
         stray: Callable[[bytes], None] | None = None,
         restarts: bool = True,
-        patience: float = TERMINATE_SECONDS,
+        patience: float | None = None,
     ) -> None:
         self._restarts = restarts
         self._patience = patience
-        """How long a child may take to terminate, in seconds, before it is killed."""
+        """How long a child may take to terminate, in seconds, before it is killed; as long as a server needs, if not given."""
         self._parameters = parameters
         self._errlog = errlog
         self._limit = limit
@@ -146,7 +146,7 @@ class Child(asyncio.SubprocessProtocol):
         command: str,
         limit: int,
         stray: Callable[[bytes], None] | None = None,
-        patience: float = TERMINATE_SECONDS,
+        patience: float | None = None,
     ) -> None:
         self._command = command
         self._patience = patience
@@ -217,7 +217,7 @@ class Child(asyncio.SubprocessProtocol):
             left = await self._gone(LEAVE_SECONDS)
             self._signal("SIGTERM")  # and whoever of its group has stayed, though it has left itself
             if not left:
-                if not await self._gone(self._patience):
+                if not await self._gone(TERMINATE_SECONDS if self._patience is None else self._patience):
                     logger.warning("the server %r did not end in time and is killed", self._command)
                 self._signal("SIGKILL")  # whoever of its group has not listened
                 await self._gone(LEAVE_SECONDS)
