@@ -17,7 +17,7 @@ Connect = Callable[..., Client]
 # How long an example takes says how busy the machine is; the very first text ever drawn takes seconds.
 _PATIENT = hypothesis.settings(
     deadline=None,
-    max_examples=100 if os.environ.get("BESPEAK_MATRIX") else 30,
+    max_examples=100 if os.environ.get("BESPEAK_MATRIX") else 20,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.register_profile("patient", _PATIENT)

@@ -131,11 +131,13 @@ def test_what_another_process_captured_is_captured_again(spread: tuple[str, byte
     assert ran["hands it out"] != ran["takes it"]
 
 
+@pytest.mark.long
 def test_several_processes_tell_the_results_of_one(bench: Bench, suite: Path, spread: tuple[str, bytes]) -> None:
     expected = told(bench.bespeak_report("-k", "not unknown"))
     assert told(spread[1])["results"] == expected["results"]
 
 
+@pytest.mark.long
 def test_several_processes_count_as_one_does(bench: Bench, suite: Path, spread: tuple[str, bytes]) -> None:
     expected = told(bench.bespeak_report("-k", "not unknown"))
     assert told(spread[1])["summary"] == expected["summary"]

@@ -23,6 +23,7 @@ def many(bench: Bench) -> Bench:
     return bench
 
 
+@pytest.mark.long
 def test_two_hundred_tests_of_two_rounds_take_seconds_in_pytest(many: Bench) -> None:
     began = time.process_time()
     ran = many.pytest("-q")
