@@ -73,7 +73,7 @@ async def test_what_is_cut_out_of_a_long_text_is_never_half_a_token(hold: Hold, 
     assert TOKEN[:8] not in json.dumps([result.as_json() for result in results])
 
 
-async def test_at_an_older_revision_a_result_does_not_ask() -> None:
+async def test_one_thing_is_conversed_with() -> None:
     mcp = MCPServer[Any]("desk")
 
     @mcp.tool()
@@ -203,3 +203,24 @@ def test_a_suite_named_twice_is_run_once_and_those_of_other_programs_not_at_all(
 
 def test_a_folder_without_suites_is_no_valid_one(tmp_path: Path) -> None:
     assert bespeak("test", "--validate", str(tmp_path)).exit_code == 7
+
+
+# A fault of the tool's own
+
+
+async def test_a_test_that_cannot_be_run_fails_and_the_others_are_run(
+    hold: Hold, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[int] = []
+
+    def failing(*given: Any, **more: Any) -> list[Any]:
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyError("a slip")
+        return []
+
+    monkeypatch.setattr("bespeak.testing.running.judge", failing)
+    first, second = await hold(Canned(told()), "  - {name: a, tool: t}\n  - {name: b, tool: t}\n")
+    assert messages([first]) == ["the test could not be run: KeyError: 'a slip'"]
+    assert second.passed
+    assert "a test could not be run" in caplog.text

@@ -318,3 +318,9 @@ async def test_the_token_is_in_no_representation_of_what_is_held() -> None:
     for shown in (holding.conversation, holding.conversation.pending, holding.conversation.rounds, received):
         assert TOKEN not in repr(shown)
     assert TOKEN not in repr(raised.value) + str(raised.value)
+
+
+async def test_at_an_older_revision_a_result_that_asks_breaks_a_rule() -> None:
+    holding = await held(Canned([asking("city"), told()], version=NOVEMBER), {"city": "Rome"})
+    (finding,) = holding.conversation.findings
+    assert (finding.rule, finding.text) == ("era", "at 2025-11-25 the server answered with a result that asks")
