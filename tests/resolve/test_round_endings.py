@@ -16,7 +16,7 @@ from tests.resolve.running import values
 async def end_of(work: Any) -> BaseException | None:
     """The exception that some work ends with, seen from outside so that a cancellation of its own does no harm here."""
     task = asyncio.ensure_future(work)
-    await asyncio.wait({task}, timeout=2)
+    await asyncio.wait({task}, timeout=20)
     assert task.done(), "it hangs"
     return asyncio.CancelledError() if task.cancelled() else task.exception()
 

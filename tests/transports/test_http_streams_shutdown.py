@@ -57,7 +57,7 @@ async def test_a_response_that_has_begun_is_not_begun_again_when_the_server_stop
     serving.cancel()
     await settle()
     wire.reads.set()
-    await asyncio.wait({serving}, timeout=1)
+    await asyncio.wait({serving}, timeout=10)
     assert [one["type"] for one in wire.sent].count("http.response.start") == 1
 
 
@@ -74,7 +74,7 @@ async def test_a_stream_has_one_answer_though_the_server_stops_while_it_is_sent(
     serving.cancel()
     await settle()
     wire.reads.set()
-    await asyncio.wait({serving}, timeout=1)
+    await asyncio.wait({serving}, timeout=10)
     assert [message["id"] for message in wire.answer.messages if "id" in message] == ["r"]
 
 

@@ -92,7 +92,7 @@ async def test_a_grandchild_that_is_out_of_reach_does_not_hold_up_the_client(pup
     await client.__aenter__()
     await until(lambda: len(puppet.alive()) == 2)
     leaving = asyncio.create_task(client.__aexit__(None, None, None))
-    done, _ = await asyncio.wait({leaving}, timeout=3)
+    done, _ = await asyncio.wait({leaving}, timeout=15)
     assert len(await left_behind(puppet)) == 1
     await leaving
     assert done, "the client waits for somebody it does not know"

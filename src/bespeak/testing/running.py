@@ -366,7 +366,7 @@ class _Run:
             era=item.era,
             server=item.server_name,
             failures=[self._clean(failure) for failure in self.failures],
-            rounds=[self._round(one, self.tokens) for one in rounds],
+            rounds=[self._round(one, self._states()) for one in rounds],
             again=shlex.join(["bespeak", "test", suite, *self.options.flags(), "-k", exactly(item.title)]),
             seconds=seconds,
         )
