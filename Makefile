@@ -30,7 +30,7 @@ demo: $(VENV)/.installed
 	$(BIN)/python -m examples.refund_desk.client --http --legacy
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n 4
+	$(BIN)/python -m pytest -n 3
 
 # Every row of every table over every transport and revision, with branch coverage of src; fails below 95 %.
 matrix: $(VENV)/.installed
@@ -38,7 +38,7 @@ matrix: $(VENV)/.installed
 
 # The property tests at length: ten times as many random graphs, new ones every time.
 soak: $(VENV)/.installed
-	BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py
+	BESPEAK_MATRIX=1 BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .
