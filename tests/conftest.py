@@ -42,7 +42,7 @@ CELLS = (
     *(f"{wire}-{revision}" for revision in (*ASKING, *SILENT) for wire in ("memory", "stdio", "httptools")),
 )
 TOOL = "the test tool"
-_NUMBERS = {cell: number for number, cell in enumerate((*CELLS, TOOL))}
+_NUMBERS = {TOOL: 0, **{cell: number for number, cell in enumerate(CELLS)}}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -62,7 +62,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The rows of a table take turns on the cells: all of them in memory, every fourth in each other cell.
 
-    So every test is in every cell, and the suite stays short. Of the test tool's long tables, every fourth row is run.
+    So every test is in every cell, and the suite stays short. Of the test tool's long tables, every eighth row is run.
     `make matrix` runs all rows everywhere, and what is long; so does naming a test.
     """
     if os.environ.get("BESPEAK_MATRIX") or any("::" in argument for argument in config.args):
@@ -77,7 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         cell, row = _place(item)
         known = rows.setdefault(item.nodeid.partition("[")[0], {})
         turn = known.setdefault(row, len(known))
-        mine = cell is None or cell == "memory" or not row or (turn + _NUMBERS[cell]) % TURNS == 0
+        turns = 2 * TURNS if cell == TOOL else TURNS
+        mine = cell is None or cell == "memory" or not row or (turn + _NUMBERS[cell]) % turns == 0
         (kept if mine else left).append(item)
     few = {name for name, known in rows.items() if len(known) < TURNS}
     kept += [item for item in left if item.nodeid.partition("[")[0] in few]
