@@ -201,6 +201,15 @@ def test_a_suite_named_twice_is_run_once_and_those_of_other_programs_not_at_all(
     assert validated.stdout == "1 suite, 1 test: nothing is wrong\n"
 
 
+def test_a_program_in_place_of_a_suite_is_told_how_to_get_one() -> None:
+    told = bespeak("test", "server.py")
+    assert (told.exit_code, told.stderr) == (
+        2,
+        "server.py:1: this is a program, and a suite is a file called *.bespeak.yaml; "
+        "--init server.py prints a first one for a server\n",
+    )
+
+
 def test_a_folder_without_suites_is_no_valid_one(tmp_path: Path) -> None:
     assert bespeak("test", "--validate", str(tmp_path)).exit_code == 7
 

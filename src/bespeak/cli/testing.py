@@ -95,6 +95,10 @@ def _suites(given: Sequence[Path]) -> list[Suite]:
     faults: list[Mistake] = []
     files = [file for path in given for file in (_inside(path) if path.is_dir() else [path])]
     for file in {file.resolve(): file for file in files}.values():
+        if file.suffix == ".py":
+            what = f"this is a program, and a suite is a file called *{SUFFIX}; --init {file} prints a first one for a server"
+            faults.append(Mistake(file, 1, what))
+            continue
         try:
             suites.append(load_suite(file))
         except BadSuite as error:
