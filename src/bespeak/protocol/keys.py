@@ -1,0 +1,15 @@
+"""The key of a question: the name of the place that asks it, `~`, and eight hexadecimal digits that name what was asked."""
+
+import re
+
+_SUFFIX = re.compile(r"~[0-9a-f]{8}\Z")
+
+
+def full_key(name: str, asked: str) -> str:
+    """The key of a question; `asked` is a hexadecimal digest of what the client is shown."""
+    return f"{name}~{asked[:8]}"
+
+
+def bare_name(key: str) -> str:
+    """The name in a question's key. A key without a suffix, as other servers write them, is its own name."""
+    return _SUFFIX.sub("", key)
