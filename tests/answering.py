@@ -6,6 +6,7 @@ from typing import Any
 from mcp_types import CallToolResult, ElicitRequestFormParams, ElicitRequestParams, ElicitResult, TextContent
 
 from bespeak.client import CallbackContext
+from bespeak.protocol.keys import bare_name
 
 DECLINE = ElicitResult(action="decline")
 CANCEL = ElicitResult(action="cancel")
@@ -16,7 +17,7 @@ def accept(**content: Any) -> ElicitResult:
 
 
 class Person:
-    """An elicitation callback. Answers may be given by key, or by the end of a key after the last colon or dot.
+    """An elicitation callback. Answers may be given by the name in a key, or by its end after the last colon or dot.
 
     A list of answers is used up one by one, when a question is asked several times.
     """
@@ -26,7 +27,7 @@ class Person:
             key: list(value) if isinstance(value, list) else value for key, value in (answers or {}).items()
         }
         self.asked: list[str] = []
-        """Keys, in the order they were asked."""
+        """Ends of names, in the order they were asked."""
         self.messages: list[str] = []
         self.schemas: list[dict[str, Any]] = []
 
@@ -35,15 +36,15 @@ class Person:
         self.asked.append(short(context.key))
         self.messages.append(params.message)
         self.schemas.append(params.requested_schema)
-        answer = self._answers.get(context.key, self._answers.get(short(context.key)))
+        answer = self._answers.get(bare_name(context.key), self._answers.get(short(context.key)))
         if answer is None:
             raise AssertionError(f"nobody scripted an answer to {context.key!r}: {params.message}")
         return answer.pop(0) if isinstance(answer, list) else answer
 
 
 def short(key: str) -> str:
-    """The last name in a wire key: `tests.x:test_y.<locals>.confirm#1` is `confirm#1`."""
-    return key.rpartition(":")[2].rpartition(".")[2]
+    """The last name in a wire key: `tests.x:test_y.<locals>.confirm#1~0a1b2c3d` is `confirm#1`."""
+    return bare_name(key).rpartition(":")[2].rpartition(".")[2]
 
 
 def text(result: CallToolResult) -> str:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from bespeak import AcceptedElicitation, Context, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, ToolError
 from bespeak.protocol.envelopes import Bare, Request
 from bespeak.protocol.headers import Headers
+from bespeak.protocol.obstacles import Obstacle
 from bespeak.transports.transport import Answer, Channel, Notify, Peer
 
 BODY = -1
@@ -162,7 +163,7 @@ class Watched:
         finally:
             _record.reset(token)
 
-    def peer(self, unaskable: str | None = None, assumed: str | None = None) -> Peer:
+    def peer(self, unaskable: Obstacle | None = None, assumed: str | None = None) -> Peer:
         return WatchedPeer(self, self.mcp.peer(unaskable, assumed))
 
     @property

@@ -10,9 +10,9 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "bespeak"
 
 MAY_IMPORT = {
-    "resolve": set[str](),
+    "protocol": set[str](),
+    "resolve": {"protocol"},
     "state": {"resolve"},
-    "protocol": {"resolve"},
     "transports": {"resolve", "state", "protocol"},
     "server": {"resolve", "state", "protocol", "transports"},
     "client": {"resolve", "state", "protocol", "transports"},

@@ -47,7 +47,7 @@ class Person:
         self.asked: Counter[str] = Counter()
 
     async def __call__(self, context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
-        resolver = context.key.rpartition(":")[2]
+        resolver = context.name.rpartition(":")[2]
         self.asked[resolver] += 1
         return self._answers[resolver]
 

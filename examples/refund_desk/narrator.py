@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
+from bespeak.protocol.keys import bare_name
 from bespeak.transports.transport import Ask, Outgoing, Transport
 
 
@@ -50,7 +51,7 @@ class NarratedTransport:
     def _overheard(self, ask: Ask) -> Ask:
         def hear(question: dict[str, Any]) -> None:
             params = question["params"]
-            self._pushed[question["id"]] = name = params["_meta"]["bespeak/key"].rpartition(":")[2]
+            self._pushed[question["id"]] = name = _short(params["_meta"]["bespeak/key"])
             _tell("server -> client", f"{name} asks: {params['message']}")
             ask(question)
 
@@ -58,7 +59,7 @@ class NarratedTransport:
 
     def _told_request(self, params: dict[str, Any], *, older: bool) -> None:
         self._round = self._round + 1 if "requestState" in params else 1
-        answers = {key.rpartition(":")[2]: _answer(answer) for key, answer in params.get("inputResponses", {}).items()}
+        answers = {_short(key): _answer(answer) for key, answer in params.get("inputResponses", {}).items()}
         with_answers = f", answering {answers}" if answers else ""
         call = f"{params['name']}({json.dumps(params['arguments'])}){with_answers}"
         _tell("client -> server", call, "call" if older else f"round {self._round}")
@@ -67,7 +68,7 @@ class NarratedTransport:
 def _tell_result(result: dict[str, Any]) -> None:
     if result.get("resultType") == "input_required":
         for key, question in result["inputRequests"].items():
-            _tell("server -> client", f"{key.rpartition(':')[2]} asks: {question['params']['message']}")
+            _tell("server -> client", f"{_short(key)} asks: {question['params']['message']}")
         _tell("", f"(progress sealed in {len(result['requestState'])} characters)")
     else:
         outcome = "failed" if result["isError"] else "done"
@@ -80,3 +81,8 @@ def _tell(way: str, what: str, when: str = "") -> None:
 
 def _answer(answer: dict[str, Any]) -> Any:
     return answer.get("content", answer.get("action"))
+
+
+def _short(key: str) -> str:
+    """The resolver in a question's key."""
+    return bare_name(key).rpartition(":")[2]

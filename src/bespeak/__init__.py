@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bespeak.resolve.outcomes import CancelledElicitation as CancelledElicitation
     from bespeak.resolve.outcomes import DeclinedElicitation as DeclinedElicitation
     from bespeak.resolve.outcomes import ElicitationResult as ElicitationResult
+    from bespeak.resolve.outcomes import NotAsked as NotAsked
     from bespeak.server.content import Audio as Audio
     from bespeak.server.content import Image as Image
     from bespeak.server.context import Context as Context
@@ -47,6 +48,7 @@ _HOMES = {
     "ListRoots": "bespeak.resolve.markers",
     "MCPError": "bespeak.protocol.errors",
     "MCPServer": "bespeak.server.server",
+    "NotAsked": "bespeak.resolve.outcomes",
     "RequestStateSecurity": "bespeak.state.seal",
     "Resolve": "bespeak.resolve.markers",
     "Sample": "bespeak.resolve.markers",

@@ -27,6 +27,7 @@ from bespeak.protocol.revisions import (
     takes_batches,
     tool_at,
 )
+from tests.server.test_answers_capabilities import take_outcome_or_not_asked
 from tests.server.test_answers_consumers import (
     serving,
     take_accepted,
@@ -325,8 +326,8 @@ async def test_what_has_nothing_to_do_with_forms_is_not_explained_by_them() -> N
         assert (await client.error())["message"] == "the client must declare roots for this call"
 
 
-@pytest.mark.parametrize("consumer", [take_value_or_default, take_outcome, take_accepted_or_default, take_refusal])
-async def test_where_everybody_can_do_without_the_question_is_cancelled_as_at_2026_07_28(consumer: Any) -> None:
+@pytest.mark.parametrize("consumer", [take_value_or_default, take_accepted_or_default, take_outcome_or_not_asked])
+async def test_where_everybody_can_do_without_an_answer_the_call_goes_on_as_at_2026_07_28(consumer: Any) -> None:
     ends: list[str] = []
     for version in (NOVEMBER, MARCH):
         async with Older(serving(consumer), version=version, declares={}) as client:
@@ -338,7 +339,7 @@ async def test_where_everybody_can_do_without_the_question_is_cancelled_as_at_20
     assert ends == [ends[0]] * 3
 
 
-@pytest.mark.parametrize("consumer", [take_value, take_accepted, take_clear])
+@pytest.mark.parametrize("consumer", [take_value, take_accepted, take_clear, take_outcome, take_refusal])
 async def test_where_somebody_cannot_the_capability_is_missing(consumer: Any) -> None:
     async with Older(serving(consumer), declares={}) as client:
         assert (await client.error())["code"] == -32021

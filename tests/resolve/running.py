@@ -27,7 +27,7 @@ NO = {"action": "decline"}
 def start(consumer: Callable[..., Any], before: Round | None = None, **answers: dict[str, Any]) -> Round:
     """A round of a consumer whose argument is `title="Dune"`, after another; answers go by the end of their keys."""
     graph = compile_graph(read(consumer), context_type=Surroundings)
-    keys = {short(node.key): node.key for node in graph.nodes}
+    keys = {short(node.key_name): node.key_name for node in graph.nodes}
     return Round(
         graph,
         arguments={"title": "Dune"},

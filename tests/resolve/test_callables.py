@@ -242,7 +242,7 @@ def test_every_sort_of_callable_has_a_key_of_module_and_qualified_name(
 ) -> None:
     (node,) = Tool.from_function(tool_taking(fn)).graph.nodes
 
-    assert node.key == f"{__name__}:{key}"
+    assert node.key_name == f"{__name__}:{key}"
 
 
 @every_sort
@@ -318,7 +318,7 @@ async def test_the_same_method_of_two_objects_is_two_resolvers() -> None:
     result = await mcp.call_tool("sell", {"title": "Dune"})
 
     assert result.structured_content == {"result": "corner Dune, market Dune"}
-    keys = [node.key for node in Tool.from_function(sell).graph.nodes]
+    keys = [node.key_name for node in Tool.from_function(sell).graph.nodes]
     assert keys == [f"{__name__}:Shop.method", f"{__name__}:Shop.method#1"]
 
 

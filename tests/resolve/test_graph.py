@@ -1,5 +1,6 @@
 """The compiled graph: its order, wire keys, phases and drawing (design 4 and 5.3 to 5.6)."""
 
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -113,7 +114,7 @@ def test_a_consumer_without_markers_has_an_empty_graph() -> None:
 def test_a_wire_key_is_module_and_qualified_name() -> None:
     async def sell(title: str, price: Annotated[float, Resolve(price)]) -> None: ...
 
-    assert [node.key for node in graph_of(sell).nodes] == [f"{__name__}:stock", f"{__name__}:price"]
+    assert [node.key_name for node in graph_of(sell).nodes] == [f"{__name__}:stock", f"{__name__}:price"]
 
 
 def made(count: int) -> list[Callable[..., Any]]:
@@ -141,7 +142,7 @@ def test_further_resolvers_of_one_base_are_numbered_in_graph_order() -> None:
     base = f"{__name__}:made.<locals>.make.<locals>.closure"
     graph = graph_of(sell)
 
-    assert {node.key: node.fn for node in graph.nodes if node.name == "closure"} == {
+    assert {node.key_name: node.fn for node in graph.nodes if node.name == "closure"} == {
         base: third,
         f"{base}#1": second,
         f"{base}#2": first,
@@ -151,10 +152,10 @@ def test_further_resolvers_of_one_base_are_numbered_in_graph_order() -> None:
 def test_an_authors_key_is_exactly_what_is_used() -> None:
     async def sell(title: str, stock: Annotated[int, Resolve(stock, key="how many? #1")]) -> None: ...
 
-    assert [node.key for node in graph_of(sell).nodes] == ["how many? #1"]
+    assert [node.key_name for node in graph_of(sell).nodes] == ["how many? #1"]
 
 
-async def test_the_client_sees_exactly_the_wire_keys(connect: Connect) -> None:
+async def test_the_client_sees_the_names_each_with_a_suffix_of_eight_digits(connect: Connect) -> None:
     mcp = MCPServer("shop")
 
     async def one(title: str) -> bool | Elicit[bool]:
@@ -174,10 +175,11 @@ async def test_the_client_sees_exactly_the_wire_keys(connect: Connect) -> None:
         result = await client.session.call_tool("sell", {"title": "Dune"}, allow_input_required=True)
 
     assert isinstance(result, InputRequiredResult)
-    assert list(result.input_requests or {}) == [
-        f"{__name__}:test_the_client_sees_exactly_the_wire_keys.<locals>.one",
+    assert [key[:-9] for key in result.input_requests or {}] == [
+        f"{__name__}:test_the_client_sees_the_names_each_with_a_suffix_of_eight_digits.<locals>.one",
         "confirm",
     ]
+    assert all(re.fullmatch("~[0-9a-f]{8}", key[-9:]) for key in result.input_requests or {})
 
 
 SERVER = """
@@ -190,7 +192,7 @@ class Counter:
     def count(self) -> int: ...
 def sell(stock: Annotated[int, Resolve(stock)], count: Annotated[int, Resolve(Counter().count)]) -> None: ...
 
-print(*[node.key for node in Tool.from_function(sell).graph.nodes])
+print(*[node.key_name for node in Tool.from_function(sell).graph.nodes])
 """
 
 

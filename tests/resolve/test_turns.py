@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal, cast
 
 import pytest
 
+from bespeak.protocol.obstacles import NOT_DECLARED, Obstacle
 from bespeak.resolve.compiling import compile_graph
 from bespeak.resolve.errors import Aborted, BadAnswer, MissingCapability, NotAnswered, ResolverFailed
 from bespeak.resolve.markers import Elicit, ListRoots, Resolve
-from bespeak.resolve.outcomes import CancelledElicitation, ElicitationResult
+from bespeak.resolve.outcomes import ElicitationResult, NotAsked
 from bespeak.resolve.progress import Progress
 from bespeak.resolve.rounds import Round
 from bespeak.resolve.signature import read
@@ -33,11 +34,10 @@ class Scripted:
         self.messages: list[str] = []
         self.taken_back: list[str] = []
 
-    def cannot(self, request: Mapping[str, Any]) -> str | None:
-        return None if self._shows else "it has no eyes"
-
-    def why(self, missing: Mapping[str, Any]) -> str | None:
-        return self._why
+    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+        if missing:
+            return Obstacle("not_declared", self._why)
+        return None if self._shows else Obstacle("no_way_back", "it has no eyes")
 
     async def __call__(self, key: str, request: Mapping[str, Any]) -> Sent:
         name = short(key)
@@ -265,22 +265,24 @@ async def test_a_reason_that_the_push_knows_is_said_too() -> None:
         await run(body, Scripted(shows=False))
 
 
-async def test_what_everybody_can_do_without_is_cancelled_and_the_others_are_asked() -> None:
+async def test_what_everybody_can_do_without_is_not_asked_and_the_others_are() -> None:
     def body(
         a: Annotated[Consent, Resolve(confirm)],
-        b: Annotated[ElicitationResult[Any], Resolve(roots)],
+        b: Annotated[ElicitationResult[Any] | NotAsked, Resolve(roots)],
         c: Annotated[Any, Resolve(roots)] = None,
     ) -> None: ...
 
     push = Scripted({"confirm": YES})
-    expected = {"a": Consent(ok=True), "b": CancelledElicitation(), "c": None}
+    expected = {"a": Consent(ok=True), "b": NotAsked("not_declared", {"roots": {}}), "c": None}
     assert await run(body, push) == expected
 
 
 async def test_a_reason_for_what_is_not_missing_is_not_said() -> None:
     class NoForms(Scripted):
-        def cannot(self, request: Mapping[str, Any]) -> str | None:
-            return "it has no eyes" if request["method"] == "elicitation/create" else None
+        def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+            if request["method"] == "elicitation/create":
+                return Obstacle("no_way_back", "it has no eyes")
+            return NOT_DECLARED if missing else None
 
     def body(b: Annotated[Any, Resolve(roots)], a: Annotated[Consent | None, Resolve(confirm)] = None) -> None: ...
 

@@ -9,6 +9,7 @@ from pydantic_core import from_json
 
 from bespeak import Client, Elicit, MCPError, MCPServer, Resolve, Sample
 from bespeak.protocol.envelopes import write_request
+from bespeak.protocol.keys import bare_name
 from tests.conftest import Connect
 from tests.serving import serve
 
@@ -119,7 +120,7 @@ def failed(result: dict[str, Any]) -> str:
 
 def asked(result: dict[str, Any]) -> list[str]:
     assert result["resultType"] == "input_required", result
-    return list(result["inputRequests"])
+    return [bare_name(key) for key in result["inputRequests"]]
 
 
 # Answers that break the form
@@ -324,7 +325,7 @@ async def test_answers_without_a_state_do_not_count(connect: Connect) -> None:
 async def test_a_recorded_outcome_beats_an_answer_that_is_sent_again(connect: Connect) -> None:
     async with opened(connect, shop()) as client:
         second = await answer(client, "chain", {"order": accept(copies=2)})
-        assert second["inputRequests"]["note"]["params"]["message"] == "A note on 2?"
+        assert [one["params"]["message"] for one in second["inputRequests"].values()] == ["A note on 2?"]
         answers = {"order": accept(copies=9), "note": accept(value="x")}
         assert said(await send(client, "chain", answers, second["requestState"])) == "2 x"
         bad = {"order": {"action": "cancel"}, "note": accept(value="x")}

@@ -27,15 +27,16 @@ from bespeak import (
     ListRoots,
     MCPError,
     MCPServer,
+    NotAsked,
     Resolve,
     Sample,
 )
 from bespeak.client import CallbackContext
 from bespeak.protocol.envelopes import write_request
+from bespeak.protocol.keys import bare_name
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
 from tests.server.test_answers_consumers import (
-    CANCELLED,
     ask,
     serving,
     take_accepted,
@@ -68,7 +69,26 @@ async def roots() -> ListRoots:
     return ListRoots()
 
 
+NOT_ASKED = "NotAsked(reason='not_declared', missing={'elicitation': {'form': {}}})"
+
+
+async def take_value_or_not_asked(it: Annotated[int | NotAsked, Resolve(ask)]) -> str:
+    return f"{it!r}"
+
+
+async def take_outcome_or_not_asked(it: Annotated[ElicitationResult[int] | NotAsked, Resolve(ask)]) -> str:
+    return f"{it!r}"
+
+
+async def take_not_asked_before_its_default(it: Annotated[int | NotAsked, Resolve(ask)] = -1) -> str:
+    return f"{it!r}"
+
+
 # Capabilities
+
+
+def names(questions: dict[str, Any]) -> list[str]:
+    return [bare_name(key) for key in questions]
 
 
 async def raw(mcp: MCPServer, capabilities: dict[str, Any], **params: Any) -> dict[str, Any]:
@@ -146,7 +166,7 @@ async def test_capabilities_are_those_of_the_current_request_and_their_lack_is_n
     refused = await raw(mcp, {}, requestState=state, inputResponses=answers)
     assert refused["error"]["code"] == -32021
     second = (await raw(mcp, forms, requestState=state, inputResponses=answers))["result"]
-    assert list(second["inputRequests"]) == ["more"]
+    assert names(second["inputRequests"]) == ["more"]
     answers = {"more": {"action": "accept", "content": {"value": 2}}}
     done = await raw(mcp, {}, requestState=second["requestState"], inputResponses=answers)
     assert done["result"]["content"][0]["text"] == "1 2"
@@ -157,13 +177,14 @@ async def test_capabilities_are_those_of_the_current_request_and_their_lack_is_n
     ("consumer", "expected"),
     [
         (take_value_or_default, "-1"),
-        (take_outcome, CANCELLED),
         (take_accepted_or_default, "None"),
-        (take_refusal, CANCELLED),
+        (take_value_or_not_asked, NOT_ASKED),
+        (take_outcome_or_not_asked, NOT_ASKED),
+        (take_not_asked_before_its_default, NOT_ASKED),
     ],
     ids=lambda one: getattr(one, "__name__", None),
 )
-async def test_without_the_capability_a_question_is_cancelled_if_every_consumer_can_live_with_that(
+async def test_without_the_capability_a_consumer_gets_not_asked_if_it_names_that_and_else_its_default(
     connect: Connect, consumer: Any, expected: str
 ) -> None:
     async with connect(serving(consumer)) as client:
@@ -171,7 +192,9 @@ async def test_without_the_capability_a_question_is_cancelled_if_every_consumer_
 
 
 @pytest.mark.every_revision
-@pytest.mark.parametrize("consumer", [take_value, take_accepted, take_clear], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "consumer", [take_value, take_accepted, take_clear, take_outcome, take_refusal], ids=lambda one: one.__name__
+)
 async def test_one_consumer_that_cannot_live_with_it_is_enough_for_the_error(connect: Connect, consumer: Any) -> None:
     async def take(
         inner: Annotated[str, Resolve(consumer)], it: Annotated[ElicitationResult[int] | None, Resolve(ask)] = None
@@ -184,20 +207,22 @@ async def test_one_consumer_that_cannot_live_with_it_is_enough_for_the_error(con
     assert caught.value.code == -32021
 
 
-async def test_a_question_cancelled_for_want_of_a_capability_stays_cancelled_in_later_rounds() -> None:
+async def test_that_a_client_cannot_be_asked_is_decided_anew_in_each_round_and_never_recorded() -> None:
     async def take(
-        it: Annotated[ElicitationResult[int], Resolve(ask, key="it")],
+        it: Annotated[ElicitationResult[int] | NotAsked, Resolve(ask, key="it")],
         places: Annotated[ListRootsResult, Resolve(roots, key="roots")],
     ) -> str:
-        return f"{it.action} {len(places.roots)}"
+        return f"{it!r} {len(places.roots)}"
 
     mcp = serving(take)
     first = (await raw(mcp, {"roots": {}}))["result"]
-    assert list(first["inputRequests"]) == ["roots"]
+    assert names(first["inputRequests"]) == ["roots"]
     everything: dict[str, Any] = {"roots": {}, "elicitation": {}}
     answers: dict[str, Any] = {"roots": {"roots": []}, "it": {"action": "accept", "content": {"value": 1}}}
-    done = await raw(mcp, everything, requestState=first["requestState"], inputResponses=answers)
-    assert done["result"]["content"][0]["text"] == "cancel 0"
+    second = (await raw(mcp, everything, requestState=first["requestState"], inputResponses=answers))["result"]
+    assert names(second["inputRequests"]) == ["it"]
+    done = await raw(mcp, {"roots": {}}, requestState=second["requestState"])
+    assert done["result"]["content"][0]["text"] == f"{NOT_ASKED} 0"
 
 
 @pytest.mark.every_revision
@@ -226,7 +251,7 @@ class Model:
         self, context: CallbackContext, params: CreateMessageRequestParams
     ) -> CreateMessageResult | CreateMessageResultWithTools:
         self.asked.append(params)
-        content = TextContent(type="text", text=f"said {context.key}")
+        content = TextContent(type="text", text=f"said {bare_name(context.key)}")
         return CreateMessageResult(role="assistant", content=content, model="small")
 
 

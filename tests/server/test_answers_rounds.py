@@ -6,6 +6,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from bespeak import Elicit, ElicitationResult, MCPServer, Resolve
+from bespeak.protocol.keys import bare_name
 from tests.answering import Person
 from tests.answering import accept as accepted
 from tests.conftest import Connect
@@ -38,7 +39,8 @@ def even(attempts: int | None = None) -> MCPServer:
 
 
 def message(result: dict[str, Any], key: str) -> str:
-    return result["inputRequests"][key]["params"]["message"]
+    (question,) = [one for full, one in result["inputRequests"].items() if bare_name(full) == key]
+    return question["params"]["message"]
 
 
 # What the author's validators refuse

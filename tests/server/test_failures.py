@@ -267,7 +267,7 @@ async def test_a_decline_or_cancel_nobody_takes_is_a_tool_error(connect: Connect
     assert runs == []
 
 
-@pytest.mark.every_revision
+@pytest.mark.asking_revisions
 async def test_a_cancel_that_is_taken_goes_on(connect: Connect) -> None:
     mcp = MCPServer("Shop")
 

@@ -65,15 +65,26 @@ async def test_the_same_request_again_gets_the_result_though_its_question_would_
     assert till.paid == 1
 
 
-async def test_guards_run_before_a_stored_result_is_handed_out(connect: Connect) -> None:
+async def test_a_settled_call_is_looked_up_before_guards_run(connect: Connect) -> None:
+    till = Till()
+    async with connect(till.mcp, elicitation_callback=Person()) as client:
+        retry = await approved(client)
+        first = await send(client, **retry)
+        till.open = False
+        again = await send(client, **retry)
+    assert again == first
+    assert till.looked == 2
+    assert till.paid == 1
+
+
+async def test_any_other_request_of_a_settled_call_meets_the_guards_first(connect: Connect) -> None:
     till = Till()
     async with connect(till.mcp, elicitation_callback=Person()) as client:
         retry = await approved(client)
         await send(client, **retry)
         till.open = False
-        again = await send(client, **retry)
-    assert again["content"][0]["text"] == "Error executing tool pay: the till is closed"
-    assert till.looked == 3
+        fork = await send(client, **{**retry, "inputResponses": {"approve": {"action": "decline"}}})
+    assert fork["content"][0]["text"] == "Error executing tool pay: the till is closed"
     assert till.paid == 1
 
 

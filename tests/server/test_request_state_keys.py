@@ -10,6 +10,7 @@ from mcp_types import InputRequiredResult
 from pydantic import BaseModel
 
 from bespeak import Elicit, MCPServer, RequestStateSecurity, Resolve
+from bespeak.protocol.keys import bare_name
 from bespeak.state.seal import AESGCMRequestStateCodec, InvalidRequestState, RequestStateCodec
 from bespeak.state.stores.memory import MemoryStore
 from tests.answering import Person
@@ -258,5 +259,5 @@ async def test_an_answer_too_large_to_carry_is_named_and_may_be_sent_again_short
         assert message.startswith("Error executing tool refund: the call's progress is too large to send (")
         assert "65536 at most): the answer to 'large' (60012 bytes) is the largest part" in message
         again = await client.session.request("tools/call", answered("shorter"))
-    assert list(again["inputRequests"]) == ["last"]
+    assert [bare_name(key) for key in again["inputRequests"]] == ["last"]
     assert len(again["requestState"]) < 65_536

@@ -150,7 +150,7 @@ def test_other_return_types_have_no_input_required_arm() -> None:
 
 def test_plans_hold_every_resolver_once() -> None:
     plans = build_resolver_plans(find_resolved_parameters(order), {"title"})
-    assert [node.key.rpartition(":")[2] for node in plans.values()] == ["check_stock", "confirm"]
+    assert [node.key_name.rpartition(":")[2] for node in plans.values()] == ["check_stock", "confirm"]
 
 
 def test_a_parameter_nobody_fills_is_an_error_that_names_it() -> None:

@@ -12,6 +12,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from bespeak import Client, MCPServer
 from bespeak.protocol.envelopes import Bare, Notification, Request, Response
 from bespeak.protocol.headers import Headers
+from bespeak.protocol.obstacles import Obstacle
 from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.transport import Answer, Ask, Channel, Notify, Outgoing
 
@@ -45,7 +46,7 @@ class Echo:
                 self.events.append("cancelled")
                 raise
 
-    def peer(self, unaskable: str | None = None, assumed: str | None = None) -> "OlderEcho":
+    def peer(self, unaskable: Obstacle | None = None, assumed: str | None = None) -> "OlderEcho":
         self.events.append(f"peer {unaskable} {assumed}")
         return OlderEcho(self)
 

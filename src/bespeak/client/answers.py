@@ -19,8 +19,9 @@ from pydantic import BaseModel, ValidationError
 
 from bespeak.client.callbacks import CallbackContext, Callbacks
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse, Undeclared
+from bespeak.protocol.methods import ELICIT, SAMPLE
 from bespeak.resolve.flat import check_content
-from bespeak.resolve.questions import ELICIT, SAMPLE, lacking, requirements
+from bespeak.resolve.questions import lacking, requirements
 from bespeak.resolve.tasks import is_cancelled
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ from mcp_types import (
     SamplingCapability,
 )
 
+from bespeak.protocol.keys import bare_name
+
 if TYPE_CHECKING:
     from bespeak.client.session import ClientSession
 
@@ -26,7 +28,13 @@ class CallbackContext:
 
     session: "ClientSession"
     key: str
+    """The question's key, as the server wrote it."""
     method: str
+
+    @property
+    def name(self) -> str:
+        """Who asks, of a server made with Bespeak: the key without what names the wording of the question."""
+        return bare_name(self.key)
 
 
 class ElicitationCallback(Protocol):

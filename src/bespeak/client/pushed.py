@@ -15,7 +15,7 @@ from bespeak.client.errors import CallbackFailed, InvalidServerResponse, Undecla
 from bespeak.client.results import ASKABLE
 from bespeak.protocol.envelopes import KEY_META, is_id
 from bespeak.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
-from bespeak.resolve.questions import ELICIT
+from bespeak.protocol.methods import ELICIT
 from bespeak.transports.transport import Lost
 
 logger = logging.getLogger("bespeak.client")

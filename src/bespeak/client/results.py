@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from bespeak.client.errors import InvalidServerResponse
-from bespeak.resolve.questions import ELICIT, ROOTS, SAMPLE
+from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 
 ASKABLE = (ELICIT, SAMPLE, ROOTS)
 

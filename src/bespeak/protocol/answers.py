@@ -12,7 +12,7 @@ from mcp_types import (
 from pydantic import BaseModel, ValidationError
 
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
-from bespeak.resolve.questions import ELICIT, ROOTS
+from bespeak.protocol.methods import ELICIT, ROOTS
 
 
 def read_answers(params: dict[str, Any]) -> dict[str, dict[str, Any]] | None:

@@ -14,8 +14,6 @@ from mcp_types.jsonrpc import (
     ErrorData,
 )
 
-from bespeak.resolve.errors import Meant
-
 __all__ = [
     "HEADER_MISMATCH",
     "INTERNAL_ERROR",
@@ -26,6 +24,7 @@ __all__ = [
     "PARSE_ERROR",
     "UNSUPPORTED_PROTOCOL_VERSION",
     "MCPError",
+    "Meant",
 ]
 
 _HTTP_STATUSES = {
@@ -42,6 +41,10 @@ _HTTP_STATUSES = {
 def http_status(code: int) -> int:
     """The status of an HTTP response that carries an error of this code; an author's own codes are no failure of HTTP."""
     return _HTTP_STATUSES.get(code, 200)
+
+
+class Meant(Exception):
+    """An exception its author means the other side to see, as it is."""
 
 
 class MCPError(Meant):

@@ -41,7 +41,7 @@ def compile_graph(
         compiler.signatures |= replacement.below
     if like is not None:
         compiler.signatures |= like.signatures
-        compiler.given_keys = {who: like.nodes[index].key for who, index in like.identities.items()}
+        compiler.given_keys = {who: like.nodes[index].key_name for who, index in like.identities.items()}
     return compiler.compile()
 
 
@@ -140,7 +140,7 @@ class _Compiler:
         draft = self.drafts[index]
         return Node(
             index=index,
-            key=key,
+            key_name=key,
             fn=draft.fn,
             path=draft.path,
             once=once,
@@ -195,7 +195,7 @@ class _Compiler:
                 f"takes {spell(parameter.hint)}",
                 "make the two types agree",
             )
-        return FromNode(parameter.name, index, parameter.takes, parameter.default)
+        return FromNode(parameter.name, index, parameter.takes, parameter.default, parameter.takes_not_asked)
 
     def _enter(
         self, parameter: Parameter, marker: Resolve, who: Hashable, trail: tuple[str, ...], path: str
@@ -380,6 +380,13 @@ class _Compiler:
                 if not _is_text(key):
                     problem = "the key of a question is no text" if key else "the key of a question is empty"
                     self._fault(draft.signature.place, draft.trail, problem, "give it a name")
+                elif "~" in key:
+                    self._fault(
+                        draft.signature.place,
+                        draft.trail,
+                        f"the key {key!r} contains '~', which parts the name of a question from what names its wording",
+                        "write the key without '~'",
+                    )
             else:
                 base = base_key(draft.original)
                 key = f"{base}#{seen[base]}" if base in seen else base

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from bespeak.protocol.errors import Meant
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -28,10 +30,6 @@ class InvalidSignature(Exception):
         count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
         listed = "\n\n".join(f"{number}. {fault}" for number, fault in enumerate(faults, 1))
         super().__init__(f"cannot register {consumer!r}: {count}\n\n{listed}")
-
-
-class Meant(Exception):
-    """An exception its author means the other side to see, as it is."""
 
 
 class ToolError(Meant):

@@ -7,7 +7,8 @@ import logging
 from collections.abc import AsyncGenerator, Generator, Iterator
 from typing import Any, cast
 
-from bespeak.resolve.errors import Meant, ResolverFailed
+from bespeak.protocol.errors import Meant
+from bespeak.resolve.errors import ResolverFailed
 from bespeak.resolve.graph import Node
 from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import in_thread

@@ -23,6 +23,8 @@ class FromNode:
     takes: frozenset[type[BaseModel]]
     """The outcome types wanted; empty for the bare value."""
     default: Any
+    takes_not_asked: bool = False
+    """Whether it wants to know that the client could not be asked."""
 
     @property
     def has_default(self) -> bool:
@@ -55,7 +57,8 @@ class Node:
 
     index: int
     """Its place in graph order: depth first, dependencies before dependents."""
-    key: str
+    key_name: str
+    """The name in the keys of its questions. What it asks is named by the rest of the key."""
     fn: Callable[..., Any]
     path: str
     once: TypeAdapter[Any] | None

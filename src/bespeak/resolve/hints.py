@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Resolve, Sample
-from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
+from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, NotAsked
 
 # Python 3.12 has a type of its own for `type X = ...`; before that there is only the backport's.
 _ALIAS_TYPES = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType))
@@ -247,7 +247,7 @@ def value_classes(hint: Any) -> set[type[Any]] | None:
             classes = {CreateMessageResult, CreateMessageResultWithTools}
         elif question is ListRoots:
             classes = {ListRootsResult}
-        elif outcome is not None:
+        elif outcome is not None or arm is NotAsked:
             classes = set[type[Any]]()
         elif is_concrete(arm):
             classes = {arm}

@@ -1,9 +1,12 @@
-"""What an answer means: accepted with data, declined, or cancelled."""
+"""What an answer means: accepted with data, declined, or cancelled; and that a client could not be asked at all."""
 
-from typing import Generic, Literal, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel
 from typing_extensions import TypeAliasType
+
+from bespeak.protocol.obstacles import NotAskedReason
 
 T = TypeVar("T")
 
@@ -22,7 +25,7 @@ class DeclinedElicitation(BaseModel):
 
 
 class CancelledElicitation(BaseModel):
-    """The user dismissed the question, or the client cannot show it."""
+    """The user dismissed the question without deciding."""
 
     action: Literal["cancel"] = "cancel"
 
@@ -30,3 +33,16 @@ class CancelledElicitation(BaseModel):
 ElicitationResult = TypeAliasType(
     "ElicitationResult", AcceptedElicitation[T] | DeclinedElicitation | CancelledElicitation, type_params=(T,)
 )
+
+
+@dataclass(frozen=True, slots=True)
+class NotAsked:
+    """The client could not be asked, so nobody has decided anything. A consumer gets it if its annotation names it.
+
+    Decided anew in each round, and never recorded.
+    """
+
+    reason: NotAskedReason
+    """See `Obstacle.reason`."""
+    missing: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The client capabilities the question needs, as an object of capabilities."""

@@ -8,6 +8,7 @@ from mcp_types import CreateMessageRequestParams, CreateMessageResult, CreateMes
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
+from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.resolve.digests import canonical, digest
 from bespeak.resolve.errors import BadAnswer
 from bespeak.resolve.forms import Form, FormError, form_of
@@ -17,7 +18,6 @@ from bespeak.resolve.progress import Settled
 
 Outcome = AcceptedElicitation[Any] | DeclinedElicitation | CancelledElicitation
 
-ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
 DECLINED = DeclinedElicitation()
 CANCELLED = CancelledElicitation()
 
@@ -26,7 +26,8 @@ CANCELLED = CancelledElicitation()
 class Rendered:
     """A question as the client will see it."""
 
-    key: str
+    name: str
+    """The name in its key, for messages."""
     method: str
     params: dict[str, Any] | None
     requires: dict[str, Any]
@@ -44,6 +45,12 @@ class Rendered:
             return {"method": self.method, "params": self.params}
         return {"method": self.method, "params": {**self.params, "message": f"{self.params['message']}\n\n{note}"}}
 
+    def digest(self) -> str:
+        """A digest of exactly what the client is shown."""
+        if self.form is not None and self.params is not None:
+            return digest([self.method, self.params["message"], self.form.text])
+        return digest([self.method, self.params])
+
     @property
     def text(self) -> str:
         """What a person reading a log wants to see of it."""
@@ -54,18 +61,18 @@ class Rendered:
         return canonical(self.params)[:500]
 
 
-def render(key: str, marker: Question) -> Rendered:
-    """The question as a wire request. Raises `FormError` or `ValueError` if it cannot be asked."""
+def render(name: str, marker: Question) -> Rendered:
+    """The question as a wire request; `name` is for messages. Raises `FormError` or `ValueError` if it cannot be asked."""
     if isinstance(marker, Elicit):
-        return _render_form(key, cast("Elicit[Any]", marker))
+        return _render_form(name, cast("Elicit[Any]", marker))
     if isinstance(marker, Sample):
-        return _render_sample(key, marker)
+        return _render_sample(name, marker)
     if isinstance(marker, ListRoots):
-        return Rendered(key, ROOTS, None, requirements(ROOTS, {}), 1, result=ListRootsResult)
+        return Rendered(name, ROOTS, None, requirements(ROOTS, {}), 1, result=ListRootsResult)
     raise ValueError(f"{type(marker).__name__} is no question this server can ask")
 
 
-def _render_form(key: str, marker: Elicit[Any]) -> Rendered:
+def _render_form(name: str, marker: Elicit[Any]) -> Rendered:
     if not isinstance(cast("Any", marker.message), str):
         raise FormError("the message is no text", "write Elicit(message, schema)")
     if marker.attempts < 1:
@@ -73,10 +80,10 @@ def _render_form(key: str, marker: Elicit[Any]) -> Rendered:
     marker.message.encode()  # raises for what JSON cannot carry: text from a file name, say, may not be text
     form = form_of(marker.schema, marker.choices)
     params = {"mode": "form", "message": marker.message, "requestedSchema": form.schema}
-    return Rendered(key, ELICIT, params, requirements(ELICIT, params), marker.attempts, form)
+    return Rendered(name, ELICIT, params, requirements(ELICIT, params), marker.attempts, form)
 
 
-def _render_sample(key: str, marker: Sample) -> Rendered:
+def _render_sample(name: str, marker: Sample) -> Rendered:
     with_tools = marker.tools is not None or marker.tool_choice is not None
     params = CreateMessageRequestParams(
         messages=list(marker.messages),
@@ -92,7 +99,7 @@ def _render_sample(key: str, marker: Sample) -> Rendered:
     ).model_dump(mode="json", by_alias=True, exclude_none=True)
     to_json(params)  # raises for what JSON cannot carry
     result = CreateMessageResultWithTools if with_tools else CreateMessageResult
-    return Rendered(key, SAMPLE, params, requirements(SAMPLE, params), 1, result=result)
+    return Rendered(name, SAMPLE, params, requirements(SAMPLE, params), 1, result=result)
 
 
 def requirements(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,13 +114,6 @@ def requirements(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"roots": {}}
 
 
-def pin_of(question: Rendered, rests: str) -> str:
-    """A digest of the exact question and of the answers it rests on."""
-    if question.form is not None and question.params is not None:
-        return digest([question.method, question.params["message"], question.form.text, rests])
-    return digest([question.method, question.params, rests])
-
-
 def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Settled, Outcome]:
     """What an answer means. Raises `BadAnswer` for the client's fault and `Refused` for a person's slip."""
     if question.form is None:
@@ -121,7 +121,7 @@ def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Set
         return entry, outcome_of(question, entry)
     action = answer.get("action")
     if action not in ("accept", "decline", "cancel"):
-        raise BadAnswer(f"the answer to {question.key!r} is not an elicitation result: it has no valid action")
+        raise BadAnswer(f"the answer to {question.name!r} is not an elicitation result: it has no valid action")
     if action != "accept":
         entry = Settled(pin, action, None)
         return entry, outcome_of(question, entry)
@@ -129,7 +129,7 @@ def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Set
     if content is None and not question.form.schema["properties"]:
         content = {}
     if content is None:
-        raise BadAnswer(f"the answer to {question.key!r} was accepted without content")
+        raise BadAnswer(f"the answer to {question.name!r} was accepted without content")
     entry = Settled(pin, "accept", content)
     return entry, outcome_of(question, entry)
 
@@ -143,29 +143,29 @@ def outcome_of(question: Rendered, entry: Settled) -> Outcome:
     if question.form is None:
         return AcceptedElicitation(data=_result(question, entry.content))
     if not isinstance(entry.content, dict):
-        raise BadAnswer(f"the content of the answer to {question.key!r} is no object")
+        raise BadAnswer(f"the content of the answer to {question.name!r} is no object")
     content = cast("dict[str, Any]", entry.content)
     faults = question.form.faults(content)
     if faults:
-        raise BadAnswer(f"the answer to {question.key!r} does not match the form: {'; '.join(faults)}")
+        raise BadAnswer(f"the answer to {question.name!r} does not match the form: {'; '.join(faults)}")
     return AcceptedElicitation(data=question.form.value(content))
 
 
 def _result(question: Rendered, answer: Any) -> BaseModel:
     model = question.result
     if model is None or not isinstance(answer, dict) or "action" in answer:
-        raise BadAnswer(f"the answer to {question.key!r} is no answer to {question.method}")
+        raise BadAnswer(f"the answer to {question.name!r} is no answer to {question.method}")
     try:
         return model.model_validate(answer)
     except ValidationError as error:
         places = ", ".join(sorted({".".join(map(str, detail["loc"])) or "it" for detail in error.errors()}))
-        raise BadAnswer(f"the answer to {question.key!r} is no valid {question.method} result: see {places}") from None
+        raise BadAnswer(f"the answer to {question.name!r} is no valid {question.method} result: see {places}") from None
 
 
-def too_often(key: str, question: Rendered, note: str | None) -> BadAnswer:
+def too_often(question: Rendered, note: str | None) -> BadAnswer:
     """The error for a question whose answers were all slips."""
     tries = "1 attempt" if question.attempts == 1 else f"{question.attempts} attempts"
-    return BadAnswer(f"no valid answer to {key!r} after {tries}: {note}")
+    return BadAnswer(f"no valid answer to {question.name!r} after {tries}: {note}")
 
 
 def lacking(requires: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:

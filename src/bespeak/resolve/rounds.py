@@ -24,6 +24,8 @@ from typing import Any, cast
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 
+from bespeak.protocol.keys import full_key
+from bespeak.protocol.obstacles import NOT_DECLARED, Obstacle
 from bespeak.resolve.callables import Kind
 from bespeak.resolve.digests import NOTHING, digest
 from bespeak.resolve.errors import (
@@ -34,23 +36,22 @@ from bespeak.resolve.errors import (
     MissingCapability,
     NotAnswered,
     ResolverFailed,
+    capability_names,
 )
 from bespeak.resolve.forms import FormError, Refused
 from bespeak.resolve.generators import OpenGenerators
 from bespeak.resolve.graph import FromArgument, FromNode, Graph, Node
 from bespeak.resolve.hints import OUTCOMES
 from bespeak.resolve.markers import Question
-from bespeak.resolve.outcomes import AcceptedElicitation
+from bespeak.resolve.outcomes import AcceptedElicitation, NotAsked
 from bespeak.resolve.phases import Phase
 from bespeak.resolve.progress import Progress, Settled, Shown
 from bespeak.resolve.questions import (
-    CANCELLED,
     Outcome,
     Rendered,
     lacking,
     merge,
     outcome_of,
-    pin_of,
     render,
     settle,
     too_often,
@@ -71,7 +72,8 @@ class Round:
     asked = False
     """Whether anything was pushed."""
     _turns: Turns | None = None
-    _why: str | None = None
+    _obstacle: Obstacle | None = None
+    """Why the client could not be asked something it would have to be asked."""
 
     def __init__(
         self,
@@ -94,6 +96,9 @@ class Round:
         self._done = [False] * count
         self._values: list[Any] = [None] * count
         self._outcomes: list[Outcome | None] = [None] * count
+        self._not_asked: dict[int, NotAsked] = {}
+        self._keys: dict[int, str] = {}
+        """The full keys of the questions that were met in this round."""
         self._open: dict[int, tuple[Rendered, str | None]] = {}
         self._lacking: dict[str, Any] = {}
         self._aborts: dict[int, str] = {}
@@ -111,18 +116,15 @@ class Round:
             await self._run(self.graph.guards)
 
     async def ask(self) -> dict[str, dict[str, Any]]:
-        """Run the guards, if that is not done, and phase one. The open questions by wire key, in graph order."""
+        """Run the guards, if that is not done, and phase one. The open questions by their full keys, in graph order."""
         if not self._guarded:
             await self.guard()
         if not self.graph.questions:
             return {}
         await self._run(self.graph.questions)
         if self._lacking:
-            raise MissingCapability(self._lacking, self._why or (self._turns and self._turns.push.why(self._lacking)))
-        return {
-            self.graph.nodes[index].key: question.request(note)
-            for index, (question, note) in sorted(self._open.items())
-        }
+            raise MissingCapability(self._lacking, self._obstacle and self._obstacle.words)
+        return {self._keys[index]: question.request(note) for index, (question, note) in sorted(self._open.items())}
 
     async def finish(self) -> dict[str, Any]:
         """Run phase two. The values of the consumer's marked parameters."""
@@ -132,7 +134,7 @@ class Round:
     def settled(self) -> dict[str, list[Any]]:
         """The answers the round rests on. If one of them ends the call, none that come later: timing decides about those."""
         last = min(self._aborts, default=len(self.graph.nodes))
-        late = {node.key for node in self.graph.nodes if node.index > last}
+        late = {node.key_name for node in self.graph.nodes if node.index > last}
         entries = self.progress.settled.items()
         return {key: [one.pin, one.action, one.content] for key, one in entries if key not in late}
 
@@ -163,7 +165,7 @@ class Round:
     async def _step(self, node: Node) -> None:
         """Run one resolver and settle what it gives."""
         index = node.index
-        if node.once and node.key in self.progress.once and self._restore_once(node):
+        if node.once and node.key_name in self.progress.once and self._restore_once(node):
             return
         try:
             if node.kind is Kind.ASYNC and node.timeout is None:
@@ -175,9 +177,6 @@ class Round:
                     self._asked(node, result)
                 else:
                     await self._pushed(node, result, self._turns)
-                return
-            if node.kind is Kind.VALUE and isinstance(result, OUTCOMES):
-                self._take(node, cast("Outcome", result))
                 return
             if node.once and index not in self.graph.rest:
                 result = self._seal_once(node, node.once, result)
@@ -191,8 +190,17 @@ class Round:
             raise
         except BaseException as error:
             raise ResolverFailed(node.name, node.path) from error
-        self._values[index] = result
-        self._done[index] = True
+        self._put(node, result)
+
+    def _put(self, node: Node, result: Any) -> None:
+        """Settle a resolver with what it gave. An outcome, handed on from another resolver, say, stays what it is."""
+        if isinstance(result, OUTCOMES):
+            self._take(node, cast("Outcome", result))
+        elif isinstance(result, NotAsked):
+            self._take_not_asked(node, result, None)
+        else:
+            self._values[node.index] = result
+            self._done[node.index] = True
 
     async def _call(self, node: Node) -> Any:
         inputs = {one.parameter: self._input(one) for one in node.inputs}
@@ -228,6 +236,8 @@ class Round:
             node = self.graph.nodes[taken.node]
             raise ResolverFailed(node.name, node.path, "has no value, and nothing runs without it")
         outcome = self._outcomes[taken.node]
+        if taken.node in self._not_asked:
+            return self._not_asked[taken.node] if taken.takes_not_asked else _default(taken)
         if outcome is None:
             value = self._values[taken.node]
             if not taken.takes:
@@ -239,7 +249,7 @@ class Round:
             return outcome
         if isinstance(outcome, AcceptedElicitation) and not taken.takes:
             return outcome.data
-        return taken.default.make() if isinstance(taken.default, Factory) else taken.default
+        return _default(taken)
 
     def _seal_once(self, node: Node, adapter: TypeAdapter[Any], value: Any) -> Any:
         """Keep a value for the rounds to come, and give it as they will see it."""
@@ -252,55 +262,63 @@ class Round:
         if restored != value and type(value).__eq__ is not object.__eq__:
             reason = "gave a value that does not survive its serialisation, though it is marked once=True"
             raise ResolverFailed(node.name, node.path, reason)
-        self.progress.once[node.key] = kept
+        self.progress.once[node.key_name] = kept
         return restored
 
     def _restore_once(self, node: Node) -> bool:
         if node.once is None:
             return False
         try:
-            self._values[node.index] = _restored(node.once, self.progress.once[node.key])
+            value = _restored(node.once, self.progress.once[node.key_name])
         except ValueError:
             logger.warning("the once=True value of %r no longer fits its return type; it is computed again", node.name)
             return False
-        self._done[node.index] = True
+        self._put(node, value)
         return True
 
     # Questions
 
     def _rendered(self, node: Node, marker: Question) -> tuple[Rendered, str, str]:
-        """The question, a digest of what it rests on, and its pin."""
+        """The question, a digest of what it rests on, and its pin. Takes note of its full key."""
         if not node.may_ask:
             reason = "asked a question, though its return annotation says that it does not"
             if node.kind.is_generator:
                 reason = "asked a question, and a generator cannot ask"
             raise ResolverFailed(node.name, node.path, reason)
         try:
-            question = render(node.key, marker)
+            question = render(node.key_name, marker)
         except FormError as error:
             raise ResolverFailed(node.name, node.path, f"asked what cannot be asked: {error}") from error
         except ValueError as error:
             raise ResolverFailed(node.name, node.path, "asked what cannot be asked") from error
-        rests = digest([self._rest(self.graph.nodes[i]) for i in node.rests_on]) if node.rests_on else NOTHING
-        return question, rests, pin_of(question, rests)
+        shown = question.digest()
+        if not node.rests_on:
+            self._keys[node.index] = full_key(node.key_name, shown)
+            return question, NOTHING, shown
+        below = [self.graph.nodes[index] for index in node.rests_on]
+        # The key is there for everybody to see, so no `once` value goes into it: a digest could be guessed back.
+        known = [self._answered(one) for one in below if one.may_ask]
+        self._keys[node.index] = full_key(node.key_name, digest([shown, known]))
+        rests = digest([self._rest(one) for one in below])
+        return question, rests, digest([shown, rests])
 
     async def _pushed(self, node: Node, marker: Question, turns: Turns) -> None:
         """Ask at once, again if the answer was a slip, and settle with the outcome."""
         question, _, pin = self._rendered(node, marker)
         missing = lacking(question.requires, self._declared)
-        problem = None if missing else turns.push.cannot(question.request())
-        if missing or problem:
-            self._unanswerable(node, pin, missing or question.requires)
+        obstacle = turns.push.obstacle(question.request(), missing)
+        if obstacle is not None:
+            self._unanswerable(node, obstacle, missing or question.requires)
             if not self._done[node.index]:
-                self._why = problem
                 turns.drop()
             return
         note: str | None = None
         for attempt in range(1, question.attempts + 1):
             self.asked = True
             try:
-                answer = await turns.ask(node.index, node.key, question.request(note))
+                answer = await turns.ask(node.index, self._keys[node.index], question.request(note))
             except NotAnswered as failure:
+                logger.warning("the question of resolver %r got no answer: %s", node.name, failure)
                 raise NotAnswered(f"resolver {node.name!r} got no answer: {failure}") from failure
             if answer is None:
                 return
@@ -309,7 +327,7 @@ class Round:
             except Refused as slip:
                 note = str(slip)
                 if attempt == question.attempts:
-                    raise too_often(node.key, question, note) from None
+                    raise too_often(question, note) from None
             else:
                 self._settled(node, entry, outcome)
                 return
@@ -318,43 +336,43 @@ class Round:
         question, rests, pin = self._rendered(node, marker)
         if self._recorded(node, question, pin):
             return
-        shown = self.progress.shown.get(node.key)
+        shown = self.progress.shown.get(node.key_name)
         note, attempts = None, 1
         if shown is not None and shown.pin == pin:
             attempts = shown.attempts
-            answer = self._answers.get(node.key)
+            answer = self._answers.get(self._keys[node.index], self._answers.get(node.key_name))
             if answer is not None:
                 try:
                     entry, outcome = settle(question, answer, pin)
                 except Refused as slip:
                     note, attempts = str(slip), attempts + 1
                     if attempts > question.attempts:
-                        raise too_often(node.key, question, note) from None
+                        raise too_often(question, note) from None
                 else:
                     self._settled(node, entry, outcome)
                     return
         missing = lacking(question.requires, self._declared)
         if missing:
-            self._unanswerable(node, pin, missing)
+            self._unanswerable(node, NOT_DECLARED, missing)
             return
-        self.progress.shown[node.key] = self._show(node, question, pin, rests, attempts, shown)
+        self.progress.shown[node.key_name] = self._show(node, question, pin, rests, attempts, shown)
         self._open[node.index] = (question, note)
 
     def _recorded(self, node: Node, question: Rendered, pin: str) -> bool:
         """Use the outcome recorded for exactly this question; drop one for another."""
-        entry = self.progress.settled.get(node.key)
+        entry = self.progress.settled.get(node.key_name)
         if entry is None:
             return False
         if entry.pin == pin:
             with suppress(BadAnswer, Refused):
                 self._settled(node, entry, outcome_of(question, entry))
                 return True
-        del self.progress.settled[node.key]
+        del self.progress.settled[node.key_name]
         return False
 
     def _settled(self, node: Node, entry: Settled, outcome: Outcome) -> None:
-        self.progress.settled[node.key] = entry
-        self.progress.shown.pop(node.key, None)
+        self.progress.settled[node.key_name] = entry
+        self.progress.shown.pop(node.key_name, None)
         self._take(node, outcome)
 
     def _take(self, node: Node, outcome: Outcome) -> None:
@@ -374,19 +392,38 @@ class Round:
     def _acceptable(taken: FromNode, outcome: Outcome) -> bool:
         return taken.accepts(type(outcome)) or (isinstance(outcome, AcceptedElicitation) and not taken.takes)
 
-    def _unanswerable(self, node: Node, pin: str, missing: dict[str, Any]) -> None:
-        """The client cannot answer: a cancel, if everybody who takes the outcome can live with that."""
-        if all(use.input.has_default or use.input.accepts(type(CANCELLED)) for use in self.graph.uses[node.index]):
-            self._settled(node, Settled(pin, "cancel", None), CANCELLED)
+    def _unanswerable(self, node: Node, obstacle: Obstacle, missing: dict[str, Any]) -> None:
+        why = obstacle.words or f"it did not declare {', '.join(capability_names(missing))}"
+        logger.info("the question of resolver %r cannot be put to the client: %s", node.name, why)
+        self._take_not_asked(node, NotAsked(obstacle.reason, missing), obstacle)
+
+    def _take_not_asked(self, node: Node, not_asked: NotAsked, obstacle: Obstacle | None) -> None:
+        """Settle a resolver whose question could not be asked, if everybody who takes its value can do without."""
+        if all(use.input.has_default or use.input.takes_not_asked for use in self.graph.uses[node.index]):
+            self._not_asked[node.index] = not_asked
+            self._done[node.index] = True
         else:
-            merge(self._lacking, missing)
+            self._obstacle = self._obstacle or obstacle
+            merge(self._lacking, not_asked.missing)
 
     def _rest(self, node: Node) -> list[Any]:
         """What another question rests on, of one question or `once` value."""
         if node.once:
-            return [node.key, self.progress.once.get(node.key)]
-        entry = self.progress.settled.get(node.key) if self._outcomes[node.index] else None
-        return [node.key, entry and [entry.pin, entry.action, entry.content]]
+            return [node.key_name, self.progress.once.get(node.key_name)]
+        if node.index in self._not_asked:
+            return [node.key_name, "not asked"]
+        entry = self._entry(node)
+        return [node.key_name, entry and [entry.pin, entry.action, entry.content]]
+
+    def _answered(self, node: Node) -> list[Any]:
+        """What the client has seen of a question that another one rests on."""
+        entry = self._entry(node)
+        return [entry and self._keys[node.index], entry and [entry.action, entry.content]]
+
+    def _entry(self, node: Node) -> Settled | None:
+        """The answer a resolver has in this round; `None` if it knew its value without asking."""
+        asked = self._outcomes[node.index] is not None and node.index in self._keys
+        return self.progress.settled.get(node.key_name) if asked else None
 
     def _show(self, node: Node, question: Rendered, pin: str, rests: str, attempts: int, before: Shown | None) -> Shown:
         if before is None or before.rests != rests or before.pin == pin:
@@ -404,6 +441,10 @@ class Round:
 
 def _restored(adapter: TypeAdapter[Any], kept: Any) -> Any:
     return adapter.validate_json(to_json(kept), by_alias=False, by_name=True)
+
+
+def _default(taken: FromNode) -> Any:
+    return taken.default.make() if isinstance(taken.default, Factory) else taken.default
 
 
 def _unresolved(taken: FromNode, outcome: Outcome) -> str:

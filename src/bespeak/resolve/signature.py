@@ -36,6 +36,7 @@ from bespeak.resolve.hints import (
     strays,
 )
 from bespeak.resolve.markers import Resolve
+from bespeak.resolve.outcomes import NotAsked
 
 EMPTY: Any = inspect.Parameter.empty
 _UNFILLABLE = {
@@ -74,6 +75,8 @@ class Parameter:
     marker: Resolve | None = None
     takes: frozenset[type[BaseModel]] = frozenset()
     """The outcome types the consumer wants to see; empty when it wants the bare value."""
+    takes_not_asked: bool = False
+    """Whether the consumer wants to know that the client could not be asked."""
     by_position: bool = False
     """Positional-only: it can be left at its default, and nothing else."""
 
@@ -220,8 +223,9 @@ def _parameter(
         )
     if raw.kind in _UNFILLABLE and (marker or raw.default is EMPTY):
         defect(unfillable(name, raw.kind), ORDINARY)
-    takes = frozenset(cls for arm in arms(peeled.core) if (cls := outcome_class(arm))) if marker else frozenset[Any]()
-    if takes and any(arm is not type(None) and not outcome_class(arm) for arm in arms(peeled.core)):
+    wanted = [arm for arm in arms(peeled.core) if arm is not NotAsked]
+    takes = frozenset(cls for arm in wanted if (cls := outcome_class(arm))) if marker else frozenset[Any]()
+    if takes and any(arm is not type(None) and not outcome_class(arm) for arm in wanted):
         defect(
             f"parameter {name!r} takes a bare value and outcomes too",
             "take ElicitationResult[...], in which a bare value arrives as AcceptedElicitation",
@@ -230,7 +234,9 @@ def _parameter(
     if marker and isinstance(default, FieldInfo):
         made: Any = default.default_factory
         default = EMPTY if default.is_required() else default.default if made is None else Factory(made)
-    return Parameter(name, hint, default, marker, takes, raw.kind is inspect.Parameter.POSITIONAL_ONLY)
+    takes_not_asked = marker is not None and NotAsked in arms(peeled.core)
+    by_position = raw.kind is inspect.Parameter.POSITIONAL_ONLY
+    return Parameter(name, hint, default, marker, takes, takes_not_asked, by_position)
 
 
 def unfillable(name: str, kind: Any = inspect.Parameter.POSITIONAL_ONLY) -> str:

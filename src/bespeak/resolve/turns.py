@@ -8,20 +8,18 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
+from bespeak.protocol.obstacles import Obstacle
+
 
 class Push(Protocol):
     """Puts questions to a client in mid-call."""
 
-    def cannot(self, request: Mapping[str, Any]) -> str | None:
-        """Why this client cannot be shown a question of a kind it has declared; `None` if it can."""
+    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+        """Why this client cannot be asked; `None` if it can. `missing` is what it has not declared of what that needs."""
         ...
 
     async def __call__(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """The client's answer. Raises `NotAnswered`."""
-        ...
-
-    def why(self, missing: Mapping[str, Any]) -> str | None:
-        """Why a client has not declared what is missing, if that is not its own choice."""
         ...
 
 

@@ -11,6 +11,8 @@ from uuid import uuid4
 from pydantic import BaseModel, ValidationError
 
 from bespeak.protocol.envelopes import KEY_META, RequestId, Response, write_notification, write_push
+from bespeak.protocol.keys import bare_name
+from bespeak.protocol.obstacles import NOT_DECLARED, Obstacle
 from bespeak.protocol.revisions import JUNE, Unaskable, question_at
 from bespeak.resolve.errors import BadAnswer, MissingCapability, NotAnswered
 from bespeak.resolve.forms import Refused
@@ -97,7 +99,7 @@ class PushAsker:
         *,
         version: str,
         declared: Mapping[str, Any],
-        unaskable: str | None,
+        unaskable: Obstacle | None,
         seconds: float,
     ) -> None:
         self._questions = questions
@@ -110,16 +112,17 @@ class PushAsker:
         self.over = False
         """Set when the request is answered, or its client no longer wants it to be."""
 
-    def why(self, missing: Mapping[str, Any]) -> str | None:
-        if self._unaskable is None and "elicitation" in missing and self._version < JUNE:
-            return f"a client of {self._version} cannot be asked with a form"
-        return self._unaskable
-
-    def cannot(self, request: Mapping[str, Any]) -> str | None:
+    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+        if self._unaskable is not None:
+            return self._unaskable
+        if "elicitation" in missing and self._version < JUNE:
+            return Obstacle("not_declared", f"a client of {self._version} cannot be asked with a form")
+        if missing:
+            return NOT_DECLARED
         try:
             question_at(self._version, request)
         except Unaskable as reason:
-            return str(reason)
+            return Obstacle("not_declared", str(reason))
         return None
 
     async def __call__(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,16 +137,23 @@ class PushAsker:
         if response.error is not None:
             raise NotAnswered(f"the client answered with an error{_spell(response.error)}")
         if not isinstance(response.result, dict):
-            raise BadAnswer(f"the answer to {key!r} is no object")
+            raise BadAnswer(f"the answer to {bare_name(key)!r} is no object")
         return cast("dict[str, Any]", response.result)
 
 
 async def ask_request(asker: Asker, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
     """Ask what is already in the words of the wire. Raises `MissingCapability` if the client cannot answer it."""
-    missing = lacking(requirements(request["method"], request.get("params") or {}), asker.declared)
-    if missing:
-        raise MissingCapability(missing, asker.why(missing))
+    check_askable(asker, request)
     return await asker(key, request)
+
+
+def check_askable(asker: Asker, request: Mapping[str, Any]) -> None:
+    """Raise `MissingCapability` if the client cannot be asked this."""
+    needs = requirements(request["method"], request.get("params") or {})
+    missing = lacking(needs, asker.declared)
+    obstacle = asker.obstacle(request, missing)
+    if obstacle is not None:
+        raise MissingCapability(missing or needs, obstacle.words)
 
 
 def read_as(model: type[ModelT], key: str, answer: Mapping[str, Any]) -> ModelT:
@@ -157,17 +167,14 @@ def read_as(model: type[ModelT], key: str, answer: Mapping[str, Any]) -> ModelT:
 async def ask_once(asker: Asker, key: str, marker: Question) -> Outcome:
     """Ask from within a body: the outcome, asked again as often as the question allows if the answer was a slip."""
     question = render(key, marker)
-    missing = lacking(question.requires, asker.declared)
-    problem = None if missing else asker.cannot(question.request())
-    if missing or problem:
-        raise MissingCapability(missing or question.requires, problem or asker.why(missing))
+    check_askable(asker, question.request())
     note: str | None = None
     for _ in range(question.attempts):
         try:
             return settle(question, await asker(key, question.request(note)), "")[1]
         except Refused as slip:
             note = str(slip)
-    raise too_often(key, question, note)
+    raise too_often(question, note)
 
 
 def _spell(error: Any) -> str:

@@ -16,10 +16,12 @@ from mcp_types import InputRequiredResult
 from pydantic_core import from_json, to_json
 
 from bespeak.protocol.answers import typed_answer
-from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
+from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError, Meant
+from bespeak.protocol.keys import bare_name
+from bespeak.protocol.obstacles import NOT_DECLARED, Obstacle
 from bespeak.resolve.callables import Kind
 from bespeak.resolve.digests import digest
-from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted, Meant, MissingCapability
+from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted, MissingCapability
 from bespeak.resolve.markers import Question
 from bespeak.resolve.progress import Progress
 from bespeak.resolve.questions import lacking, merge, requirements
@@ -211,9 +213,11 @@ class Call(Shelter):
         return result
 
     async def _played(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Guards, then what is stored or open, then the rest and the body."""
+        """What is stored, or else the guards, the questions, the rest and the body.
+
+        A lost response is looked for first: a guard that asks "not yet refunded?" would refuse what it succeeded in.
+        """
         state = self._state
-        await round_.guard()
         if state is not None:
             idempotent = self.consumer.idempotent
             stored = await self.calls.ledger.settled(state.call_id, self._sent_digest(), idempotent=idempotent)
@@ -275,21 +279,26 @@ class Call(Shelter):
             return await self._ask_by_hand(value)
         return result_of(self.consumer, value)
 
-    def _why(self, missing: Mapping[str, Any]) -> str | None:
-        """Why the client has not declared what is missing, if that is not its own choice."""
-        return None
+    def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+        """Why the client cannot be asked; `None` if it can."""
+        return NOT_DECLARED if missing else None
 
     def _asked_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
         """The questions a body has returned. Raises `MissingCapability` if the client cannot answer them."""
         requests = asked.model_dump(mode="json", by_alias=True, exclude_none=True).get("inputRequests", {})
         if not requests and asked.request_state is None:
             raise TypeError(f"{self.consumer.name!r} returned an InputRequiredResult with neither requests nor a state")
-        missing: dict[str, Any] = {}
+        lacks: dict[str, Any] = {}
+        words: str | None = None
         for request in requests.values():
             needs = requirements(request["method"], request.get("params", {}))
-            merge(missing, lacking(needs, EVERYTHING if self._declared is None else self._declared))
-        if missing:
-            raise MissingCapability(missing, self._why(missing))
+            missing = lacking(needs, EVERYTHING if self._declared is None else self._declared)
+            obstacle = self._obstacle(request, missing)
+            if obstacle is not None:
+                merge(lacks, missing or needs)
+                words = words or obstacle.words
+        if lacks:
+            raise MissingCapability(lacks, words)
         return requests
 
     async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
@@ -429,7 +438,7 @@ async def _raise(error: Exception) -> dict[str, Any]:
 
 
 def _no_client(name: str, requests: dict[str, Any]) -> str:
-    asked = ", ".join(repr(key) for key in requests) or "a state to be echoed"
+    asked = ", ".join(repr(bare_name(key)) for key in requests) or "a state to be echoed"
     return (
         f"{name!r} asks ({asked}), and nobody is there to answer. In a test, connect a client that does: "
         "`async with Client(mcp, elicitation_callback=...) as client`, or replace the resolver: "

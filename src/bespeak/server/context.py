@@ -23,11 +23,11 @@ from typing_extensions import TypeVar
 
 from bespeak.protocol.answers import typed_answer
 from bespeak.protocol.envelopes import LOG_LEVELS, Request, write_notification
+from bespeak.protocol.methods import ELICIT
 from bespeak.protocol.revisions import MARCH
 from bespeak.resolve.hints import spell
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, ElicitationResult
-from bespeak.resolve.questions import ELICIT
 from bespeak.server.asking import Asker, ask_once, ask_request, read_as
 from bespeak.state.seal import new_call_id
 from bespeak.transports.transport import Notify

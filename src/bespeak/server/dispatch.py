@@ -11,6 +11,7 @@ from bespeak.protocol.envelopes import Request, write_error, write_result
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.mirrors import check_mirrors
+from bespeak.protocol.obstacles import Obstacle
 from bespeak.protocol.revisions import result_at
 from bespeak.protocol.versions import SPOKEN, check_version
 from bespeak.server.asking import Asker
@@ -60,7 +61,7 @@ class Dispatch:
         }
         self._methods: dict[str, Handler] = {**self._legacy_methods, "server/discover": self._discover}
 
-    def peer(self, unaskable: str | None, assumed: str | None) -> LegacyPeer:
+    def peer(self, unaskable: Obstacle | None, assumed: str | None) -> LegacyPeer:
         """The server's side of a connection, for clients of older revisions."""
         return LegacyPeer(
             self._answer_legacy,

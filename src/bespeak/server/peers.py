@@ -20,6 +20,7 @@ from bespeak.protocol.envelopes import (
 )
 from bespeak.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MCPError
 from bespeak.protocol.headers import Headers
+from bespeak.protocol.obstacles import Obstacle
 from bespeak.protocol.revisions import capabilities_at, info_at
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.asking import Asker, PushAsker, Questions
@@ -48,7 +49,7 @@ class LegacyPeer:
         hello: Mapping[str, Any],
         *,
         question_seconds: float,
-        unaskable: str | None = None,
+        unaskable: Obstacle | None = None,
         assumed: str | None = None,
     ) -> None:
         self._serve = serve

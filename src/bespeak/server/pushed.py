@@ -8,9 +8,9 @@ from mcp_types import InputRequiredResult
 
 from bespeak.protocol.answers import typed_answer
 from bespeak.protocol.errors import MCPError
-from bespeak.resolve.errors import MissingCapability, NotAnswered, ToolError
+from bespeak.protocol.obstacles import Obstacle
+from bespeak.resolve.errors import NotAnswered, ToolError
 from bespeak.resolve.progress import Progress
-from bespeak.resolve.questions import requirements
 from bespeak.resolve.rounds import Round
 from bespeak.server.asking import Asker
 from bespeak.server.calls import Call, Calls, result_of
@@ -61,8 +61,8 @@ class PushedCall(Call):
 
     # By hand
 
-    def _why(self, missing: Mapping[str, Any]) -> str | None:
-        return self._asker.why(missing)
+    def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+        return self._asker.obstacle(request, missing)
 
     async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
         """Push what a body returned as questions, and run it again with the answers, until it returns something else."""
@@ -73,10 +73,6 @@ class PushedCall(Call):
             if not isinstance(value, InputRequiredResult):
                 return result_of(self.consumer, value)
             requests = self._asked_by_hand(value)
-            for request in requests.values():
-                problem = self._asker.cannot(request)
-                if problem is not None:
-                    raise MissingCapability(requirements(request["method"], request.get("params", {})), problem)
             self._facts.answers = {key: await self._one(key, request) for key, request in requests.items()}
             self._facts.request_state = value.request_state
             self._facts.round += 1

@@ -15,6 +15,7 @@ from mcp_types import Tool as WireTool
 from bespeak.protocol.envelopes import Request
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.headers import Headers
+from bespeak.protocol.obstacles import Obstacle
 from bespeak.protocol.origins import TransportSecuritySettings
 from bespeak.resolve.callables import calling_frame
 from bespeak.resolve.errors import ToolError
@@ -361,7 +362,7 @@ class MCPServer(Generic[LifespanT]):
         """The server's lifespan. When the last user leaves, claimed calls are waited for first."""
         return self._lifespan.running()
 
-    def peer(self, unaskable: str | None = None, assumed: str | None = None) -> Peer:
+    def peer(self, unaskable: Obstacle | None = None, assumed: str | None = None) -> Peer:
         """The server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
         return self._dispatch.peer(unaskable, assumed)
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
 
+from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.resolve.flat import check_content, check_value
-from bespeak.resolve.questions import ELICIT, ROOTS, SAMPLE
 from bespeak.testing.showing import printable, quoted
 from bespeak.testing.variables import Value
 from bespeak.testing.verdicts import Question

@@ -18,9 +18,9 @@ from bespeak.client.negotiation import negotiate
 from bespeak.client.session import ClientSession
 from bespeak.protocol.envelopes import KEY_META
 from bespeak.protocol.errors import MCPError
+from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.protocol.revisions import capabilities_at, declared_at
 from bespeak.protocol.versions import is_modern
-from bespeak.resolve.questions import ELICIT, ROOTS, SAMPLE
 from bespeak.testing.findings import Finding
 from bespeak.testing.showing import quoted, shown
 from bespeak.testing.verdicts import Question, no_constant

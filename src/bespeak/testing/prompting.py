@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from bespeak.resolve.questions import ROOTS, SAMPLE
+from bespeak.protocol.methods import ROOTS, SAMPLE
 from bespeak.testing.answers import Answer, CannotAnswer, Way, parse_answer, render
 from bespeak.testing.prompt_addresses import as_ascii, read_address
 from bespeak.testing.prompt_fields import Field, Unfillable, read_field, read_fields

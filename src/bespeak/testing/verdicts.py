@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NoReturn, cast
 
-from bespeak.resolve.questions import ELICIT, ROOTS, SAMPLE
+from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.testing.findings import Finding
 from bespeak.testing.showing import printable, quoted, shown
 

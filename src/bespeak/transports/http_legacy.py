@@ -30,6 +30,7 @@ from bespeak.protocol.errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQ
 from bespeak.protocol.events import write_event, write_first_event
 from bespeak.protocol.headers import SESSION_HEADER, Headers
 from bespeak.protocol.media import accepts_streams
+from bespeak.protocol.obstacles import Obstacle
 from bespeak.protocol.revisions import NOVEMBER, takes_batches
 from bespeak.protocol.versions import ASSUMED_VERSION
 from bespeak.transports.asgi import JSON, Receive, Scope, Send, respond
@@ -48,10 +49,13 @@ STANDING = "standing"
 MOST_STANDING = 4
 """Standing streams of one session; its client needs one."""
 ENDED = MCPError(INTERNAL_ERROR, "the session has ended; whether the request was carried out is not known")
-STATELESS = (
-    "over HTTP without sessions (stateless_http=True, or several workers) a client of an older revision cannot be asked"
+STATELESS = Obstacle(
+    "no_session",
+    "over HTTP without sessions (stateless_http=True, or several workers) a client of an older revision cannot be asked",
 )
-NO_STREAM = "with json_response=True there is no stream to ask a client of an older revision on"
+NO_STREAM = Obstacle(
+    "no_way_back", "with json_response=True there is no stream to ask a client of an older revision on"
+)
 NO_SESSION = "the header Mcp-Session-Id is missing; its value comes with the response to initialize"
 NO_VERSION = (
     "the header MCP-Protocol-Version is missing, which modern requests carry, and so is Mcp-Session-Id, which older ones do "

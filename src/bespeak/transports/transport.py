@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from bespeak.protocol.envelopes import Bare, Notification, Request, Response
 from bespeak.protocol.headers import Headers
+from bespeak.protocol.obstacles import Obstacle
 
 Notify = Callable[[bytes], Awaitable[None] | None]
 """Takes one notification that belongs to the request being served. What it returns, if anything, is to be awaited before
@@ -72,7 +73,7 @@ class Peer(Protocol):
 class Answering(Protocol):
     """What a server must have to be reached by a transport."""
 
-    def peer(self, unaskable: str | None = None, assumed: str | None = None) -> Peer:
+    def peer(self, unaskable: Obstacle | None = None, assumed: str | None = None) -> Peer:
         """The server's side of a new connection, for clients of older revisions.
 
         `unaskable` says why nobody can be asked over it, if that is so. `assumed` is the revision to serve without a

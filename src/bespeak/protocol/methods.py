@@ -1,0 +1,3 @@
+"""The methods by which a client is asked."""
+
+ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
