@@ -1,0 +1,483 @@
+"""A marker is not lost on the way: by overriding, in generic aliases, in TypedDicts, in text and in lists (design 4)."""
+
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar, TypeVarTuple
+
+import pytest
+from pydantic import BaseModel, Field, create_model
+from typing_extensions import TypeAliasType, TypedDict
+
+from bespeak import Client, Elicit, InvalidSignature, MCPServer, Resolve
+from tests.answering import DECLINE, Person
+from tests.resolve.test_invalid_signatures import Position, as_tool
+
+T = TypeVar("T")
+S = TypeVar("S")
+Ts = TypeVarTuple("Ts")
+
+
+async def ask() -> bool | Elicit[bool]:
+    return Elicit("Refund it?", bool)
+
+
+async def other() -> bool:
+    return False
+
+
+Marked = Annotated[bool, Resolve(ask)]
+
+
+# Where the callable can stand. As a resolver it could be given the argument of that name.
+
+
+def as_resolver(mcp: MCPServer[Any], fn: Callable[..., Any]) -> None:
+    async def tool(order: str, ok: Any, found: Annotated[object, Resolve(fn)]) -> None: ...
+
+    mcp.add_tool(tool)
+
+
+def as_nested_resolver(mcp: MCPServer[Any], fn: Callable[..., Any]) -> None:
+    async def middle(found: Annotated[object, Resolve(fn)]) -> int: ...
+
+    async def tool(order: str, ok: Any, counted: Annotated[int, Resolve(middle)]) -> None: ...
+
+    mcp.add_tool(tool)
+
+
+everywhere = pytest.mark.parametrize("position", [as_tool, as_resolver, as_nested_resolver])
+
+
+def refused(position: Position, fn: Callable[..., Any], fix: str = r"Annotated\[.*Resolve\(") -> str:
+    """What is said of the parameter `ok`, which is told how to be marked."""
+    with pytest.raises(InvalidSignature) as caught:
+        position(MCPServer("desk"), fn)
+    (fault,) = [fault for fault in caught.value.faults if "'ok'" in fault.problem]
+    assert re.search(fix, fault.fix), fault.fix
+    assert fault.place
+    assert "─ ok" in fault.drawing
+    return fault.problem
+
+
+async def shown(fn: Callable[..., Any]) -> list[str]:
+    """The arguments of a function as a tool."""
+    mcp = MCPServer("desk")
+    mcp.add_tool(fn, name="tool")
+    (tool,) = await mcp.list_tools()
+    return list(tool.input_schema["properties"])
+
+
+async def shown_or_refused(fn: Callable[..., Any]) -> list[str] | InvalidSignature:
+    try:
+        return await shown(fn)
+    except InvalidSignature as error:
+        return error
+
+
+# Overriding
+
+
+class Desk:
+    async def refund(self, order: str, ok: Marked) -> str:
+        return f"{order}: {ok}"
+
+    @classmethod
+    async def made(cls, order: str, ok: Marked) -> str:
+        return f"{order}: {ok}"
+
+    async def __call__(self, order: str, ok: Marked) -> str:
+        return f"{order}: {ok}"
+
+
+class LoggingDesk(Desk):
+    async def refund(self, order: str, ok: bool) -> str:
+        return await super().refund(order, ok)
+
+    @classmethod
+    async def made(cls, order: str, ok: bool) -> str:
+        return await super().made(order, ok)
+
+    async def __call__(self, order: str, ok: bool) -> str:
+        return await super().__call__(order, ok)
+
+
+class DeeperDesk(LoggingDesk):
+    pass
+
+
+class UnannotatedDesk(Desk):
+    async def refund(self, order, ok):  # pyright: ignore[reportMissingParameterType, reportUnknownParameterType] - on purpose
+        return f"{order}: {ok}"
+
+
+class DefaultDesk(Desk):
+    async def refund(self, order: str, ok: bool = False) -> str:
+        return f"{order}: {ok}"
+
+
+class Logging:
+    async def refund(self, order: str, ok: bool) -> str:
+        return f"{order}: {ok}"
+
+
+class MixedDesk(Logging, Desk):  # pyright: ignore[reportIncompatibleMethodOverride] - only of a name
+    pass
+
+
+class SyncDesk(Desk):
+    def refund(self, order: str, ok: bool) -> Any:
+        return f"{order}: {ok}"
+
+
+OVERRIDING: dict[str, Callable[..., Any]] = {
+    "method": LoggingDesk().refund,
+    "inherited from the one that overrides": DeeperDesk().refund,
+    "without hints": UnannotatedDesk().refund,  # pyright: ignore[reportUnknownMemberType] - on purpose
+    "with a default": DefaultDesk().refund,
+    "from the side": MixedDesk().refund,
+    "sync": SyncDesk().refund,
+    "class method": LoggingDesk.made,
+    "class method of an object": LoggingDesk().made,
+    "callable object": LoggingDesk(),
+    "partial of a method": functools.partial(LoggingDesk().refund),
+    "partial of a callable object": functools.partial(LoggingDesk()),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("fn", OVERRIDING.values(), ids=OVERRIDING)
+def test_an_override_that_repeats_a_parameter_without_its_marker_is_refused(
+    position: Position, fn: Callable[..., Any]
+) -> None:
+    problem = refused(position, fn)
+
+    assert "Desk" in problem  # whose marker it was
+
+
+async def test_a_model_cannot_consent_through_a_desk_that_only_logs() -> None:
+    mcp = MCPServer("desk")
+    with pytest.raises(InvalidSignature):
+        mcp.add_tool(LoggingDesk().refund)
+    assert await mcp.list_tools() == []
+
+
+class MarkedAgainDesk(Desk):
+    async def refund(self, order: str, ok: Annotated[bool, Resolve(other)]) -> str:
+        return f"{order}: {ok}"
+
+
+class ShorterDesk(Desk):
+    async def refund(self, order: str) -> str:  # pyright: ignore[reportIncompatibleMethodOverride] - takes less
+        return await super().refund(order, False)
+
+
+class UnmarkedDesk:
+    async def refund(self, order: str, ok: bool) -> str:
+        return f"{order}: {ok}"
+
+
+class LaterMarkedDesk(UnmarkedDesk):
+    async def refund(self, order: str, ok: Marked) -> str:
+        return f"{order}: {ok}"
+
+
+async def test_an_override_may_mark_its_parameter_anew_or_leave_it_out() -> None:
+    assert await shown(MarkedAgainDesk().refund) == ["order"]
+    assert await shown(ShorterDesk().refund) == ["order"]
+    assert await shown(LaterMarkedDesk().refund) == ["order"]
+    assert await shown(UnmarkedDesk().refund) == ["order", "ok"]
+
+
+async def test_what_a_partial_settles_is_no_marker_lost() -> None:
+    assert await shown(functools.partial(LoggingDesk().refund, ok=False)) == ["order"]
+
+
+class Other(Desk):
+    async def cancel(self, order: str, ok: bool) -> str:
+        return f"{order}: {ok}"
+
+
+async def test_a_marker_of_another_method_is_no_marker_of_this_one() -> None:
+    assert await shown(Other().cancel) == ["order", "ok"]
+
+
+async def test_an_overriding_resolver_is_honoured_where_it_keeps_its_marker() -> None:
+    mcp = MCPServer("desk")
+
+    @mcp.tool()
+    async def tool(order: str, ok: Any, done: Annotated[str, Resolve(MarkedAgainDesk().refund)]) -> str:
+        return done
+
+    result = await mcp.call_tool("tool", {"order": "7", "ok": True})
+    assert result.structured_content == {"result": "7: False"}
+
+
+# Classes
+
+
+class Made:
+    def __init__(self, order: str, ok: Marked) -> None:
+        self.ok = ok
+
+
+class InitMade(Made):
+    def __init__(self, order: str, ok: bool) -> None:
+        super().__init__(order, ok)
+
+
+class NewFirst:
+    def __new__(cls, order: str, ok: bool) -> "NewFirst":
+        return super().__new__(cls)
+
+    def __init__(self, order: str, ok: Marked) -> None:
+        self.ok = ok
+
+
+class NewBase:
+    def __new__(cls, order: str, ok: Marked) -> "NewBase":
+        return super().__new__(cls)
+
+
+class NewMade(NewBase):
+    def __new__(cls, order: str, ok: bool) -> "NewMade":
+        return object.__new__(cls)
+
+
+class InitOverNew(NewBase):
+    def __init__(self, order: str, ok: bool) -> None:
+        self.ok = ok
+
+
+class Meta(type):
+    def __call__(cls, order: str, ok: bool) -> Any:
+        return super().__call__(order, ok)
+
+
+class MetaFirst(metaclass=Meta):
+    def __init__(self, order: str, ok: Marked) -> None:
+        self.ok = ok
+
+
+class MarkedMeta(type):
+    def __call__(cls, order: str, ok: Marked) -> Any:
+        return super().__call__(order, ok)
+
+
+class LoggingMeta(MarkedMeta):
+    def __call__(cls, order: str, ok: bool) -> Any:
+        return super().__call__(order, ok)
+
+
+class OfLoggingMeta(metaclass=LoggingMeta):
+    pass
+
+
+@dataclass
+class Form:
+    order: str
+    ok: Marked
+
+
+@dataclass
+class LooserForm(Form):
+    ok: bool  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride] - the marker is gone
+
+
+CLASSES = [InitMade, NewFirst, NewMade, MetaFirst, OfLoggingMeta, LooserForm]
+
+
+@everywhere
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_class_that_repeats_a_parameter_without_its_marker_is_refused(position: Position, cls: type[Any]) -> None:
+    refused(position, cls)
+
+
+async def test_a_marker_of_an_inherited_new_is_honoured_or_refused_beside_an_init_without() -> None:
+    """Which of the two `inspect.signature` shows depends on the version of Python."""
+    came = await shown_or_refused(InitOverNew)
+    assert came == ["order"] or isinstance(came, InvalidSignature)
+
+
+class OfMarkedMeta(metaclass=MarkedMeta):
+    def __init__(self, order: str, ok: bool) -> None:
+        self.ok = ok
+
+
+@pytest.mark.parametrize("cls", [Made, NewBase, Form, OfMarkedMeta], ids=lambda cls: cls.__name__)
+async def test_a_class_that_shows_its_marker_is_honoured(cls: type[Any]) -> None:
+    assert await shown(cls) == ["order"]
+
+
+# Generic aliases
+
+Unused = TypeAliasType("Unused", bool, type_params=(T,))
+HalfUsed = TypeAliasType("HalfUsed", list[T], type_params=(T, S))
+UnusedOfUnused = TypeAliasType("UnusedOfUnused", Unused[S], type_params=(S,))
+Many = TypeAliasType("Many", tuple[*Ts], type_params=(Ts,))
+ManyUnused = TypeAliasType("ManyUnused", bool, type_params=(Ts,))
+OneAndMany = TypeAliasType("OneAndMany", tuple[T, *Ts], type_params=(T, Ts))
+
+
+@dataclass
+class InField:
+    flag: Unused[Marked]
+
+
+class Box(BaseModel, Generic[T]):
+    content: Unused[T]
+
+
+ALIASES: dict[str, Any] = {
+    "unused": Unused[Marked],
+    "one of two unused": HalfUsed[bool, Marked],
+    "unused below": UnusedOfUnused[Marked],
+    "unused in a list": list[Unused[Marked]],
+    "unused in a union": Unused[Marked] | None,
+    "unused in Annotated": Annotated[Unused[Marked], Field(description="Sure?")],
+    "unused in a field": InField,
+    "unused by a generic model": Box[Marked],
+    "unused without a call": Unused[Annotated[bool, Resolve]],
+    "many": Many[int, Marked],
+    "many unused": ManyUnused[int, Marked],
+    "one and many": OneAndMany[int, Marked],
+    "first of one and many": OneAndMany[Marked, int],
+    "many in a list": list[Many[int, Marked]],
+}
+
+
+def takes(hint: Any) -> Callable[..., Any]:
+    async def refund(order: str, ok: Any) -> None: ...
+
+    refund.__annotations__["ok"] = hint
+    return refund
+
+
+@everywhere
+@pytest.mark.parametrize("hint", ALIASES.values(), ids=ALIASES)
+def test_a_marker_given_to_a_generic_alias_is_refused_where_it_does_not_reach_the_parameter(
+    position: Position, hint: Any
+) -> None:
+    refused(position, takes(hint))
+
+
+@pytest.mark.parametrize(
+    "hint", [Many[int, str], ManyUnused[int, str], OneAndMany[int, str, bool], list[Many[int]]], ids=str
+)
+async def test_an_alias_of_many_is_read_or_refused_and_nothing_else(hint: Any) -> None:
+    came = await shown_or_refused(takes(hint))
+    assert came == ["order", "ok"] or "parameter 'ok' takes " in str(came)
+
+
+async def test_an_alias_of_many_may_be_what_a_resolver_makes() -> None:
+    assert await shown(takes(Annotated[Many[int, str], Resolve(other_many)])) == ["order"]
+
+
+async def other_many() -> Any:
+    return 1, "one"
+
+
+# TypedDicts with extra items
+
+
+class Extra(TypedDict, extra_items=Marked):
+    order: str
+
+
+class MoreExtra(Extra):
+    pass
+
+
+class ExtraList(TypedDict, extra_items=list[Marked]):
+    order: str
+
+
+class ExtraUncalled(TypedDict, extra_items=Annotated[bool, Resolve]):
+    order: str
+
+
+class ExtraInModel(BaseModel):
+    rows: dict[str, Extra]
+
+
+class PlainExtra(TypedDict, extra_items=bool):
+    order: str
+
+
+@everywhere
+@pytest.mark.parametrize(
+    "hint", [Extra, MoreExtra, ExtraList, ExtraUncalled, ExtraInModel, list[Extra]], ids=lambda hint: str(hint)[-20:]
+)
+def test_a_marker_in_the_extra_items_of_a_typed_dict_is_refused(position: Position, hint: Any) -> None:
+    refused(position, takes(hint))
+
+
+async def test_extra_items_without_a_marker_are_let_pass() -> None:
+    assert await shown(takes(PlainExtra)) == ["order", "ok"]
+
+
+# In text, and in lists of lists
+
+METADATA: dict[str, Any] = {
+    "text": "Resolve(ask)",
+    "text with options": "Resolve(ask, once=True)",
+    "text with its module": "bespeak.Resolve(ask)",
+    "list": [Resolve(ask)],
+    "list in a list": [[Resolve(ask)]],
+    "list in a tuple in a dict": {"by": ([Resolve(ask)],)},
+    "class in a list in a list": [[Resolve]],
+    "partial in a list": [functools.partial(Resolve, ask)],
+    "text in a list": ["Resolve(ask)"],
+}
+
+
+@everywhere
+@pytest.mark.parametrize("metadata", METADATA.values(), ids=METADATA)
+def test_a_marker_that_is_not_itself_in_annotated_is_refused(position: Position, metadata: Any) -> None:
+    refused(position, takes(Annotated[bool, metadata]))
+
+
+@pytest.mark.parametrize("metadata", METADATA.values(), ids=METADATA)
+def test_such_a_marker_in_a_field_is_refused_too(metadata: Any) -> None:
+    basket = create_model("Basket", inner=(Annotated[bool, metadata], ...))
+    refused(as_tool, takes(basket))
+
+
+@pytest.mark.parametrize(
+    "default", [[Resolve(ask)], [[Resolve(ask)]], {"by": [Resolve(ask)]}], ids=["list", "nested", "dict"]
+)
+def test_a_marker_inside_a_default_is_refused(default: Any) -> None:
+    async def refund(order: str, ok: Any = default) -> None: ...
+
+    refused(as_tool, refund)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "how to resolve the order",
+        "Resolved by the desk",
+        "Resolve conflicts first (see the manual)",
+        ["resolve", "refund"],
+        {"x": "unresolved"},
+    ],
+    ids=str,
+)
+async def test_words_that_are_no_marker_are_let_pass(note: Any) -> None:
+    assert await shown(takes(Annotated[bool, note])) == ["order", "ok"]
+
+
+# And honoured, with a person who says no
+
+
+async def test_a_marked_method_asks_its_person_whatever_the_model_sends() -> None:
+    mcp = MCPServer("desk")
+    mcp.add_tool(Desk().refund)
+    person = Person({"ask": DECLINE})
+
+    async with Client(mcp, elicitation_callback=person) as client:
+        result = await client.call_tool("refund", {"order": "7", "ok": True})
+
+    assert person.messages == ["Refund it?"]
+    assert result.is_error
