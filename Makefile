@@ -1,12 +1,12 @@
 # Two commands matter: `make demo` shows the main job, `make test` proves it. Both set everything up first.
-# Python 3.11 or later.
+# Python 3.11 to 3.13.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PEER := .peer
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix soak check interop suites bench bench-short format clean
+.PHONY: demo test matrix soak pythons check interop suites bench bench-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -38,7 +38,13 @@ matrix: $(VENV)/.installed
 
 # The property tests at length: ten times as many random graphs, new ones every time.
 soak: $(VENV)/.installed
-	BESPEAK_MATRIX=1 BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py
+	BESPEAK_MATRIX=1 BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py \
+		tests/resolve/test_signatures_generated.py
+
+# Signatures and resolvers on Python 3.11, 3.12 and 3.13. PYTHON311, PYTHON312 and PYTHON313 may name the interpreters;
+# otherwise they are looked for on the path and among pyenv's. With CI set, all three must be there.
+pythons: $(VENV)/.installed
+	$(BIN)/python -m tests.pythons
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -76,4 +82,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(PEER) interop/node_modules .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* $(PEER) interop/node_modules .coverage .pytest_cache .ruff_cache .hypothesis

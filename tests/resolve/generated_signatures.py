@@ -201,6 +201,9 @@ def imported(program: Program) -> Generator[types.ModuleType]:
             del sys.modules[added.__name__]
 
 
+JUDGED: list[Program] = []
+"""The programs that were Python, for those who count."""
+
 YES: list[Any] = [
     {"action": "accept", "data": {"ok": True}},
     {"ok": True},
@@ -216,6 +219,7 @@ def judge(program: Program) -> str:
     with imported(program) as module, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pydantic's, of fields whose defaults have no effect
         mcp = MCPServer[Any]("generated")
+        JUDGED.append(program)
         try:
             module.register(mcp)
         except InvalidSignature as error:

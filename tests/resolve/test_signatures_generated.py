@@ -1,13 +1,13 @@
 """A marker is honoured or refused, and an outcome or a question is never the client's to fill, wherever they stand (design 4)."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Generator, Iterable
 
 import pytest
 from hypothesis import HealthCheck, Phase, event, given, reject, settings
 from hypothesis import strategies as st
 
-from tests.resolve.generated_signatures import NotPython, Position, Program, Scope, judge
+from tests.resolve.generated_signatures import JUDGED, NotPython, Position, Program, Scope, judge
 from tests.resolve.signature_forms import FORMS
 from tests.resolve.signature_spellings import LEAVES, PLAIN, Spelling, Verdict
 from tests.resolve.signature_wraps import WRAPS, Wrap
@@ -19,6 +19,14 @@ many = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+
+
+@pytest.fixture(autouse=True)
+def counted(record_property: Callable[[str, object], None]) -> Generator[None]:
+    """Notes in the report how many signatures were tried; `make pythons` adds them up."""
+    JUDGED.clear()
+    yield
+    record_property("signatures", len(JUDGED))
 
 
 @st.composite
