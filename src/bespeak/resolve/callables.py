@@ -1,6 +1,5 @@
 """What a callable is: its name and place, how it is run, and whose annotations it shows."""
 
-import builtins
 import functools
 import inspect
 import sys
@@ -115,28 +114,19 @@ def place_of(fn: Any, target: Any) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}" if code else f"<{getattr(target, '__name__', target)}>"
 
 
-def namespace_of(target: Any, frame: types.FrameType | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Globals and locals for evaluating the target's hints.
+def owner_of(called: Any) -> type[Any] | None:
+    """The class in which a method, a callable object or a class finds what is called; `None` for other functions."""
+    holder: Any = getattr(called, "__self__", None) if inspect.ismethod(called) else called
+    if isinstance(holder, type):
+        return holder
+    return None if inspect.isroutine(holder) else cast("type[Any]", type(holder))
 
-    A function defined in the registering frame sees that frame's names first, as Python's scoping has it. For any
-    other function the frame is the last resort, so that a name in its own module is never shadowed.
-    """
-    globals_: dict[str, Any] = getattr(target, "__globals__", None) or vars(
-        sys.modules.get(getattr(target, "__module__", ""), builtins)
-    )
-    code = getattr(target, "__code__", None)
-    names: dict[str, Any] = {parameter.__name__: parameter for parameter in getattr(target, "__type_params__", ())}
-    if frame is not None:
-        local = (
-            frame.f_globals is globals_
-            and code
-            and code.co_qualname.startswith(f"{frame.f_code.co_qualname}.<locals>.")
-        )
-        known = globals_.keys() | vars(builtins).keys()
-        names |= {key: value for key, value in frame.f_locals.items() if local or key not in known}
-    for name, cell in zip(code.co_freevars if code else (), getattr(target, "__closure__", None) or (), strict=False):
-        try:
-            names[name] = cell.cell_contents
-        except ValueError:  # a name of the enclosing function that is not bound yet
-            continue
-    return globals_, names
+
+def written_in(fn: Any, target: Any) -> type[Any] | None:
+    """The class in whose body a method was written; `None` for other functions."""
+    owner, name = owner_of(peel_partial(fn)), getattr(target, "__name__", "")
+    for cls in owner.__mro__ if owner else ():
+        method: Any = vars(cls).get(name)
+        if callable(method) and inspect.unwrap(getattr(method, "__func__", method)) is target:
+            return cls
+    return None

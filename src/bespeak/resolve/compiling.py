@@ -19,6 +19,7 @@ from bespeak.resolve.forms import FormError, form_of, secret_names
 from bespeak.resolve.graph import CONSUMER, FromArgument, FromContext, FromNode, Graph, Input, Node, Use
 from bespeak.resolve.hints import arms, can_agree, is_unknown, question_class, spell
 from bespeak.resolve.markers import Elicit, Resolve
+from bespeak.resolve.near_misses import Nearness, nearest
 from bespeak.resolve.replacements import Replacement, identity
 from bespeak.resolve.signature import EMPTY, ORDINARY, Parameter, Signature, read, unfillable
 
@@ -85,6 +86,7 @@ class _Compiler:
             for parameter in consumer.parameters
             if not parameter.marker and not is_context(parameter.hint, self.context_type)
         }
+        self._check_exposed(consumer, trail)
         for parameter in consumer.parameters:
             if parameter.by_position and not parameter.marker and not parameter.required:
                 self._fault(consumer.place, (*trail, parameter.name), unfillable(parameter.name), ORDINARY)
@@ -218,6 +220,7 @@ class _Compiler:
             return None
         draft = _Draft(fn, marker.fn, marker, signature, here, f"{path} -> {parameter.name} -> {signature.name}")
         self._defects(signature, here)
+        self._check_exposed(signature, here)
         self._check_marker(draft)
         self._check_by_hand(signature, here)
         self.open.append(who)
@@ -268,7 +271,34 @@ class _Compiler:
                 f"parameter {parameter.name!r} of resolver {draft.signature.name!r} is filled by nobody",
                 self._filling(parameter),
             )
+        elif not already_told:
+            self._check_near_miss(parameter, draft)
         return None
+
+    def _check_near_miss(self, parameter: Parameter, draft: _Draft) -> None:
+        """A default that stands in for an argument of almost the same name."""
+        other, near = nearest(parameter.name, self.arguments)
+        what = f"parameter {parameter.name!r} of resolver {draft.signature.name!r} is left at its default"
+        if near is Nearness.NEAR:
+            self._fault(
+                draft.signature.place,
+                (*draft.trail, f"{parameter.name} <- its default"),
+                f"{what}, though there is an argument {other!r}",
+                f"name it {other!r} to get the argument, or something less like it",
+            )
+        elif near is Nearness.PERHAPS and not self.given_keys:  # said when it was registered
+            _warn(draft.signature, f"{what}; if the argument {other!r} was meant, rename one of them")
+
+    def _check_exposed(self, signature: Signature, trail: tuple[str, ...]) -> None:
+        """A forgotten `Resolve` must not let a model consent."""
+        for parameter in signature.parameters:
+            if parameter.exposed and not is_context(parameter.hint, self.context_type):
+                self._fault(
+                    signature.place,
+                    (*trail, parameter.name),
+                    f"{signature.name}: parameter {parameter.name!r} would let a client supply {parameter.exposed[0]}",
+                    f"mark it, so that a resolver asks: {parameter.name}: Annotated[..., Resolve(ask)]",
+                )
 
     def _filling(self, parameter: Parameter) -> str:
         resolved = {one.name: one.marker for one in self.consumer.parameters if one.marker}
@@ -358,16 +388,14 @@ class _Compiler:
             try:
                 form = form_of(asked[0])
             except FormError as error:
-                self._fault(draft.signature.place, draft.trail, f"the form cannot be shown: {error}", error.fix)
+                for problem, fix in error.faults:
+                    self._fault(draft.signature.place, draft.trail, f"the form cannot be shown: {problem}", fix)
                 continue
             for name in () if self.given_keys else secret_names(form):  # said when it was registered
-                file, _, line = draft.signature.place.rpartition(":")
-                warnings.warn_explicit(
+                _warn(
+                    draft.signature,
                     f"form field {name!r} of resolver {draft.signature.name!r} is named like a secret; secrets must not "
                     "be asked for in a form (the protocol forbids it): use a URL question",
-                    UserWarning,
-                    file,
-                    int(line) if line.isdigit() else 0,
                 )
 
     def _keys(self) -> list[str]:
@@ -422,6 +450,12 @@ def is_context(hint: Any, context_type: type) -> bool:
         isinstance(owner, type) and issubclass(owner, context_type)
         for owner in (get_origin(arm) or arm for arm in arms(hint))
     )
+
+
+def _warn(signature: Signature, message: str) -> None:
+    """Warn at the place of a function."""
+    file, _, line = signature.place.rpartition(":")
+    warnings.warn_explicit(message, UserWarning, file, int(line) if line.isdigit() else 0)
 
 
 def _is_text(key: Any) -> bool:

@@ -21,9 +21,10 @@ from pydantic_core import to_json
 
 from bespeak.resolve.digests import canonical
 from bespeak.resolve.flat import check_content
-from bespeak.resolve.hints import fields_of, is_class, owners, peel, spell, strays
+from bespeak.resolve.hints import is_class, owners, peel, spell
 from bespeak.resolve.refusals import refusals
 from bespeak.resolve.rendering import ASKABLE, NULLABLE, SINGLE, FormError, FormSchema, deref, flatten, plain, secret
+from bespeak.resolve.strays import fields_of, strays
 
 _SECRET_NAMES = ("password", "passwd", "secret", "token", "api_key", "apikey", "private_key", "credential")
 
@@ -149,18 +150,24 @@ def _render(wanted: Any) -> Form:
     core = peel(wanted).core
     name = spell(core)
     single = not _is_structured(core)
-    for where in strays(core):
-        raise FormError(f"{name} has a `Resolve` {where}, and a form is filled by the client", "remove the marker")
-    _refuse_unaskable(core, name)
+    faults = [
+        (f"{name} has a `Resolve` {where}, and a form is filled by the client", "remove the marker")
+        for where in dict.fromkeys(strays(core))
+    ]
+    faults += [fault for error in _secrets(core, name) for fault in error.faults]
+    if faults and single:
+        raise FormError.of(faults)
     try:
         adapter = TypeAdapter[Any](_one_value(wanted) if single else wanted)
         generator = FormSchema(by_alias=_reads_aliases(adapter.core_schema, name))
         schema = generator.generate(adapter.core_schema, mode="validation")
+    except FormError as error:
+        raise FormError.of([*faults, *error.faults]) from None
     except PydanticInvalidForJsonSchema as error:
-        raise FormError(f"{name} has a field with no JSON schema: {error.message}", ASKABLE) from None
+        raise FormError.of([*faults, (f"{name} has a field with no JSON schema: {error.message}", ASKABLE)]) from None
     except (PydanticSchemaGenerationError, PydanticUserError, AttributeError) as error:
         reason = str(getattr(error, "message", error)).splitlines()[0]
-        raise FormError(f"{name} cannot be asked for: {reason}", ASKABLE) from None
+        raise FormError.of(faults or [(f"{name} cannot be asked for: {reason}", ASKABLE)]) from None
     defs: dict[str, Any] = schema.get("$defs", {})
     root = deref(schema, defs)
     fixed = (
@@ -175,7 +182,12 @@ def _render(wanted: Any) -> Form:
         flat = deref(shown, defs)
         if flat.pop(NULLABLE, False):
             nullable.add(key)
-        properties[key] = flatten(flat, defs, key, name, generator.choices, decode)
+        try:
+            properties[key] = flatten(flat, defs, key, name, generator.choices, decode)
+        except FormError as error:
+            faults += error.faults
+    if faults:
+        raise FormError.of(faults)
     demanded: list[str] = root.get("required", [])
     required = [key for key in demanded if key not in nullable]
     flat_schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
@@ -192,12 +204,10 @@ def _render(wanted: Any) -> Form:
     )
 
 
-def _refuse_unaskable(core: Any, name: str) -> None:
-    """Refuse what the rendered schema would no longer show: secrets, and aliases that reach into structures."""
+def _secrets(core: Any, name: str) -> list[FormError]:
+    """The fields that are secrets, which the rendered schema would no longer show."""
     fields = [(f"field {key!r} of {name}", hint) for key, hint, _ in fields_of(core)] if isinstance(core, type) else []
-    for where, hint in fields or [(name, core)]:
-        if _mentions_secret(hint):
-            raise secret(where)
+    return [secret(where) for where, hint in fields or [(name, core)] if _mentions_secret(hint)]
 
 
 def _named(schema: Any) -> Iterable[tuple[str, Any]]:

@@ -1,20 +1,17 @@
-"""Looking into a type hint: aliases, `Annotated`, unions, markers that strayed, and whether two hints can agree."""
+"""Looking into a type hint: aliases, `Annotated`, unions, and whether two hints can agree."""
 
-import builtins
-import dataclasses
 import functools
 import inspect
 import sys
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeGuard, TypeVar, Union, cast, get_args, get_origin
 
 import typing_extensions
 from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Resolve, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, NotAsked
@@ -22,8 +19,6 @@ from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, 
 # Python 3.12 has a type of its own for `type X = ...`; before that there is only the backport's.
 _ALIAS_TYPES = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType))
 OUTCOMES: tuple[type[BaseModel], ...] = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)
-_MOST = 20_000
-"""How many hints one search looks into; a recursive generic alias has no end."""
 _PROMOTED: dict[type, tuple[type, ...]] = {float: (int,), complex: (int, float)}
 
 
@@ -60,9 +55,36 @@ def alias_value(hint: Any) -> Any | None:
         return _spelled_out(hint)
     origin = get_origin(hint)
     if isinstance(origin, _ALIAS_TYPES):
-        value = _spelled_out(origin)
-        return _fill(value, list(zip(origin.__type_params__, get_args(hint), strict=False)))
+        return _fill(_spelled_out(origin), _filled(origin.__type_params__, get_args(hint)))
     return None
+
+
+def alias_layers(hint: Any) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
+    """The generic aliases at the top of a hint, each with the parameters it was given and what that makes."""
+    while True:
+        if get_origin(hint) is Annotated:
+            hint = hint.__origin__
+            continue
+        value = alias_value(hint)
+        if value is None:
+            return
+        if get_args(hint):
+            yield get_origin(hint), get_args(hint), value
+        hint = value
+
+
+def _filled(parameters: Sequence[Any], given: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Which parameter gets what; a TypeVarTuple gets all that the others leave, as a tuple."""
+    many = next((place for place, one in enumerate(parameters) if isinstance(one, typing.TypeVarTuple)), None)
+    if many is None:
+        return list(zip(parameters, given, strict=False))
+    after = len(parameters) - many - 1
+    end = len(given) - after
+    return [
+        *zip(parameters[:many], given[:many], strict=False),
+        (parameters[many], tuple(given[many:end])),
+        *zip(parameters[many + 1 :], given[end:], strict=False),
+    ]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -86,7 +108,16 @@ def _fill(hint: Any, filled: list[tuple[Any, Any]]) -> Any:
         return Union[tuple(_fill(arm, filled) for arm in get_args(hint))]  # noqa: UP007 - built at run time
     generic: dict[str, Any] = getattr(hint, "__pydantic_generic_metadata__", {})
     parameters = generic.get("parameters") or getattr(hint, "__parameters__", ())
-    return hint[tuple(_fill(parameter, filled) for parameter in parameters)] if parameters else hint
+    if not parameters:
+        return hint
+    values: list[Any] = []
+    for parameter in parameters:
+        value = _fill(parameter, filled)
+        if isinstance(parameter, typing.TypeVarTuple) and isinstance(value, tuple):
+            values.extend(cast("tuple[Any, ...]", value))
+        else:
+            values.append(value)
+    return hint[tuple(values)]
 
 
 def arms(hint: Any) -> list[Any]:
@@ -130,97 +161,6 @@ def question_class(hint: Any) -> type[Question] | None:
 def is_unknown(hint: Any) -> bool:
     """Says nothing about the value, so it may be a question too."""
     return hint is Any or hint is object or isinstance(hint, TypeVar)
-
-
-def is_marker(value: Any) -> bool:
-    """A `Resolve(fn)`, or the class itself where the call was forgotten."""
-    return value is Resolve or isinstance(value, Resolve)
-
-
-def hides_marker(value: Any) -> bool:
-    """Whether a default or a piece of metadata is a marker, or holds one: in a `Field`, or in a list by mistake."""
-    if isinstance(value, FieldInfo):
-        return is_marker(value.default) or is_marker(value.default_factory)
-    if isinstance(value, Mapping):
-        value = list(cast("Mapping[Any, Any]", value).values())
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return any(is_marker(item) for item in cast("list[Any]", value))
-    if isinstance(value, functools.partial):
-        return cast("functools.partial[Any]", value).func is Resolve
-    return is_marker(value)
-
-
-Seen = dict[tuple[int, bool], Any]
-"""What a search has looked into, kept so that no id is used twice."""
-
-
-def strays(hint: Any, seen: Seen | None = None, *, fields: bool = True, inside: bool = False) -> Iterator[str]:
-    """Where markers sit that cannot be honoured: in unions, containers, and fields of structured types."""
-    seen = {} if seen is None else seen
-    peeled = peel(hint)
-    if inside and any(hides_marker(item) for item in peeled.metadata):
-        yield "inside a union or container"
-    core = peeled.core
-    if (id(core), inside) in seen or len(seen) > _MOST:
-        return
-    seen[id(core), inside] = core
-    for part in _parts(core):
-        yield from strays(part, seen, fields=fields, inside=True)
-    owner: Any = get_origin(core) or core
-    if fields and isinstance(owner, type):
-        for base in vars(owner).get("__orig_bases__", ()):
-            for part in get_args(base):
-                yield from strays(part, seen, inside=True)
-        for name, field, extras in fields_of(owner):
-            if any(hides_marker(extra) for extra in extras):
-                yield f"on field {name!r} of {owner.__name__}"
-            yield from strays(field, seen, inside=True)
-
-
-def _parts(core: Any) -> Sequence[Any]:
-    """The hints a hint is made of."""
-    if isinstance(core, TypeVar):
-        return [*core.__constraints__, core.__bound__, getattr(core, "__default__", None)]
-    if isinstance(core, dataclasses.InitVar):
-        return [cast("Any", core).type]
-    if isinstance(core, list):  # the parameter list of a Callable
-        return cast("list[Any]", core)
-    return get_args(core)
-
-
-def fields_of(owner: type[Any]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Name, hint, and metadata with defaults, of the fields of a model, dataclass, TypedDict or named tuple."""
-    if issubclass(owner, BaseModel) and owner.__pydantic_complete__:
-        for name, info in owner.model_fields.items():
-            yield name, info.annotation, (*info.metadata, info.default, info.default_factory)
-        extra = _own_hints(owner).get("__pydantic_extra__")
-        if extra is not None:
-            yield "__pydantic_extra__", extra, ()
-        return
-    defaults: dict[str, tuple[Any, ...]] = {}
-    if dataclasses.is_dataclass(owner):
-        defaults = {one.name: (one.default, one.default_factory) for one in dataclasses.fields(owner)}
-    elif hasattr(owner, "_field_defaults"):
-        defaults = {name: (default,) for name, default in owner._field_defaults.items()}
-    elif not (issubclass(owner, BaseModel) or typing_extensions.is_typeddict(owner)):
-        return
-    for name, hint in _own_hints(owner).items():
-        peeled = peel(hint)
-        yield name, peeled.core, (*peeled.metadata, *defaults.get(name, (vars(owner).get(name),)))
-
-
-def _own_hints(owner: type[Any]) -> dict[str, Any]:
-    """The hints of a class one by one, so that one that cannot be evaluated yet does not hide the others."""
-    hints: dict[str, Any] = {}
-    for cls in reversed(owner.__mro__):
-        module = vars(sys.modules.get(cls.__module__, builtins))
-        for name, hint in vars(cls).get("__annotations__", {}).items():
-            try:
-                hints[name] = evaluate(hint, module, dict(vars(cls)))
-            except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
-                # Not to be read now, but perhaps later, by whoever builds the value: better refused than lost.
-                hints[name] = Annotated[Any, Resolve] if isinstance(hint, str) and "Resolve" in hint else hint
-    return hints
 
 
 def is_concrete(hint: Any) -> TypeGuard[type[Any]]:

@@ -1,7 +1,7 @@
 """One property of a form within the protocol's grammar, from what pydantic says of a field."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from typing import Any, cast
@@ -31,11 +31,21 @@ _CHOICE, NULLABLE = "x-choice", "x-nullable"
 
 
 class FormError(Exception):
-    """The protocol does not allow such a form; `fix` says what to do instead."""
+    """The protocol does not allow such a form. Says everything that is wrong with it, and what to do instead."""
 
-    def __init__(self, problem: str, fix: str) -> None:
-        self.fix = fix
-        super().__init__(problem)
+    def __init__(self, problem: str, fix: str, *more: tuple[str, str]) -> None:
+        self.faults = tuple(dict.fromkeys([(problem, fix), *more]))
+        super().__init__("; ".join(problem for problem, _ in self.faults))
+
+    @property
+    def fix(self) -> str:
+        """What to do about the first fault."""
+        return self.faults[0][1]
+
+    @staticmethod
+    def of(faults: Sequence[tuple[str, str]]) -> "FormError":
+        """One error for all faults of a form."""
+        return FormError(*faults[0], *faults[1:])
 
 
 ASKABLE = "ask for a flat model of str, int, float, bool, Literal, Enum or list[Literal], or for one of these"

@@ -4,7 +4,7 @@ import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
@@ -18,25 +18,24 @@ from bespeak.resolve.callables import (
     bound_names,
     display_name,
     kind_of,
-    namespace_of,
     peel_partial,
     place_of,
     wraps_generator,
+    written_in,
 )
+from bespeak.resolve.hidden_markers import hidden_markers
 from bespeak.resolve.hints import (
     arms,
-    evaluate,
-    hides_marker,
-    is_marker,
     is_unknown,
     outcome_class,
     peel,
     question_class,
     spell,
-    strays,
 )
 from bespeak.resolve.markers import Resolve
 from bespeak.resolve.outcomes import NotAsked
+from bespeak.resolve.scopes import Scope, scope_of
+from bespeak.resolve.strays import Test, holds, is_marker, is_reply, is_written, replies, strays
 
 EMPTY: Any = inspect.Parameter.empty
 _UNFILLABLE = {
@@ -79,6 +78,8 @@ class Parameter:
     """Whether the consumer wants to know that the client could not be asked."""
     by_position: bool = False
     """Positional-only: it can be left at its default, and nothing else."""
+    exposed: tuple[str, ...] = ()
+    """The outcomes and questions in the type of a parameter without a marker, each with where it sits."""
 
     @property
     def required(self) -> bool:
@@ -122,16 +123,18 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
     fn = get_origin(fn) or fn  # Repo[int] is made by Repo
     target = annotated_function(fn)
     place, defects = place_of(fn, target), list[Defect]()
-    namespace = namespace_of(target, frame)
+    scope = scope_of(target, frame, written_in(fn, target))
     try:
         raw = inspect.signature(fn)
     except (TypeError, ValueError, NameError) as error:
         defects.append(Defect(None, f"its signature cannot be read: {error}", "wrap it in a function with parameters"))
         raw = inspect.Signature()
     bound = bound_names(fn)
-    parameters = tuple(_parameter(one, namespace, defects) for one in raw.parameters.values() if one.name not in bound)
+    parameters = tuple(_parameter(one, scope, defects) for one in raw.parameters.values() if one.name not in bound)
     kind = kind_of(fn)
-    defects.extend(_hidden(fn, frame, {one.name: one.marker for one in parameters}, bound))
+    unmarked = {one.name for one in parameters if one.marker is None}
+    hidden = hidden_markers(fn, frame, raw.parameters, unmarked, bound)
+    defects.extend(Defect(one.parameter, one.problem, one.fix) for one in hidden)
     if hasattr(fn, "registry") and hasattr(fn, "dispatch"):
         defects.append(Defect(None, "it dispatches on an argument given by position", "wrap it in a plain function"))
     if kind in (Kind.SYNC, Kind.ASYNC) and wraps_generator(target):
@@ -143,32 +146,9 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
             )
         )
     made = peel_partial(fn)
-    returns = made if inspect.isclass(made) else _value_hint(_returns(raw, namespace, defects), kind)
+    returns = made if inspect.isclass(made) else _value_hint(_returns(raw, scope, defects), kind)
     signature = Signature(display_name(fn), place, kind, parameters, returns, ())
     return dataclasses.replace(signature, defects=(*defects, *_return_defects(signature)))
-
-
-def _hidden(
-    fn: Any, frame: types.FrameType | None, markers: dict[str, Resolve | None], bound: set[str]
-) -> Iterator[Defect]:
-    """Markers in the annotations of a function, or of one it wraps, that its signature does not show."""
-    here = peel_partial(fn)
-    here = getattr(here, "__func__", here)
-    while here is not None:
-        namespace = namespace_of(here, frame)
-        annotations: dict[str, Any] = (getattr(here, "__annotations__", None) or {}) if inspect.isroutine(here) else {}
-        for name, raw in annotations.items():
-            try:
-                marked = bool(peel(evaluate(raw, *namespace)).markers)
-            except Exception:  # noqa: BLE001 - told where the signature is read, if it matters
-                marked = False
-            if marked and name not in bound and markers.get(name) is None:
-                yield Defect(
-                    name,
-                    f"parameter {name!r} is marked with `Resolve`, but the function's signature hides that",
-                    "do not set __signature__, or keep the annotation in it",
-                )
-        here = getattr(here, "__wrapped__", None)
 
 
 def _unreadable(where: str, error: Exception) -> tuple[str, str]:
@@ -181,46 +161,73 @@ def _unreadable(where: str, error: Exception) -> tuple[str, str]:
     return f"{where} cannot be evaluated: {error}", "write a hint that Python can evaluate at run time"
 
 
-def _parameter(
-    raw: inspect.Parameter, namespace: tuple[dict[str, Any], dict[str, Any]], defects: list[Defect]
-) -> Parameter:
+def _parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect]) -> Parameter:
+    """One parameter. Whatever is wrong with it goes to the defects."""
+    found: list[Defect] = []
+    try:
+        parameter = _read_parameter(raw, scope, found)
+    except Exception as error:  # noqa: BLE001 - a hint is any object, and looking into it may raise anything
+        parameter = Parameter(raw.name, Any, raw.default)
+        found = [Defect(raw.name, *_unreadable(f"the hint of parameter {raw.name!r}", error))]
+    defects.extend(found)
+    return parameter
+
+
+def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect]) -> Parameter:
     name = raw.name
 
     def defect(problem: str, fix: str) -> None:
         defects.append(Defect(name, problem, fix))
 
-    hint: Any = Any
+    hint = Any if raw.annotation is EMPTY else scope.evaluate(raw.annotation)
     peeled = peel(hint)
-    if raw.annotation is not EMPTY:
-        try:
-            hint = evaluate(raw.annotation, *namespace)
-            peeled = peel(hint)
-        except Exception as error:  # noqa: BLE001 - a hint is any expression and may raise anything
-            hint = Any
-            defect(*_unreadable(f"the hint of parameter {name!r}", error))
     markers = peeled.markers
     marker = markers[0] if markers else None
+    lost = set[str]() if raw.annotation is EMPTY or marker else scope.lost(raw.annotation)
+    if lost:
+        gone = sorted(lost)[0]
+        defect(
+            f"the hint of parameter {name!r} names {gone!r}, which was local to a function that has returned",
+            f"register the function where {gone} is defined, or define {gone} in the module",
+        )
+    if is_marker(peeled.core):
+        defect(f"parameter {name!r} has `Resolve` as its annotation", f"write {name}: Annotated[..., Resolve(fn)]")
+        return Parameter(name, Any, raw.default)
     for item in peeled.metadata:
         if inspect.isfunction(item) or inspect.ismethod(item):
             defect(
                 f"parameter {name!r} has the bare function {item.__name__!r} in its annotation",
                 f"write Resolve({item.__name__}) to have it fill the parameter",
             )
-    if any(item is Resolve for item in peeled.metadata):
+    if any(is_marker(item) and item not in markers for item in peeled.metadata):
         defect(f"parameter {name!r} is marked with `Resolve` without a call", "write Resolve(fn), naming the function")
-    if hides_marker(raw.default) or any(hides_marker(item) and not is_marker(item) for item in peeled.metadata):
+    if any(is_written(item) for item in peeled.metadata):
         defect(
-            f"parameter {name!r} has `Resolve` as a default value",
+            f"parameter {name!r} has a marker or a question written as text in its annotation",
+            f"write it without quotation marks: {name}: Annotated[{spell(hint)}, Resolve(fn)]",
+        )
+    inner = [item for item in peeled.metadata if not is_marker(item)]
+    if _hides(raw.default, is_marker) or any(holds(item, is_marker) for item in inner):
+        defect(
+            f"parameter {name!r} has `Resolve` as a default value"
+            if _hides(raw.default, is_marker) or any(isinstance(item, FieldInfo) for item in inner)
+            else f"parameter {name!r} has `Resolve` inside something else in its annotation",
             f"write {name}: Annotated[{spell(hint)}, Resolve(fn)]",
+        )
+    if _hides(raw.default, is_reply):
+        defect(
+            f"parameter {name!r} has a question or an outcome as its default, and nobody would be asked",
+            f"return the question from a resolver: {name}: Annotated[{spell(hint)}, Resolve(ask)]",
         )
     if len(markers) > 1:
         defect(f"parameter {name!r} is marked with `Resolve` {len(markers)} times", "keep one of them")
     # The fields of what a resolver makes are not the client's to fill.
-    for where in dict.fromkeys(strays(peeled.core, fields=marker is None)):
+    for where in dict.fromkeys(strays(hint, fields=marker is None)):
         defect(
             f"parameter {name!r} has a `Resolve` {where}, where it cannot be honoured",
             f"mark a parameter of its own: {name}: Annotated[..., Resolve(fn)]",
         )
+    exposed = tuple(dict.fromkeys(replies(hint))) if marker is None else ()
     if raw.kind in _UNFILLABLE and (marker or raw.default is EMPTY):
         defect(unfillable(name, raw.kind), ORDINARY)
     wanted = [arm for arm in arms(peeled.core) if arm is not NotAsked]
@@ -236,18 +243,23 @@ def _parameter(
         default = EMPTY if default.is_required() else default.default if made is None else Factory(made)
     takes_not_asked = marker is not None and NotAsked in arms(peeled.core)
     by_position = raw.kind is inspect.Parameter.POSITIONAL_ONLY
-    return Parameter(name, hint, default, marker, takes, takes_not_asked, by_position)
+    return Parameter(name, hint, default, marker, takes, takes_not_asked, by_position, exposed)
+
+
+def _hides(default: Any, wanted: Test) -> bool:
+    """Whether a parameter's default is, holds, or is made to be what is looked for."""
+    return default is not EMPTY and holds(default, wanted)
 
 
 def unfillable(name: str, kind: Any = inspect.Parameter.POSITIONAL_ONLY) -> str:
     return f"parameter {name!r} {_UNFILLABLE[kind]}, so it cannot be filled by name"
 
 
-def _returns(raw: inspect.Signature, namespace: tuple[dict[str, Any], dict[str, Any]], defects: list[Defect]) -> Any:
+def _returns(raw: inspect.Signature, scope: Scope, defects: list[Defect]) -> Any:
     if raw.return_annotation is EMPTY:
         return EMPTY
     try:
-        hint = evaluate(raw.return_annotation, *namespace)
+        hint = scope.evaluate(raw.return_annotation)
         arms(hint)
         return hint
     except Exception as error:  # noqa: BLE001 - a hint is any expression and may raise anything

@@ -180,7 +180,7 @@ def _compile(
     plain = [
         one
         for one in signature.parameters
-        if not (one.marker or one.by_position or one.name in told or one.name in tool.context_parameters)
+        if not (one.marker or one.by_position or one.exposed or one.name in told or one.name in tool.context_parameters)
     ]
     try:
         arguments = Arguments(signature.name.rpartition(".")[2], plain, options.input_schema)

@@ -1,0 +1,185 @@
+"""Markers that a function has and its signature does not show: wrapped, copied or overridden without them."""
+
+import functools
+import inspect
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from bespeak.resolve.callables import owner_of, peel_partial
+from bespeak.resolve.hints import peel
+from bespeak.resolve.scopes import Scope, names_in, scope_of
+from bespeak.resolve.strays import mentions
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A parameter that is marked somewhere, and not where it counts."""
+
+    parameter: str
+    problem: str
+    fix: str
+
+
+def hidden_markers(
+    fn: Any, frame: types.FrameType | None, shown: Mapping[str, inspect.Parameter], unmarked: set[str], bound: set[str]
+) -> Iterator[Hidden]:
+    """The markers that are hidden. `unmarked` are the parameters that would be left to the client, or to a default."""
+    told: set[str] = set()
+    for one in _all(fn, frame, shown, bound):
+        if one.parameter not in told and (one.parameter in unmarked or one.parameter not in shown):
+            told.add(one.parameter)
+            yield one
+
+
+def _all(
+    fn: Any, frame: types.FrameType | None, shown: Mapping[str, inspect.Parameter], bound: set[str]
+) -> Iterator[Hidden]:
+    called = peel_partial(fn)
+    for name in _marked(_chain(getattr(called, "__func__", called)), frame, _may_be_marked):
+        if name not in bound:
+            yield Hidden(
+                name,
+                f"parameter {name!r} is marked with `Resolve`, but the function's signature hides that",
+                "do not set __signature__, or keep the annotation in it",
+            )
+    for name in _marked(_overridden(called), frame, _is_marked):
+        if name in shown and name not in bound:
+            yield Hidden(
+                name,
+                f"parameter {name!r} is marked with `Resolve` in what this overrides, and not here",
+                f"repeat the marker: {name}: Annotated[..., Resolve(fn)]",
+            )
+    for inner in _held(called):
+        raw = getattr(inner, "__annotations__", {})
+        for name in _marked(_chain(inner), frame, _may_be_marked):
+            if name in shown and name not in bound and shown[name].annotation == raw.get(name):
+                yield Hidden(
+                    name,
+                    f"the annotation of parameter {name!r} was copied from {inner.__qualname__}, where it is marked with "
+                    "`Resolve`; here it means something else",
+                    "use functools.wraps in the decorator, so that annotations are read where they were written",
+                )
+    yield from _foreign(called, shown, bound)
+
+
+def _foreign(called: Any, shown: Mapping[str, inspect.Parameter], bound: set[str]) -> Iterator[Hidden]:
+    """Text in annotations of parameters that the function itself does not have: it was written elsewhere."""
+    function = getattr(called, "__func__", called)
+    code = getattr(function, "__code__", None)
+    if not isinstance(function, types.FunctionType) or code is None or hasattr(function, "__wrapped__"):
+        return
+    own = set(code.co_varnames)
+    elsewhere = function.__module__ != function.__globals__.get("__name__")
+    for name, parameter in shown.items():
+        used = names_in(parameter.annotation) - _BUILTINS
+        if name in bound or not used:
+            continue
+        if name not in own or (elsewhere and _differs(function, parameter.annotation)):
+            yield Hidden(
+                name,
+                f"the annotation of parameter {name!r} is text copied from another function, and cannot be read here",
+                "use functools.wraps in the decorator, so that annotations are read where they were written",
+            )
+
+
+_BUILTINS = set(dir(__import__("builtins")))
+
+
+def _differs(function: types.FunctionType, annotation: Any) -> bool:
+    """Whether text is marked in the module that a function says it is of, though not in the one it was compiled in."""
+    module = sys.modules.get(function.__module__)
+    return module is not None and _may_be_marked(annotation, Scope(vars(module), {}))
+
+
+def _marked(
+    functions: Iterator[Any], frame: types.FrameType | None, marked: Callable[[Any, Scope], bool]
+) -> Iterator[str]:
+    """The parameters that functions mark."""
+    for function in functions:
+        if not inspect.isroutine(function):
+            continue
+        scope = scope_of(function, frame)
+        annotations: dict[str, Any] = getattr(function, "__annotations__", None) or {}
+        yield from (name for name, raw in annotations.items() if name != "return" and marked(raw, scope))
+
+
+def _is_marked(annotation: Any, scope: Scope) -> bool:
+    try:
+        return bool(peel(scope.evaluate(annotation)).markers)
+    except Exception:  # noqa: BLE001 - told where the signature is read, if it matters
+        return False
+
+
+def _may_be_marked(annotation: Any, scope: Scope) -> bool:
+    """Whether an annotation has a marker, or something like it, anywhere; or can no longer be read."""
+    try:
+        return bool(scope.lost(annotation)) or mentions(scope.evaluate(annotation))
+    except Exception:  # noqa: BLE001 - told where the signature is read, if it matters
+        return False
+
+
+def _chain(function: Any) -> Iterator[Any]:
+    """A function and those it wraps."""
+    while function is not None:
+        yield function
+        function = getattr(function, "__wrapped__", None)
+
+
+def _overridden(called: Any) -> Iterator[Any]:
+    """The functions in whose place this one stands: in base classes, and beside it where a class is called."""
+    if inspect.isclass(called):
+        made = cast("type[Any]", called)
+        yield from _methods(made, {"__init__", "__new__"})
+        yield from _methods(type(made), {"__call__"})
+    elif inspect.ismethod(called):
+        owner: Any = owner_of(called)
+        yield from _methods(owner, _names_of(owner, called.__func__))
+    elif not inspect.isroutine(called):
+        yield from _methods(cast("type[Any]", type(called)), {"__call__"})
+    elif isinstance(called, types.FunctionType) and "<locals>" not in called.__qualname__:
+        path = called.__qualname__.split(".")[:-1]  # of a static method: its class
+        owner = called.__globals__.get(path[0]) if path else None
+        for step in path[1:]:
+            owner = getattr(owner, "__dict__", {}).get(step)
+        if isinstance(owner, type):
+            made = cast("type[Any]", owner)
+            yield from _methods(made, _names_of(made, called))
+
+
+def _methods(owner: type[Any], names: set[str]) -> Iterator[Any]:
+    for cls in owner.__mro__:
+        for name in names:
+            method = vars(cls).get(name)
+            yield from _chain(_plain(method))
+
+
+def _names_of(owner: type[Any], function: Callable[..., Any]) -> set[str]:
+    """The names under which a class has a function; its own, however it was decorated."""
+    found = {name for cls in owner.__mro__ for name, one in vars(cls).items() if _plain(one) is function}
+    return found | {function.__name__}
+
+
+def _plain(method: Any) -> Any:
+    if isinstance(method, functools.partialmethod):
+        method = method.func
+    return getattr(method, "__func__", method)
+
+
+def _held(called: Any) -> Iterator[types.FunctionType]:
+    """The functions that a decorator's wrapper keeps: in its closure, or as attributes of an object."""
+    function = getattr(called, "__func__", called)
+    kept: list[Any] = []
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            kept.append(cell.cell_contents)
+        except ValueError:  # not bound yet
+            continue
+    if not inspect.isroutine(called) and not inspect.isclass(called):
+        kept.extend(getattr(called, "__dict__", {}).values())
+    for one in kept:
+        inner = getattr(one, "__func__", one)
+        if isinstance(inner, types.FunctionType):
+            yield inner

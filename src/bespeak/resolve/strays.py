@@ -1,0 +1,252 @@
+"""Markers, outcomes and questions that sit where they cannot be honoured: deep in a type, in metadata, in defaults."""
+
+import builtins
+import dataclasses
+import functools
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
+
+import typing_extensions
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from bespeak.resolve.hints import OUTCOMES, alias_layers, arms, evaluate, outcome_class, peel, question_class, spell
+from bespeak.resolve.markers import Question, Resolve
+from bespeak.resolve.outcomes import NotAsked
+
+_MOST = 20_000
+"""How many hints one search looks into; a recursive generic alias has no end."""
+_DEEP = 4
+"""How many containers in containers of metadata are looked into, and how many functions a factory calls."""
+_WRITTEN = re.compile(r"\b(?:Resolve|Elicit|ElicitUrl|ListRoots)\(")
+"""A marker or a question as text, by mistake."""
+_CONTAINER = "inside a union or container"
+
+Test = Callable[[Any], bool]
+
+
+def is_marker(value: Any) -> bool:
+    """A `Resolve(fn)`, or the class itself where the call was forgotten."""
+    return isinstance(value, Resolve) or (isinstance(value, type) and issubclass(value, Resolve))
+
+
+def is_reply(value: Any) -> bool:
+    """An outcome or a question, or a type of one: what a client must not supply."""
+    return isinstance(value, (Question, NotAsked, *OUTCOMES)) or any(map(_is_reply_class, arms(value)))
+
+
+def _is_reply_class(hint: Any) -> bool:
+    return (
+        (isinstance(hint, type) and issubclass(hint, NotAsked))
+        or outcome_class(hint) is not None
+        or question_class(hint) is not None
+    )
+
+
+def holds(value: Any, wanted: Test, depth: int = _DEEP) -> bool:
+    """Whether a default or a piece of metadata is what is looked for, or holds it: in a `Field`, or in a list by mistake."""
+    if wanted(value) or depth == 0:
+        return wanted(value)
+    if isinstance(value, FieldInfo):
+        parts = [value.default, *value.metadata]
+        return makes(value.default_factory, wanted) or any(holds(one, wanted, depth - 1) for one in parts)
+    if isinstance(value, Mapping):
+        value = list(cast("Mapping[Any, Any]", value).values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(holds(one, wanted, depth - 1) for one in cast("list[Any]", value))
+    if isinstance(value, functools.partial):
+        part = cast("functools.partial[Any]", value)
+        return any(holds(one, wanted, depth - 1) for one in (part.func, *part.args, *part.keywords.values()))
+    if isinstance(value, (type, types.FunctionType, types.ModuleType)):
+        return False
+    return any(wanted(one) for one in getattr(value, "__dict__", {}).values())
+
+
+def is_written(item: Any, depth: int = _DEEP) -> bool:
+    """Whether a piece of metadata is text that was meant to be a marker or a question."""
+    if isinstance(item, (list, tuple)) and depth:
+        return any(is_written(one, depth - 1) for one in cast("list[Any]", item))
+    return isinstance(item, str) and _WRITTEN.search(item) is not None
+
+
+def makes(factory: Any, wanted: Test, depth: int = _DEEP) -> bool:
+    """Whether a factory of defaults names what is looked for. It is read, not called: calling it might do something."""
+    if factory is None or depth == 0:
+        return False
+    if isinstance(factory, functools.partial):
+        return holds(cast("functools.partial[Any]", factory), wanted)
+    factory = getattr(factory, "__func__", factory)
+    if not isinstance(factory, types.FunctionType):
+        return wanted(factory)
+    return any(
+        holds(value, wanted) or (isinstance(value, types.FunctionType) and makes(value, wanted, depth - 1))
+        for value in _named(factory)
+    )
+
+
+def _named(fn: types.FunctionType) -> Iterator[Any]:
+    """What the names in a function's code stand for."""
+    cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
+    known: dict[str, Any] = {**fn.__globals__}
+    for name, cell in cells:
+        try:
+            known[name] = cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+    names = list(_code_names(fn.__code__))
+    for name in names:
+        value = known.get(name)
+        if isinstance(value, types.ModuleType):
+            yield from (getattr(value, other) for other in names if hasattr(value, other))
+        else:
+            yield value
+
+
+def _code_names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    yield from code.co_freevars
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            yield from _code_names(one)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A hint, a piece of metadata or a default somewhere in a hint."""
+
+    where: str
+    """In words; empty at the top of the hint."""
+    what: Any
+
+
+Seen = dict[tuple[int, bool], Any]
+"""What a search has looked into, kept so that no id is used twice."""
+
+
+def walk(hint: Any, seen: Seen | None = None, *, fields: bool = True, where: str = "") -> Iterator[Found]:
+    """Everything a hint is made of. `fields`: those of structured types, too."""
+    seen = {} if seen is None else seen
+    for alias, parameters, value in alias_layers(hint):
+        yield from _unused(alias, parameters, value)
+    peeled = peel(hint)
+    for item in peeled.metadata:
+        yield Found(where, item)
+    core = peeled.core
+    if (id(core), bool(where)) in seen or len(seen) > _MOST:
+        return
+    seen[id(core), bool(where)] = core
+    yield Found(where, core)
+    for part in _parts(core):
+        yield from walk(part, seen, fields=fields, where=where or _CONTAINER)
+    owner: Any = get_origin(core) or core
+    if fields and isinstance(owner, type):
+        for base in vars(owner).get("__orig_bases__", ()):
+            for part in get_args(base):
+                yield from walk(part, seen, where=where or _CONTAINER)
+        for name, field, extras in fields_of(owner):
+            place = f"on field {name!r} of {owner.__name__}"
+            for extra in extras:
+                yield Found(place, extra)
+            yield from walk(field, seen, where=place)
+
+
+def _unused(alias: Any, parameters: Sequence[Any], value: Any) -> Iterator[Found]:
+    """What was given to an alias that makes nothing of it."""
+    given = [one for part in parameters for one in walk(part) if _counts(one.what)]
+    if given:
+        used = {id(one.what) for one in walk(value)}
+        place = f"in a parameter that the alias {alias.__name__} does not use"
+        yield from (Found(place, one.what) for one in given if id(one.what) not in used)
+
+
+def _counts(what: Any) -> bool:
+    return holds(what, is_marker) or is_written(what) or is_reply(what)
+
+
+def strays(hint: Any, *, fields: bool = True) -> Iterator[str]:
+    """Where markers sit that cannot be honoured: in unions, containers, and fields of structured types."""
+    for found in walk(hint, fields=fields):
+        if found.where and (_makes_marker(found.what) or holds(found.what, is_marker) or is_written(found.what)):
+            yield found.where
+
+
+def replies(hint: Any) -> Iterator[str]:
+    """The outcomes and questions in a hint that a client fills, each with where it sits."""
+    for found in walk(hint):
+        if holds(found.what, is_reply) or (isinstance(found.what, types.FunctionType) and makes(found.what, is_reply)):
+            what = spell(found.what) if _is_reply_class(found.what) else "a question or an outcome"
+            yield f"{what} {found.where}".strip()
+
+
+def mentions(hint: Any) -> bool:
+    """Whether a hint has a marker, an outcome or a question anywhere."""
+    return any(_counts(found.what) for found in walk(hint))
+
+
+def _makes_marker(value: Any) -> bool:
+    return isinstance(value, types.FunctionType) and makes(value, is_marker)
+
+
+def _parts(core: Any) -> Sequence[Any]:
+    """The hints a hint is made of."""
+    if isinstance(core, TypeVar):
+        return [*core.__constraints__, core.__bound__, getattr(core, "__default__", None)]
+    if isinstance(core, dataclasses.InitVar):
+        return [cast("Any", core).type]
+    if isinstance(core, list):  # the parameter list of a Callable
+        return cast("list[Any]", core)
+    generic: dict[str, Any] = getattr(core, "__pydantic_generic_metadata__", None) or {}
+    return [*get_args(core), *generic.get("args", ())]
+
+
+def fields_of(owner: type[Any]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """Name, hint, and metadata with defaults, of the fields of a model, dataclass, TypedDict or named tuple."""
+    if issubclass(owner, BaseModel) and owner.__pydantic_complete__:
+        for name, info in owner.model_fields.items():
+            yield name, info.annotation, (*info.metadata, info.default, info.default_factory)
+        extra = _own_hints(owner).get("__pydantic_extra__")
+        if extra is not None:
+            yield "__pydantic_extra__", extra, ()
+        return
+    defaults: dict[str, tuple[Any, ...]] = {}
+    if dataclasses.is_dataclass(owner):
+        defaults = {one.name: (one.default, one.default_factory) for one in dataclasses.fields(owner)}
+    elif hasattr(owner, "_field_defaults"):
+        defaults = {name: (default,) for name, default in owner._field_defaults.items()}
+    elif not (issubclass(owner, BaseModel) or typing_extensions.is_typeddict(owner)):
+        return
+    hints = _own_hints(owner)
+    for number, others in enumerate(_extra_items(owner)):
+        hints[f"extra_items {number}" if number else "extra_items"] = others
+    for name, hint in hints.items():
+        peeled = peel(hint)
+        yield name, peeled.core, (*peeled.metadata, *defaults.get(name, (vars(owner).get(name),)))
+
+
+def _extra_items(owner: type[Any]) -> Iterator[Any]:
+    """The type of all other items of a TypedDict; a base's too, which is no base class of it at run time."""
+    others: Any = vars(owner).get("__extra_items__")
+    if others is not None:
+        yield others
+    for base in vars(owner).get("__orig_bases__", ()):
+        origin: Any = get_origin(base) or base
+        if isinstance(origin, type):
+            yield from _extra_items(origin)
+
+
+def _own_hints(owner: type[Any]) -> dict[str, Any]:
+    """The hints of a class one by one, so that one that cannot be evaluated yet does not hide the others."""
+    hints: dict[str, Any] = {}
+    for cls in reversed(owner.__mro__):
+        module = vars(sys.modules.get(cls.__module__, builtins))
+        for name, hint in vars(cls).get("__annotations__", {}).items():
+            try:
+                hints[name] = evaluate(hint, module, dict(vars(cls)))
+            except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
+                # Not to be read now, but perhaps later, by whoever builds the value: better refused than lost.
+                hints[name] = Annotated[Any, Resolve] if isinstance(hint, str) and "Resolve" in hint else hint
+    return hints
