@@ -1,4 +1,4 @@
-"""A marker is not lost on the way: by overriding, in generic aliases, in TypedDicts, in text and in lists (design 4)."""
+"""A marker is not lost on the way: in generic aliases, in TypedDicts, in text and in lists (design 4)."""
 
 import functools
 import re
@@ -10,8 +10,7 @@ import pytest
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
-from bespeak import Client, Elicit, InvalidSignature, MCPServer, Resolve
-from tests.answering import DECLINE, Person
+from bespeak import Elicit, InvalidSignature, MCPServer, Resolve
 from tests.resolve.test_invalid_signatures import Position, as_tool
 
 T = TypeVar("T")
@@ -50,12 +49,12 @@ def as_nested_resolver(mcp: MCPServer[Any], fn: Callable[..., Any]) -> None:
 everywhere = pytest.mark.parametrize("position", [as_tool, as_resolver, as_nested_resolver])
 
 
-def refused(position: Position, fn: Callable[..., Any], fix: str = r"Annotated\[.*Resolve\(") -> str:
+def refused(position: Position, fn: Callable[..., Any]) -> str:
     """What is said of the parameter `ok`, which is told how to be marked."""
     with pytest.raises(InvalidSignature) as caught:
         position(MCPServer("desk"), fn)
     (fault,) = [fault for fault in caught.value.faults if "'ok'" in fault.problem]
-    assert re.search(fix, fault.fix), fault.fix
+    assert re.search(r"Annotated\[.*Resolve\(", fault.fix), fault.fix
     assert fault.place
     assert "─ ok" in fault.drawing
     return fault.problem
@@ -74,240 +73,6 @@ async def shown_or_refused(fn: Callable[..., Any]) -> list[str] | InvalidSignatu
         return await shown(fn)
     except InvalidSignature as error:
         return error
-
-
-# Overriding
-
-
-class Desk:
-    async def refund(self, order: str, ok: Marked) -> str:
-        return f"{order}: {ok}"
-
-    @classmethod
-    async def made(cls, order: str, ok: Marked) -> str:
-        return f"{order}: {ok}"
-
-    async def __call__(self, order: str, ok: Marked) -> str:
-        return f"{order}: {ok}"
-
-
-class LoggingDesk(Desk):
-    async def refund(self, order: str, ok: bool) -> str:
-        return await super().refund(order, ok)
-
-    @classmethod
-    async def made(cls, order: str, ok: bool) -> str:
-        return await super().made(order, ok)
-
-    async def __call__(self, order: str, ok: bool) -> str:
-        return await super().__call__(order, ok)
-
-
-class DeeperDesk(LoggingDesk):
-    pass
-
-
-class UnannotatedDesk(Desk):
-    async def refund(self, order, ok):  # pyright: ignore[reportMissingParameterType, reportUnknownParameterType] - on purpose
-        return f"{order}: {ok}"
-
-
-class DefaultDesk(Desk):
-    async def refund(self, order: str, ok: bool = False) -> str:
-        return f"{order}: {ok}"
-
-
-class Logging:
-    async def refund(self, order: str, ok: bool) -> str:
-        return f"{order}: {ok}"
-
-
-class MixedDesk(Logging, Desk):  # pyright: ignore[reportIncompatibleMethodOverride] - only of a name
-    pass
-
-
-class SyncDesk(Desk):
-    def refund(self, order: str, ok: bool) -> Any:
-        return f"{order}: {ok}"
-
-
-OVERRIDING: dict[str, Callable[..., Any]] = {
-    "method": LoggingDesk().refund,
-    "inherited from the one that overrides": DeeperDesk().refund,
-    "without hints": UnannotatedDesk().refund,  # pyright: ignore[reportUnknownMemberType] - on purpose
-    "with a default": DefaultDesk().refund,
-    "from the side": MixedDesk().refund,
-    "sync": SyncDesk().refund,
-    "class method": LoggingDesk.made,
-    "class method of an object": LoggingDesk().made,
-    "callable object": LoggingDesk(),
-    "partial of a method": functools.partial(LoggingDesk().refund),
-    "partial of a callable object": functools.partial(LoggingDesk()),
-}
-
-
-@everywhere
-@pytest.mark.parametrize("fn", OVERRIDING.values(), ids=OVERRIDING)
-def test_an_override_that_repeats_a_parameter_without_its_marker_is_refused(
-    position: Position, fn: Callable[..., Any]
-) -> None:
-    problem = refused(position, fn)
-
-    assert "Desk" in problem  # whose marker it was
-
-
-async def test_a_model_cannot_consent_through_a_desk_that_only_logs() -> None:
-    mcp = MCPServer("desk")
-    with pytest.raises(InvalidSignature):
-        mcp.add_tool(LoggingDesk().refund)
-    assert await mcp.list_tools() == []
-
-
-class MarkedAgainDesk(Desk):
-    async def refund(self, order: str, ok: Annotated[bool, Resolve(other)]) -> str:
-        return f"{order}: {ok}"
-
-
-class ShorterDesk(Desk):
-    async def refund(self, order: str) -> str:  # pyright: ignore[reportIncompatibleMethodOverride] - takes less
-        return await super().refund(order, False)
-
-
-class UnmarkedDesk:
-    async def refund(self, order: str, ok: bool) -> str:
-        return f"{order}: {ok}"
-
-
-class LaterMarkedDesk(UnmarkedDesk):
-    async def refund(self, order: str, ok: Marked) -> str:
-        return f"{order}: {ok}"
-
-
-async def test_an_override_may_mark_its_parameter_anew_or_leave_it_out() -> None:
-    assert await shown(MarkedAgainDesk().refund) == ["order"]
-    assert await shown(ShorterDesk().refund) == ["order"]
-    assert await shown(LaterMarkedDesk().refund) == ["order"]
-    assert await shown(UnmarkedDesk().refund) == ["order", "ok"]
-
-
-async def test_what_a_partial_settles_is_no_marker_lost() -> None:
-    assert await shown(functools.partial(LoggingDesk().refund, ok=False)) == ["order"]
-
-
-class Other(Desk):
-    async def cancel(self, order: str, ok: bool) -> str:
-        return f"{order}: {ok}"
-
-
-async def test_a_marker_of_another_method_is_no_marker_of_this_one() -> None:
-    assert await shown(Other().cancel) == ["order", "ok"]
-
-
-async def test_an_overriding_resolver_is_honoured_where_it_keeps_its_marker() -> None:
-    mcp = MCPServer("desk")
-
-    @mcp.tool()
-    async def tool(order: str, ok: Any, done: Annotated[str, Resolve(MarkedAgainDesk().refund)]) -> str:
-        return done
-
-    result = await mcp.call_tool("tool", {"order": "7", "ok": True})
-    assert result.structured_content == {"result": "7: False"}
-
-
-# Classes
-
-
-class Made:
-    def __init__(self, order: str, ok: Marked) -> None:
-        self.ok = ok
-
-
-class InitMade(Made):
-    def __init__(self, order: str, ok: bool) -> None:
-        super().__init__(order, ok)
-
-
-class NewFirst:
-    def __new__(cls, order: str, ok: bool) -> "NewFirst":
-        return super().__new__(cls)
-
-    def __init__(self, order: str, ok: Marked) -> None:
-        self.ok = ok
-
-
-class NewBase:
-    def __new__(cls, order: str, ok: Marked) -> "NewBase":
-        return super().__new__(cls)
-
-
-class NewMade(NewBase):
-    def __new__(cls, order: str, ok: bool) -> "NewMade":
-        return object.__new__(cls)
-
-
-class InitOverNew(NewBase):
-    def __init__(self, order: str, ok: bool) -> None:
-        self.ok = ok
-
-
-class Meta(type):
-    def __call__(cls, order: str, ok: bool) -> Any:
-        return super().__call__(order, ok)
-
-
-class MetaFirst(metaclass=Meta):
-    def __init__(self, order: str, ok: Marked) -> None:
-        self.ok = ok
-
-
-class MarkedMeta(type):
-    def __call__(cls, order: str, ok: Marked) -> Any:
-        return super().__call__(order, ok)
-
-
-class LoggingMeta(MarkedMeta):
-    def __call__(cls, order: str, ok: bool) -> Any:
-        return super().__call__(order, ok)
-
-
-class OfLoggingMeta(metaclass=LoggingMeta):
-    pass
-
-
-@dataclass
-class Form:
-    order: str
-    ok: Marked
-
-
-@dataclass
-class LooserForm(Form):
-    ok: bool  # pyright: ignore[reportGeneralTypeIssues, reportIncompatibleVariableOverride] - the marker is gone
-
-
-CLASSES = [InitMade, NewFirst, NewMade, MetaFirst, OfLoggingMeta, LooserForm]
-
-
-@everywhere
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_a_class_that_repeats_a_parameter_without_its_marker_is_refused(position: Position, cls: type[Any]) -> None:
-    refused(position, cls)
-
-
-async def test_a_marker_of_an_inherited_new_is_honoured_or_refused_beside_an_init_without() -> None:
-    """Which of the two `inspect.signature` shows depends on the version of Python."""
-    came = await shown_or_refused(InitOverNew)
-    assert came == ["order"] or isinstance(came, InvalidSignature)
-
-
-class OfMarkedMeta(metaclass=MarkedMeta):
-    def __init__(self, order: str, ok: bool) -> None:
-        self.ok = ok
-
-
-@pytest.mark.parametrize("cls", [Made, NewBase, Form, OfMarkedMeta], ids=lambda cls: cls.__name__)
-async def test_a_class_that_shows_its_marker_is_honoured(cls: type[Any]) -> None:
-    assert await shown(cls) == ["order"]
 
 
 # Generic aliases
@@ -466,18 +231,3 @@ def test_a_marker_inside_a_default_is_refused(default: Any) -> None:
 )
 async def test_words_that_are_no_marker_are_let_pass(note: Any) -> None:
     assert await shown(takes(Annotated[bool, note])) == ["order", "ok"]
-
-
-# And honoured, with a person who says no
-
-
-async def test_a_marked_method_asks_its_person_whatever_the_model_sends() -> None:
-    mcp = MCPServer("desk")
-    mcp.add_tool(Desk().refund)
-    person = Person({"ask": DECLINE})
-
-    async with Client(mcp, elicitation_callback=person) as client:
-        result = await client.call_tool("refund", {"order": "7", "ok": True})
-
-    assert person.messages == ["Refund it?"]
-    assert result.is_error
