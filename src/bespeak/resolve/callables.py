@@ -95,11 +95,29 @@ def annotated_function(fn: Any) -> Any:
     """The function whose annotations `inspect.signature` reports."""
     fn = peel_partial(fn)
     if inspect.isclass(fn):
-        initialiser = cast("Any", fn).__init__
-        fn = initialiser if hasattr(initialiser, "__code__") else fn
+        fn = _maker(cast("type[Any]", fn))
     elif not inspect.isroutine(fn):
         fn = type(fn).__call__
     return peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
+
+
+def _maker(cls: type[Any]) -> Any:
+    """The method that takes what a class is called with; the class itself if that is not written in Python."""
+    calling: Any = next((vars(meta)["__call__"] for meta in metaclasses(cls) if "__call__" in vars(meta)), None)
+    if hasattr(calling, "__code__"):
+        return calling
+    for base in cls.__mro__:
+        for name in ("__new__", "__init__"):
+            method: Any = vars(base).get(name)
+            method = getattr(method, "__func__", method)
+            if hasattr(inspect.unwrap(method) if callable(method) else method, "__code__"):
+                return method
+    return cls
+
+
+def metaclasses(cls: type[Any]) -> tuple[type[Any], ...]:
+    """The class of a class, and its bases."""
+    return cast("tuple[type[Any], ...]", type.mro(type(cls)))
 
 
 def place_of(fn: Any, target: Any) -> str:
@@ -125,8 +143,9 @@ def owner_of(called: Any) -> type[Any] | None:
 def written_in(fn: Any, target: Any) -> type[Any] | None:
     """The class in whose body a method was written; `None` for other functions."""
     owner, name = owner_of(peel_partial(fn)), getattr(target, "__name__", "")
-    for cls in owner.__mro__ if owner else ():
+    for cls in (*owner.__mro__, *metaclasses(owner)) if owner else ():
         method: Any = vars(cls).get(name)
-        if callable(method) and inspect.unwrap(getattr(method, "__func__", method)) is target:
+        method = getattr(method, "__func__", method)
+        if callable(method) and inspect.unwrap(method) is target:
             return cls
     return None

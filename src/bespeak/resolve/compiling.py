@@ -291,8 +291,11 @@ class _Compiler:
 
     def _check_exposed(self, signature: Signature, trail: tuple[str, ...]) -> None:
         """A forgotten `Resolve` must not let a model consent."""
+        told = {defect.parameter for defect in signature.defects}
         for parameter in signature.parameters:
-            if parameter.exposed and not is_context(parameter.hint, self.context_type):
+            if parameter.name in told or is_context(parameter.hint, self.context_type):
+                continue
+            if parameter.exposed:
                 self._fault(
                     signature.place,
                     (*trail, parameter.name),

@@ -11,7 +11,7 @@ from typing import Any, cast
 from bespeak.resolve.callables import owner_of, peel_partial
 from bespeak.resolve.hints import peel
 from bespeak.resolve.scopes import Scope, names_in, scope_of
-from bespeak.resolve.strays import mentions
+from bespeak.resolve.strays import holds, is_marker, is_reply, mentions
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +38,37 @@ def _all(
     fn: Any, frame: types.FrameType | None, shown: Mapping[str, inspect.Parameter], bound: set[str]
 ) -> Iterator[Hidden]:
     called = peel_partial(fn)
-    for name in _marked(_chain(getattr(called, "__func__", called)), frame, _may_be_marked):
-        if name not in bound:
+    for function, name in _marked(_chain(getattr(called, "__func__", called)), frame, _may_be_marked):
+        # What the signature shows is read elsewhere.
+        if name not in bound and (name not in shown or shown[name].annotation != function.__annotations__[name]):
             yield Hidden(
                 name,
                 f"parameter {name!r} is marked with `Resolve`, but the function's signature hides that",
                 "do not set __signature__, or keep the annotation in it",
             )
-    for name in _marked(_overridden(called), frame, _is_marked):
-        if name in shown and name not in bound:
-            yield Hidden(
-                name,
-                f"parameter {name!r} is marked with `Resolve` in what this overrides, and not here",
-                f"repeat the marker: {name}: Annotated[..., Resolve(fn)]",
-            )
-    for inner in _held(called):
-        raw = getattr(inner, "__annotations__", {})
-        for name in _marked(_chain(inner), frame, _may_be_marked):
-            if name in shown and name not in bound and shown[name].annotation == raw.get(name):
+    for function in _chain(getattr(called, "__func__", called)):
+        for name, default in _defaults(function):
+            if name in shown and name not in bound and shown[name].default is not default and _counts(default):
                 yield Hidden(
                     name,
-                    f"the annotation of parameter {name!r} was copied from {inner.__qualname__}, where it is marked with "
+                    f"parameter {name!r} has `Resolve` or a question as a default value, which the signature hides",
+                    f"write {name}: Annotated[..., Resolve(fn)]",
+                )
+    for owner, method in _overridden(called):
+        for _, name in _marked(_chain(method), frame, _is_marked, owner):
+            if name in shown and name not in bound:
+                yield Hidden(
+                    name,
+                    f"parameter {name!r} is marked with `Resolve` in {owner.__qualname__}.{method.__name__}, and not here",
+                    f"repeat the marker: {name}: Annotated[..., Resolve(fn)]",
+                )
+    for inner in _held(called):
+        for function, name in _marked(_chain(inner), frame, _may_be_marked):
+            copied = name in shown and shown[name].annotation == function.__annotations__[name]
+            if copied and name not in bound:
+                yield Hidden(
+                    name,
+                    f"the annotation of parameter {name!r} was copied from {function.__qualname__}, where it is marked with "
                     "`Resolve`; here it means something else",
                     "use functools.wraps in the decorator, so that annotations are read where they were written",
                 )
@@ -95,20 +105,24 @@ def _differs(function: types.FunctionType, annotation: Any) -> bool:
 
 
 def _marked(
-    functions: Iterator[Any], frame: types.FrameType | None, marked: Callable[[Any, Scope], bool]
-) -> Iterator[str]:
-    """The parameters that functions mark."""
+    functions: Iterator[Any],
+    frame: types.FrameType | None,
+    marked: Callable[[Any, Scope], bool],
+    owner: type[Any] | None = None,
+) -> Iterator[tuple[Any, str]]:
+    """The parameters that functions mark, each with the function."""
     for function in functions:
         if not inspect.isroutine(function):
             continue
-        scope = scope_of(function, frame)
+        scope = scope_of(function, frame, owner)
         annotations: dict[str, Any] = getattr(function, "__annotations__", None) or {}
-        yield from (name for name, raw in annotations.items() if name != "return" and marked(raw, scope))
+        yield from ((function, name) for name, raw in annotations.items() if name != "return" and marked(raw, scope))
 
 
 def _is_marked(annotation: Any, scope: Scope) -> bool:
+    """Whether an annotation marks its parameter; or can no longer be read."""
     try:
-        return bool(peel(scope.evaluate(annotation)).markers)
+        return bool(scope.lost(annotation) or peel(scope.evaluate(annotation)).markers)
     except Exception:  # noqa: BLE001 - told where the signature is read, if it matters
         return False
 
@@ -128,8 +142,8 @@ def _chain(function: Any) -> Iterator[Any]:
         function = getattr(function, "__wrapped__", None)
 
 
-def _overridden(called: Any) -> Iterator[Any]:
-    """The functions in whose place this one stands: in base classes, and beside it where a class is called."""
+def _overridden(called: Any) -> Iterator[tuple[type[Any], Any]]:
+    """The methods in whose place this one stands, in base classes, and beside it where a class is called."""
     if inspect.isclass(called):
         made = cast("type[Any]", called)
         yield from _methods(made, {"__init__", "__new__"})
@@ -149,11 +163,12 @@ def _overridden(called: Any) -> Iterator[Any]:
             yield from _methods(made, _names_of(made, called))
 
 
-def _methods(owner: type[Any], names: set[str]) -> Iterator[Any]:
+def _methods(owner: type[Any], names: set[str]) -> Iterator[tuple[type[Any], Any]]:
     for cls in owner.__mro__:
         for name in names:
-            method = vars(cls).get(name)
-            yield from _chain(_plain(method))
+            method = _plain(vars(cls).get(name))
+            if inspect.isroutine(method):
+                yield cls, method
 
 
 def _names_of(owner: type[Any], function: Callable[..., Any]) -> set[str]:
@@ -168,8 +183,20 @@ def _plain(method: Any) -> Any:
     return getattr(method, "__func__", method)
 
 
-def _held(called: Any) -> Iterator[types.FunctionType]:
-    """The functions that a decorator's wrapper keeps: in its closure, or as attributes of an object."""
+def _defaults(function: Any) -> Iterator[tuple[str, Any]]:
+    code = getattr(function, "__code__", None)
+    if isinstance(code, types.CodeType):
+        positional: tuple[Any, ...] = function.__defaults__ or ()
+        yield from zip(code.co_varnames[code.co_argcount - len(positional) :], positional, strict=False)
+        yield from (function.__kwdefaults__ or {}).items()
+
+
+def _counts(default: Any) -> bool:
+    return holds(default, is_marker) or holds(default, is_reply)
+
+
+def _held(called: Any, depth: int = 5) -> Iterator[types.FunctionType]:
+    """The functions that a decorator's wrapper keeps, however deep: in its closure, or as attributes of an object."""
     function = getattr(called, "__func__", called)
     kept: list[Any] = []
     for cell in getattr(function, "__closure__", None) or ():
@@ -183,3 +210,5 @@ def _held(called: Any) -> Iterator[types.FunctionType]:
         inner = getattr(one, "__func__", one)
         if isinstance(inner, types.FunctionType):
             yield inner
+        if depth and callable(one):
+            yield from _held(one, depth - 1)

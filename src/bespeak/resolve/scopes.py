@@ -7,9 +7,10 @@ import sys
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ForwardRef, cast, get_args
+from typing import Annotated, Any, ForwardRef, Literal, cast, get_args, get_origin
 
-from bespeak.resolve.hints import evaluate, peel
+from bespeak.resolve.hints import evaluate
+from bespeak.resolve.strays import mentions
 
 Names = Mapping[str, Any]
 
@@ -34,7 +35,7 @@ class Scope:
         # Python looks in the class body first. But a method there may have the name of a type by chance.
         try:
             within = evaluate(annotation, self.globals, {**self.names, **self.body})
-            if peel(within).markers:
+            if mentions(within):
                 return within
         except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
             return evaluate(annotation, self.globals, self.names)
@@ -89,7 +90,9 @@ def _texts(annotation: Any) -> Iterator[str]:
     elif isinstance(annotation, list):  # the parameter list of a Callable
         for part in cast("list[Any]", annotation):
             yield from _texts(part)
-    else:
+    elif get_origin(annotation) is Annotated:  # text in its metadata is no name
+        yield from _texts(annotation.__origin__)
+    elif get_origin(annotation) is not Literal:
         for part in get_args(annotation):
             yield from _texts(part)
 

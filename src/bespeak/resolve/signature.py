@@ -35,7 +35,7 @@ from bespeak.resolve.hints import (
 from bespeak.resolve.markers import Resolve
 from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.scopes import Scope, scope_of
-from bespeak.resolve.strays import Test, holds, is_marker, is_reply, is_written, replies, strays
+from bespeak.resolve.strays import Search, Test, holds, is_marker, is_reply, is_written, replies, strays
 
 EMPTY: Any = inspect.Parameter.empty
 _UNFILLABLE = {
@@ -214,7 +214,7 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
             else f"parameter {name!r} has `Resolve` inside something else in its annotation",
             f"write {name}: Annotated[{spell(hint)}, Resolve(fn)]",
         )
-    if _hides(raw.default, is_reply):
+    elif _hides(raw.default, is_reply):
         defect(
             f"parameter {name!r} has a question or an outcome as its default, and nobody would be asked",
             f"return the question from a resolver: {name}: Annotated[{spell(hint)}, Resolve(ask)]",
@@ -222,12 +222,12 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
     if len(markers) > 1:
         defect(f"parameter {name!r} is marked with `Resolve` {len(markers)} times", "keep one of them")
     # The fields of what a resolver makes are not the client's to fill.
-    for where in dict.fromkeys(strays(hint, fields=marker is None)):
+    for where in dict.fromkeys(strays(hint, Search(fields=marker is None, names=scope.names))):
         defect(
             f"parameter {name!r} has a `Resolve` {where}, where it cannot be honoured",
             f"mark a parameter of its own: {name}: Annotated[..., Resolve(fn)]",
         )
-    exposed = tuple(dict.fromkeys(replies(hint))) if marker is None else ()
+    exposed = tuple(dict.fromkeys(replies(hint, Search(names=scope.names)))) if marker is None else ()
     if raw.kind in _UNFILLABLE and (marker or raw.default is EMPTY):
         defect(unfillable(name, raw.kind), ORDINARY)
     wanted = [arm for arm in arms(peeled.core) if arm is not NotAsked]

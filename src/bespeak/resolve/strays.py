@@ -7,7 +7,8 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 import typing_extensions
@@ -123,13 +124,21 @@ class Found:
     what: Any
 
 
-Seen = dict[tuple[int, bool], Any]
-"""What a search has looked into, kept so that no id is used twice."""
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One look through all that a hint is made of."""
+
+    fields: bool = True
+    """Whether those of structured types count, too."""
+    names: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Where the hint was found, for classes that were defined there."""
+    seen: dict[tuple[int, bool], Any] = field(default_factory=dict[tuple[int, bool], Any])
+    """What has been looked into, kept so that no id is used twice."""
 
 
-def walk(hint: Any, seen: Seen | None = None, *, fields: bool = True, where: str = "") -> Iterator[Found]:
-    """Everything a hint is made of. `fields`: those of structured types, too."""
-    seen = {} if seen is None else seen
+def walk(hint: Any, search: Search, where: str = "") -> Iterator[Found]:
+    """Everything a hint is made of."""
+    seen = search.seen
     for alias, parameters, value in alias_layers(hint):
         yield from _unused(alias, parameters, value)
     peeled = peel(hint)
@@ -141,24 +150,27 @@ def walk(hint: Any, seen: Seen | None = None, *, fields: bool = True, where: str
     seen[id(core), bool(where)] = core
     yield Found(where, core)
     for part in _parts(core):
-        yield from walk(part, seen, fields=fields, where=where or _CONTAINER)
+        yield from walk(part, search, where or _CONTAINER)
     owner: Any = get_origin(core) or core
-    if fields and isinstance(owner, type):
+    if search.fields and isinstance(owner, type):
         for base in vars(owner).get("__orig_bases__", ()):
             for part in get_args(base):
-                yield from walk(part, seen, where=where or _CONTAINER)
-        for name, field, extras in fields_of(owner):
+                yield from walk(part, search, where or _CONTAINER)
+        for name, inner, extras in fields_of(owner, search.names):
             place = f"on field {name!r} of {owner.__name__}"
             for extra in extras:
                 yield Found(place, extra)
-            yield from walk(field, seen, where=place)
+            yield from walk(inner, search, place)
+    generic: dict[str, Any] = getattr(core, "__pydantic_generic_metadata__", None) or {}
+    for part in generic.get("args", ()):
+        yield from walk(part, search, where or _CONTAINER)
 
 
 def _unused(alias: Any, parameters: Sequence[Any], value: Any) -> Iterator[Found]:
     """What was given to an alias that makes nothing of it."""
-    given = [one for part in parameters for one in walk(part) if _counts(one.what)]
+    given = [one for part in parameters for one in walk(part, Search()) if _counts(one.what)]
     if given:
-        used = {id(one.what) for one in walk(value)}
+        used = {id(one.what) for one in walk(value, Search())}
         place = f"in a parameter that the alias {alias.__name__} does not use"
         yield from (Found(place, one.what) for one in given if id(one.what) not in used)
 
@@ -167,16 +179,20 @@ def _counts(what: Any) -> bool:
     return holds(what, is_marker) or is_written(what) or is_reply(what)
 
 
-def strays(hint: Any, *, fields: bool = True) -> Iterator[str]:
+def strays(hint: Any, search: Search | None = None) -> Iterator[str]:
     """Where markers sit that cannot be honoured: in unions, containers, and fields of structured types."""
-    for found in walk(hint, fields=fields):
-        if found.where and (_makes_marker(found.what) or holds(found.what, is_marker) or is_written(found.what)):
+    told: set[int] = set()
+    for found in walk(hint, search or Search()):
+        if not found.where or id(found.what) in told:
+            continue
+        if _makes_marker(found.what) or holds(found.what, is_marker) or is_written(found.what):
+            told.add(id(found.what))
             yield found.where
 
 
-def replies(hint: Any) -> Iterator[str]:
+def replies(hint: Any, search: Search) -> Iterator[str]:
     """The outcomes and questions in a hint that a client fills, each with where it sits."""
-    for found in walk(hint):
+    for found in walk(hint, search):
         if holds(found.what, is_reply) or (isinstance(found.what, types.FunctionType) and makes(found.what, is_reply)):
             what = spell(found.what) if _is_reply_class(found.what) else "a question or an outcome"
             yield f"{what} {found.where}".strip()
@@ -184,7 +200,7 @@ def replies(hint: Any) -> Iterator[str]:
 
 def mentions(hint: Any) -> bool:
     """Whether a hint has a marker, an outcome or a question anywhere."""
-    return any(_counts(found.what) for found in walk(hint))
+    return any(_counts(found.what) for found in walk(hint, Search()))
 
 
 def _makes_marker(value: Any) -> bool:
@@ -199,16 +215,17 @@ def _parts(core: Any) -> Sequence[Any]:
         return [cast("Any", core).type]
     if isinstance(core, list):  # the parameter list of a Callable
         return cast("list[Any]", core)
-    generic: dict[str, Any] = getattr(core, "__pydantic_generic_metadata__", None) or {}
-    return [*get_args(core), *generic.get("args", ())]
+    return get_args(core)
 
 
-def fields_of(owner: type[Any]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Name, hint, and metadata with defaults, of the fields of a model, dataclass, TypedDict or named tuple."""
+def fields_of(
+    owner: type[Any], names: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """Name, hint, and whatever else is said of it, of the fields of a model, dataclass, TypedDict or named tuple."""
     if issubclass(owner, BaseModel) and owner.__pydantic_complete__:
         for name, info in owner.model_fields.items():
             yield name, info.annotation, (*info.metadata, info.default, info.default_factory)
-        extra = _own_hints(owner).get("__pydantic_extra__")
+        extra = _own_hints(owner, names).get("__pydantic_extra__")
         if extra is not None:
             yield "__pydantic_extra__", extra, ()
         return
@@ -219,12 +236,11 @@ def fields_of(owner: type[Any]) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
         defaults = {name: (default,) for name, default in owner._field_defaults.items()}
     elif not (issubclass(owner, BaseModel) or typing_extensions.is_typeddict(owner)):
         return
-    hints = _own_hints(owner)
+    hints = _own_hints(owner, names)
     for number, others in enumerate(_extra_items(owner)):
         hints[f"extra_items {number}" if number else "extra_items"] = others
     for name, hint in hints.items():
-        peeled = peel(hint)
-        yield name, peeled.core, (*peeled.metadata, *defaults.get(name, (vars(owner).get(name),)))
+        yield name, hint, defaults.get(name, (vars(owner).get(name),))
 
 
 def _extra_items(owner: type[Any]) -> Iterator[Any]:
@@ -238,14 +254,14 @@ def _extra_items(owner: type[Any]) -> Iterator[Any]:
             yield from _extra_items(origin)
 
 
-def _own_hints(owner: type[Any]) -> dict[str, Any]:
+def _own_hints(owner: type[Any], names: Mapping[str, Any]) -> dict[str, Any]:
     """The hints of a class one by one, so that one that cannot be evaluated yet does not hide the others."""
     hints: dict[str, Any] = {}
     for cls in reversed(owner.__mro__):
         module = vars(sys.modules.get(cls.__module__, builtins))
         for name, hint in vars(cls).get("__annotations__", {}).items():
             try:
-                hints[name] = evaluate(hint, module, dict(vars(cls)))
+                hints[name] = evaluate(hint, {**names, **module}, dict(vars(cls)))
             except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
                 # Not to be read now, but perhaps later, by whoever builds the value: better refused than lost.
                 hints[name] = Annotated[Any, Resolve] if isinstance(hint, str) and "Resolve" in hint else hint

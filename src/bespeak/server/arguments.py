@@ -115,7 +115,13 @@ def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -
         raise Unschemable(problems) from None
 
 
-_NOT_JSON = (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError)
+_NOT_JSON = (
+    PydanticSchemaGenerationError,
+    PydanticInvalidForJsonSchema,
+    PydanticUserError,
+    ValueError,  # of an alias of many parameters
+    NameError,  # of text in an alias
+)
 
 
 def _made(name: str, fields: dict[str, Any]) -> type[BaseModel]:
