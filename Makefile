@@ -4,9 +4,10 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 PEER := .peer
+FRAMEWORKS := .frameworks
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix soak pythons check interop suites bench bench-short format clean
+.PHONY: demo test matrix soak pythons check interop suites frameworks frameworks-short bench bench-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -69,6 +70,18 @@ suites: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
 	$(BIN)/bespeak test $(DESK)=python
 	$(BIN)/bespeak test $(DESK)=python-http
 
+# Agent frameworks, each in an environment of its own, against our servers. No model service and no network.
+$(FRAMEWORKS)/%/.installed: frameworks/requirements/%.txt
+	$(PYTHON) -m venv $(FRAMEWORKS)/$*
+	$(FRAMEWORKS)/$*/bin/python -m $(PIP) install -r $<
+	touch $@
+
+frameworks: $(VENV)/.installed $(patsubst frameworks/requirements/%.txt,$(FRAMEWORKS)/%/.installed,$(wildcard frameworks/requirements/*.txt))
+	$(BIN)/python -m frameworks.run
+
+frameworks-short: $(VENV)/.installed $(FRAMEWORKS)/langgraph/.installed $(FRAMEWORKS)/pydantic-ai/.installed
+	$(BIN)/python -m frameworks.run --calls 20 langgraph pydantic-ai
+
 bench: $(VENV)/.installed $(PEER)/.installed
 	$(BIN)/python -m bench --peer $(PEER)/bin/python
 	$(BIN)/python -m bench.held
@@ -82,4 +95,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(VENV)-3.* $(PEER) interop/node_modules .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* $(PEER) $(FRAMEWORKS) interop/node_modules .coverage .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Agent frameworks that people use, run against our servers."""
