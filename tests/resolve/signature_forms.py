@@ -21,7 +21,8 @@ class Form:
     def takes(self, spelling: Spelling) -> bool:
         if self.loses and (spelling.verdict is not Verdict.HONOURED or spelling.default):
             return False
-        return self.takes_default or spelling.default is None
+        has_room = self.takes_default and any("{p}" in text for text in self.statements)
+        return has_room or spelling.default is None
 
     def of(self, spelling: Spelling, hint: str) -> list[str]:
         shown = replace(spelling, hint=hint)

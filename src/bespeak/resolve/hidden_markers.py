@@ -121,16 +121,24 @@ def _marked(
 
 def _is_marked(annotation: Any, scope: Scope) -> bool:
     """Whether an annotation marks its parameter; or can no longer be read."""
+    if scope.lost(annotation):
+        return True
     try:
-        return bool(scope.lost(annotation) or peel(scope.evaluate(annotation)).markers)
-    except Exception:  # noqa: BLE001 - told where the signature is read, if it matters
+        hint = scope.evaluate(annotation)
+    except Exception:  # noqa: BLE001 - a name that is not there cannot be a marker
         return False
+    try:
+        return bool(peel(hint).markers)
+    except Exception:  # noqa: BLE001 - an alias for nobody knows what
+        return True
 
 
 def _may_be_marked(annotation: Any, scope: Scope) -> bool:
     """Whether an annotation has a marker, or something like it, anywhere; or can no longer be read."""
+    if _is_marked(annotation, scope):
+        return True
     try:
-        return bool(scope.lost(annotation)) or mentions(scope.evaluate(annotation))
+        return mentions(scope.evaluate(annotation))
     except Exception:  # noqa: BLE001 - told where the signature is read, if it matters
         return False
 

@@ -259,9 +259,10 @@ def _own_hints(owner: type[Any], names: Mapping[str, Any]) -> dict[str, Any]:
     hints: dict[str, Any] = {}
     for cls in reversed(owner.__mro__):
         module = vars(sys.modules.get(cls.__module__, builtins))
+        local = {name: value for name, value in names.items() if name not in module} | dict(vars(cls))
         for name, hint in vars(cls).get("__annotations__", {}).items():
             try:
-                hints[name] = evaluate(hint, {**names, **module}, dict(vars(cls)))
+                hints[name] = evaluate(hint, module, local)
             except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
                 # Not to be read now, but perhaps later, by whoever builds the value: better refused than lost.
                 hints[name] = Annotated[Any, Resolve] if isinstance(hint, str) and "Resolve" in hint else hint
