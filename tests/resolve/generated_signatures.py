@@ -99,7 +99,8 @@ class Program:
     def _is_unclear(self) -> bool:
         """Whether text in a hint may be out of reach of the names in it."""
         away = self.scope not in _CLEAR or self.form.elsewhere
-        return (self.postponed and away) or (self.spelling.textual and self.scope is not Scope.MODULE)
+        beyond = self.scope is not Scope.MODULE or self.form.elsewhere
+        return (self.postponed and away) or (self.spelling.textual and beyond)
 
     @property
     def verdict(self) -> Verdict:

@@ -210,7 +210,12 @@ async def test_a_cleanup_is_bounded_in_time_and_the_others_still_close(
 
     def body(a: Annotated[str, Resolve(outer)], b: Annotated[str, Resolve(hanging)]) -> None: ...
 
-    with caplog.at_level(logging.WARNING, "bespeak.resolve"), anyio.fail_after(1):
+    unfinished = f"the tool ran, but the cleanup of resolver '{sort}_hanging' did not finish"
+    with (
+        caplog.at_level(logging.WARNING, "bespeak.resolve"),
+        anyio.fail_after(10),
+        pytest.raises(ToolError, match=unfinished),
+    ):
         await run(body)
     release.set()
     assert closed == ["outer"]

@@ -128,6 +128,57 @@ async def test_a_full_key_with_another_suffix_answers_nothing_though_a_bare_name
     assert shop.charged == []
 
 
+async def test_an_approval_for_one_order_does_not_answer_for_another_though_the_question_reads_the_same(
+    connect: Connect,
+) -> None:
+    mcp, paid = MCPServer[Any]("Shop"), list[str]()
+
+    async def approve() -> Elicit[bool]:
+        return Elicit("Pay 100 EUR?", bool)
+
+    @mcp.tool()
+    async def pay(order: str, ok: Annotated[bool, Resolve(approve, key="approve")]) -> str:
+        paid.append(order)
+        return order
+
+    async def send(client: Client, order: str, **extra: Any) -> Sent:
+        return await client.session.request("tools/call", {"name": "pay", "arguments": {"order": order}, **extra})
+
+    async with connect(mcp, elicitation_callback=Person()) as client:
+        kept = {only_key(await send(client, "A")): YES}
+        other = await send(client, "B")
+        again = await send(client, "B", requestState=other["requestState"], inputResponses=kept)
+        assert again["resultType"] == "input_required"
+        same = await send(client, "A")
+        await send(client, "A", requestState=same["requestState"], inputResponses=kept)
+    assert paid == ["A"]
+    assert pay is not None
+
+
+async def test_an_approval_for_one_tool_does_not_answer_for_another_though_the_question_reads_the_same(
+    connect: Connect,
+) -> None:
+    mcp, ran = MCPServer[Any]("Shop"), list[str]()
+
+    async def approve() -> Elicit[bool]:
+        return Elicit("Go on?", bool)
+
+    for name in ("look", "delete"):
+
+        async def act(ok: Annotated[bool, Resolve(approve, key="approve")], name: str = name) -> str:
+            ran.append(name)
+            return name
+
+        mcp.add_tool(act, name=name)
+    async with connect(mcp, elicitation_callback=Person()) as client:
+        request = client.session.request
+        kept = {only_key(await request("tools/call", {"name": "look", "arguments": {}})): YES}
+        asked = await request("tools/call", {"name": "delete", "arguments": {}})
+        retry = {"name": "delete", "arguments": {}, "requestState": asked["requestState"], "inputResponses": kept}
+        assert (await request("tools/call", retry))["resultType"] == "input_required"
+    assert ran == []
+
+
 def linked(seen: list[str], *, secret: int = 1) -> MCPServer[Any]:
     """Two questions, the second resting on the first and on a `once` value that nobody is shown."""
     mcp = MCPServer[Any]("Linked")

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import Any, get_args, get_origin
 
 from pydantic import TypeAdapter
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 
 from bespeak.resolve.callables import Kind, base_key
@@ -17,7 +16,7 @@ from bespeak.resolve.drawing import draw_path
 from bespeak.resolve.errors import Fault, InvalidSignature
 from bespeak.resolve.forms import FormError, form_of, secret_names
 from bespeak.resolve.graph import CONSUMER, FromArgument, FromContext, FromNode, Graph, Input, Node, Use
-from bespeak.resolve.hints import arms, can_agree, is_unknown, question_class, spell
+from bespeak.resolve.hints import NO_SCHEMA, arms, can_agree, is_unknown, question_class, spell
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.near_misses import Nearness, nearest
 from bespeak.resolve.replacements import Replacement, identity
@@ -371,7 +370,7 @@ class _Compiler:
             try:
                 adapter = TypeAdapter[Any](signature.returns)
                 adapter.json_schema(mode="serialization")
-            except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError):
+            except NO_SCHEMA:
                 problem = f"returns {spell(signature.returns)}, which cannot be serialised"
             else:
                 return adapter

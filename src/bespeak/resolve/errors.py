@@ -48,6 +48,16 @@ class NotAnswered(ToolError):
     """A question was pushed to the client, and no answer will come. Says why."""
 
 
+class CleanupUnfinished(ToolError):
+    """The body ran, and a generator's cleanup after it did not come to its end."""
+
+    def __init__(self, resolver: str) -> None:
+        super().__init__(
+            f"the tool ran, but the cleanup of resolver {resolver!r} did not finish: what it was to conclude may not have "
+            "taken effect. Do not repeat the call blindly"
+        )
+
+
 UNASKED_CANCELLATION = "ended in a cancellation that nobody asked for"
 
 

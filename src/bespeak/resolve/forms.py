@@ -16,12 +16,12 @@ from pydantic import (
     ValidationError,
     create_model,
 )
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import to_json
 
 from bespeak.resolve.digests import canonical
 from bespeak.resolve.flat import check_content
-from bespeak.resolve.hints import is_class, owners, peel, spell
+from bespeak.resolve.hints import NO_SCHEMA, is_class, owners, peel, spell
 from bespeak.resolve.refusals import refusals
 from bespeak.resolve.rendering import ASKABLE, NULLABLE, SINGLE, FormError, FormSchema, deref, flatten, plain, secret
 from bespeak.resolve.strays import fields_of, strays
@@ -165,7 +165,7 @@ def _render(wanted: Any) -> Form:
         raise FormError.of([*faults, *error.faults]) from None
     except PydanticInvalidForJsonSchema as error:
         raise FormError.of([*faults, (f"{name} has a field with no JSON schema: {error.message}", ASKABLE)]) from None
-    except (PydanticSchemaGenerationError, PydanticUserError, AttributeError) as error:
+    except (*NO_SCHEMA, AttributeError) as error:
         reason = str(getattr(error, "message", error)).splitlines()[0]
         raise FormError.of(faults or [(f"{name} cannot be asked for: {reason}", ASKABLE)]) from None
     defs: dict[str, Any] = schema.get("$defs", {})

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Generator, Iterator
 from typing import Any, cast
 
 from bespeak.protocol.errors import Meant
-from bespeak.resolve.errors import ResolverFailed
+from bespeak.resolve.errors import CleanupUnfinished, ResolverFailed
 from bespeak.resolve.graph import Node
 from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import in_thread
@@ -40,6 +40,7 @@ class OpenGenerators:
         what follows its `yield` does not run. Raises the exception that stands at the end, if that is not `error`.
         """
         standing = error
+        unfinished: Node | None = None
         while self._open:
             node, generator = self._open.pop()
             cancelled = is_cancelled()
@@ -48,12 +49,16 @@ class OpenGenerators:
                     standing = await _close(node, generator, standing, body_ran=body_ran)
             except TimeoutError:
                 logger.error("the cleanup of resolver %r took over %g s and was stopped", node.name, CLEANUP_SECONDS)
+                unfinished = unfinished or node
             except asyncio.CancelledError as cut:
                 logger.error("the cleanup of resolver %r was cut short by a cancellation", node.name)
                 standing = standing or cut
             if isinstance(standing, asyncio.CancelledError) and not is_cancelled() and (cancelled or body_ran):
                 # Nobody cancelled the call: it was a scope that this generator held, and has now left.
                 standing = ResolverFailed(node.name, node.path, "ended the call: a scope it holds was cancelled")
+        if standing is None and unfinished is not None and body_ran:
+            # The others have closed as after any body that ran: only the client must not take it for a success.
+            raise CleanupUnfinished(unfinished.name)
         if standing is not None and standing is not error:
             raise standing
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 from bespeak.resolve.callables import owner_of, peel_partial
 from bespeak.resolve.hints import peel
 from bespeak.resolve.scopes import Scope, names_in, scope_of
-from bespeak.resolve.strays import holds, is_marker, is_reply, mentions
+from bespeak.resolve.strays import Search, holds, is_marker, is_reply, mentions
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _may_be_marked(annotation: Any, scope: Scope) -> bool:
     if _is_marked(annotation, scope):
         return True
     try:
-        return mentions(scope.evaluate(annotation))
+        return mentions(scope.evaluate(annotation), Search(names=scope.names))
     except Exception:  # noqa: BLE001 - told where the signature is read, if it matters
         return False
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeGuard, TypeVar, Union, cast, get_args, ge
 import typing_extensions
 from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
 from pydantic import BaseModel
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Resolve, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, NotAsked
@@ -19,6 +20,14 @@ from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, 
 # Python 3.12 has a type of its own for `type X = ...`; before that there is only the backport's.
 _ALIAS_TYPES = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType))
 OUTCOMES: tuple[type[BaseModel], ...] = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)
+NO_SCHEMA = (
+    PydanticSchemaGenerationError,
+    PydanticInvalidForJsonSchema,
+    PydanticUserError,
+    ValueError,  # of an alias of many parameters
+    NameError,  # of text in an alias
+)
+"""What pydantic raises for a type that it can make nothing of."""
 _PROMOTED: dict[type, tuple[type, ...]] = {float: (int,), complex: (int, float)}
 
 
@@ -64,6 +73,9 @@ def alias_layers(hint: Any) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
     while True:
         if get_origin(hint) is Annotated:
             hint = hint.__origin__
+            continue
+        if isinstance(hint, typing.NewType):
+            hint = hint.__supertype__
             continue
         value = alias_value(hint)
         if value is None:

@@ -57,6 +57,7 @@ from bespeak.resolve.questions import (
     too_often,
 )
 from bespeak.resolve.signature import Factory
+from bespeak.resolve.straight import CancelledItself, contained
 from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import in_thread
 from bespeak.resolve.turns import Push, Turns
@@ -84,6 +85,7 @@ class Round:
         progress: Progress,
         answers: Mapping[str, Mapping[str, Any]],
         declared: Mapping[str, Any],
+        call: str = "",
         push: Push | None = None,
     ) -> None:
         self.graph = graph
@@ -92,6 +94,8 @@ class Round:
         self._context = context
         self._answers = answers
         self._declared = declared
+        self._called = call
+        """What is called, and with which arguments, as a digest: two calls may ask in the same words."""
         count = len(graph.nodes)
         self._done = [False] * count
         self._values: list[Any] = [None] * count
@@ -169,7 +173,7 @@ class Round:
             return
         try:
             if node.kind is Kind.ASYNC and node.timeout is None:
-                result = await node.fn(**{one.parameter: self._input(one) for one in node.inputs})
+                result = await contained(node.fn(**{one.parameter: self._input(one) for one in node.inputs}))
             else:
                 result = await self._call(node)
             if isinstance(result, Question):
@@ -186,6 +190,8 @@ class Round:
             if is_cancelled():
                 raise
             raise ResolverFailed(node.name, node.path, UNASKED_CANCELLATION) from error
+        except CancelledItself as error:
+            raise ResolverFailed(node.name, node.path, "cancelled its own task") from error
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -217,7 +223,7 @@ class Round:
 
     async def _invoke(self, node: Node, inputs: dict[str, Any]) -> Any:
         if node.kind is Kind.ASYNC:
-            return await node.fn(**inputs)
+            return await contained(node.fn(**inputs))
         if node.kind is Kind.SYNC:
             result = await in_thread(functools.partial(node.fn, **inputs), node.name)
             return await result if inspect.isawaitable(result) else result
@@ -293,12 +299,12 @@ class Round:
             raise ResolverFailed(node.name, node.path, "asked what cannot be asked") from error
         shown = question.digest()
         if not node.rests_on:
-            self._keys[node.index] = full_key(node.key_name, shown)
+            self._keys[node.index] = full_key(node.key_name, digest([shown, self._called]))
             return question, NOTHING, shown
         below = [self.graph.nodes[index] for index in node.rests_on]
         # The key is there for everybody to see, so no `once` value goes into it: a digest could be guessed back.
         known = [self._answered(one) for one in below if one.may_ask]
-        self._keys[node.index] = full_key(node.key_name, digest([shown, known]))
+        self._keys[node.index] = full_key(node.key_name, digest([shown, self._called, known]))
         rests = digest([self._rest(one) for one in below])
         return question, rests, digest([shown, rests])
 

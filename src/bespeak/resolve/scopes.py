@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ForwardRef, Literal, cast, get_args, get_origin
 
 from bespeak.resolve.hints import evaluate
-from bespeak.resolve.strays import mentions
+from bespeak.resolve.strays import Search, mentions
 
 Names = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ class Scope:
         # Python looks in the class body first. But a method there may have the name of a type by chance.
         try:
             within = evaluate(annotation, self.globals, {**self.names, **self.body})
-            if mentions(within):
+            if mentions(within, Search(names=self.names)):
                 return within
         except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
             return evaluate(annotation, self.globals, self.names)

@@ -37,6 +37,58 @@ def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, 
         limit.stop()
 
 
+class CancelledItself(Exception):
+    """Work cancelled the very task it runs in, which nobody else wants cancelled."""
+
+
+@types.coroutine
+def contained(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Await `work` in the same task. Raises `CancelledItself` if it ends in a cancellation of its own making.
+
+    Whoever else cancels a task does so while it waits. So a cancellation that comes up while the work runs is its own.
+    """
+    task = asyncio.current_task()
+    assert task is not None, "work is awaited in a task"
+    before, own = task.cancelling(), 0
+    step: Callable[[Any], Any] = work.send
+    sent: Any = None
+    while True:
+        count = task.cancelling()
+        try:
+            waiting = step(sent)
+        except StopIteration as done:
+            own += max(0, task.cancelling() - count)
+            if own:
+                yield from _absorbed(task, own)
+            return done.value
+        except asyncio.CancelledError:
+            own += max(0, task.cancelling() - count)
+            if own and task.cancelling() - own <= before:
+                yield from _absorbed(task, own)
+                raise CancelledItself from None
+            raise
+        own += max(0, task.cancelling() - count)
+        try:
+            sent = yield waiting
+            step = work.send
+        except GeneratorExit:
+            work.close()
+            raise
+        except BaseException as error:  # noqa: BLE001 - a cancellation is the work's to take
+            step, sent = work.throw, error
+
+
+def _absorbed(task: "asyncio.Task[Any]", times: int) -> Generator[Any, Any, None]:
+    """Take cancellations back. One that was not delivered yet is, at the next chance, and goes no further."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        pass
+    finally:
+        for _ in range(times):
+            task.uncancel()
+
+
 def _resumed(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
     """Go on with work that has begun, and waits for something."""
     try:

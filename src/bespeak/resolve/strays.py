@@ -176,7 +176,16 @@ def _unused(alias: Any, parameters: Sequence[Any], value: Any) -> Iterator[Found
 
 
 def _counts(what: Any) -> bool:
-    return holds(what, is_marker) or is_written(what) or is_reply(what)
+    return _is_stray(what) or _is_exposed(what)
+
+
+def _is_stray(what: Any) -> bool:
+    made = isinstance(what, types.FunctionType) and makes(what, is_marker)
+    return made or holds(what, is_marker) or is_written(what)
+
+
+def _is_exposed(what: Any) -> bool:
+    return holds(what, is_reply) or (isinstance(what, types.FunctionType) and makes(what, is_reply))
 
 
 def strays(hint: Any, search: Search | None = None) -> Iterator[str]:
@@ -185,7 +194,7 @@ def strays(hint: Any, search: Search | None = None) -> Iterator[str]:
     for found in walk(hint, search or Search()):
         if not found.where or id(found.what) in told:
             continue
-        if _makes_marker(found.what) or holds(found.what, is_marker) or is_written(found.what):
+        if _is_stray(found.what):
             told.add(id(found.what))
             yield found.where
 
@@ -193,18 +202,14 @@ def strays(hint: Any, search: Search | None = None) -> Iterator[str]:
 def replies(hint: Any, search: Search) -> Iterator[str]:
     """The outcomes and questions in a hint that a client fills, each with where it sits."""
     for found in walk(hint, search):
-        if holds(found.what, is_reply) or (isinstance(found.what, types.FunctionType) and makes(found.what, is_reply)):
+        if _is_exposed(found.what):
             what = spell(found.what) if _is_reply_class(found.what) else "a question or an outcome"
             yield f"{what} {found.where}".strip()
 
 
-def mentions(hint: Any) -> bool:
+def mentions(hint: Any, search: Search) -> bool:
     """Whether a hint has a marker, an outcome or a question anywhere."""
-    return any(_counts(found.what) for found in walk(hint, Search()))
-
-
-def _makes_marker(value: Any) -> bool:
-    return isinstance(value, types.FunctionType) and makes(value, is_marker)
+    return any(_counts(found.what) for found in walk(hint, search))
 
 
 def _parts(core: Any) -> Sequence[Any]:

@@ -8,13 +8,12 @@ from copy import deepcopy
 from typing import Annotated, Any, cast
 
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError, create_model
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic_core import to_json
 
 from bespeak.protocol.mirrors import unpacked
 from bespeak.resolve.errors import ToolError
-from bespeak.resolve.hints import peel, spell
+from bespeak.resolve.hints import NO_SCHEMA, peel, spell
 from bespeak.resolve.refusals import refusals
 from bespeak.resolve.signature import EMPTY, Parameter
 
@@ -100,12 +99,12 @@ def _wire_names(key: str, info: FieldInfo) -> list[str]:
 def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -> type[BaseModel]:
     try:
         return _made(name, fields)
-    except _NOT_JSON:
+    except NO_SCHEMA:
         problems: dict[str, str] = {}
         for parameter in parameters:
             try:
                 _made(name, dict([_field(parameter, set())]))
-            except _NOT_JSON as error:
+            except NO_SCHEMA as error:
                 undefined = getattr(error, "code", None) == "class-not-fully-defined"
                 reason = f": {str(error).splitlines()[0]}" if undefined else ""
                 taken = spell(parameter.hint)
@@ -113,15 +112,6 @@ def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -
                     f"parameter {parameter.name!r} takes {taken}, which cannot come from JSON{reason}"
                 )
         raise Unschemable(problems) from None
-
-
-_NOT_JSON = (
-    PydanticSchemaGenerationError,
-    PydanticInvalidForJsonSchema,
-    PydanticUserError,
-    ValueError,  # of an alias of many parameters
-    NameError,  # of text in an alias
-)
 
 
 def _made(name: str, fields: dict[str, Any]) -> type[BaseModel]:

@@ -26,6 +26,7 @@ from bespeak.resolve.markers import Question
 from bespeak.resolve.progress import Progress
 from bespeak.resolve.questions import lacking, merge, requirements
 from bespeak.resolve.rounds import Round
+from bespeak.resolve.straight import CancelledItself, contained
 from bespeak.resolve.tasks import is_cancelled, spawn
 from bespeak.resolve.threads import BODIES, in_thread
 from bespeak.server.context import Context, facts_of
@@ -120,7 +121,6 @@ class Call(Shelter):
         *,
         declared: Mapping[str, Any] | None,
         raise_exceptions: bool = False,
-        stateful: bool = True,
     ) -> None:
         super().__init__()
         self.calls = calls
@@ -130,7 +130,7 @@ class Call(Shelter):
         self._facts = facts_of(context)
         self._declared = declared
         # Taken before any author code runs, which may change the arguments in place.
-        self._arguments = digest(sent) if stateful and consumer.may_ask and declared is not None else None
+        self._arguments = digest(sent) if consumer.may_ask and declared is not None else None
         self._raise_exceptions = raise_exceptions
 
     def resume(self, token: Any, request_id: str | int) -> None:
@@ -198,7 +198,12 @@ class Call(Shelter):
             progress=self._progress or Progress(),
             answers=self._facts.answers or {},
             declared=EVERYTHING if self._declared is None else self._declared,
+            call=self._called(),
         )
+
+    def _called(self) -> str:
+        """What is called with which arguments, for the keys of its questions."""
+        return digest([self.consumer.method, self.consumer.name, self._arguments])
 
     async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
         round_ = self._round(arguments)
@@ -399,13 +404,15 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
     """What an author's function returns."""
     try:
         if consumer.kind is Kind.ASYNC:
-            return await consumer.fn(**values)
+            return await contained(consumer.fn(**values))
         result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
         return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError as error:
         if is_cancelled():
             raise
         raise RuntimeError(f"{consumer.name!r} {UNASKED_CANCELLATION}") from error
+    except CancelledItself as error:
+        raise RuntimeError(f"{consumer.name!r} cancelled its own task") from error
     except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:

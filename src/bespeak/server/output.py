@@ -6,9 +6,8 @@ from typing import Any, cast, get_args, get_origin
 import typing_extensions
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import BaseModel, RootModel, TypeAdapter, create_model
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 
-from bespeak.resolve.hints import arms, is_unknown, owners, peel
+from bespeak.resolve.hints import NO_SCHEMA, arms, is_unknown, owners, peel
 from bespeak.resolve.signature import EMPTY
 from bespeak.server.content import CONTENT_BLOCKS, Audio, Image, blocks
 
@@ -42,7 +41,7 @@ class Output:
             adapter = TypeAdapter[Any](shape)
             schema = adapter.json_schema(by_alias=True, mode="serialization")
             self._adapter = TypeAdapter[Any](hint) if self._wrapped else adapter
-        except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, PydanticUserError):
+        except NO_SCHEMA:
             return
         self.schema = {**schema, "title": title} if title else schema
 

@@ -36,9 +36,7 @@ class PushedCall(Call):
         *,
         raise_exceptions: bool = False,
     ) -> None:
-        super().__init__(
-            calls, consumer, sent, context, declared=asker.declared, raise_exceptions=raise_exceptions, stateful=False
-        )
+        super().__init__(calls, consumer, sent, context, declared=asker.declared, raise_exceptions=raise_exceptions)
         self._asker = asker
 
     # With resolvers
@@ -51,6 +49,7 @@ class PushedCall(Call):
             progress=Progress(),
             answers={},
             declared=self._asker.declared,
+            call=self._called(),
             push=self._asker,
         )
 

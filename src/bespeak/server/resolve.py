@@ -8,6 +8,7 @@ from mcp_types import InputRequiredResult
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.resolve.callables import Kind, calling_frame
 from bespeak.resolve.compiling import compile_graph
+from bespeak.resolve.digests import digest
 from bespeak.resolve.errors import InvalidSignature
 from bespeak.resolve.graph import Graph, Node
 from bespeak.resolve.hints import OUTCOMES
@@ -117,6 +118,7 @@ async def resolve_arguments(
         progress=progress,
         answers=facts.answers or {},
         declared=request.meta.capabilities if request else EVERYTHING,
+        call=digest([request.params.get("name"), request.params.get("arguments")]) if request else "",
         push=asker_of(context),
     )
     questions = await round_.ask()

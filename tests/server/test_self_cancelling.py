@@ -1,0 +1,164 @@
+"""A body or a resolver that cancels the task it runs in has failed; nobody else is stopped, and nothing is left unknown."""
+
+import asyncio
+from typing import Annotated, Any
+
+import pytest
+
+from bespeak import Elicit, MCPServer, Resolve
+from tests.answering import Person, accept, text
+from tests.conftest import Connect
+
+
+def cancel() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+
+
+async def ask() -> Elicit[bool]:
+    return Elicit("Sure?", bool)
+
+
+@pytest.mark.every_revision
+async def test_a_body_that_cancels_its_own_task_is_a_failure_of_the_tool(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp = MCPServer("Shop")
+
+    @mcp.tool()
+    async def stop() -> str:
+        cancel()
+        await asyncio.sleep(0)
+        raise AssertionError
+
+    @mcp.tool()
+    async def go() -> str:
+        return "on"
+
+    async with connect(mcp) as client:
+        result = await client.call_tool("stop")
+        assert (result.is_error, text(result)) == (True, "Error executing tool stop")
+        assert text(await client.call_tool("go")) == "on"
+    assert "'stop' cancelled its own task" in caplog.text
+    assert stop is not go
+
+
+@pytest.mark.asking_revisions
+async def test_an_approved_body_that_cancels_its_own_task_has_failed_and_its_outcome_is_known(connect: Connect) -> None:
+    mcp, runs = MCPServer("Shop"), list[int]()
+
+    @mcp.tool()
+    async def stop(ok: Annotated[bool, Resolve(ask, key="ok")]) -> str:
+        runs.append(1)
+        cancel()
+        await asyncio.sleep(0)
+        raise AssertionError
+
+    async with connect(mcp, elicitation_callback=Person({"ok": accept(value=True)})) as client:
+        result = await client.call_tool("stop")
+    assert (result.is_error, text(result)) == (True, "Error executing tool stop")
+    assert runs == [1]
+    assert stop is not None
+
+
+async def test_the_same_approval_again_gets_the_same_failure_and_no_second_run(connect: Connect) -> None:
+    mcp, runs = MCPServer[Any]("Shop"), list[int]()
+
+    @mcp.tool()
+    async def stop(ok: Annotated[bool, Resolve(ask, key="ok")]) -> str:
+        runs.append(1)
+        cancel()
+        await asyncio.sleep(0)
+        raise AssertionError
+
+    async with connect(mcp, elicitation_callback=Person()) as client:
+        call: dict[str, Any] = {"name": "stop", "arguments": {}}
+        asked = await client.session.request("tools/call", call)
+        yes = {"ok": {"action": "accept", "content": {"value": True}}}
+        retry = {**call, "requestState": asked["requestState"], "inputResponses": yes}
+        first, again = [await client.session.request("tools/call", retry) for _ in range(2)]
+    assert first["content"] == again["content"] == [{"type": "text", "text": "Error executing tool stop"}]
+    assert runs == [1]
+    assert stop is not None
+
+
+@pytest.mark.every_revision
+@pytest.mark.parametrize("company", [False, True])
+async def test_a_resolver_that_cancels_its_own_task_is_named(connect: Connect, company: bool) -> None:
+    mcp = MCPServer("Shop")
+
+    async def stops() -> int:
+        cancel()
+        await asyncio.sleep(0)
+        raise AssertionError
+
+    async def other() -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    async def alone(it: Annotated[int, Resolve(stops)]) -> str:
+        raise AssertionError
+
+    async def beside(it: Annotated[int, Resolve(stops)], other: Annotated[int, Resolve(other)]) -> str:
+        raise AssertionError
+
+    mcp.add_tool(beside if company else alone, name="take")
+    async with connect(mcp) as client:
+        said = text(await client.call_tool("take"))
+    assert said.startswith("Error executing tool take: resolver 'stops' cancelled its own task")
+
+
+async def test_a_result_that_was_returned_stands_though_the_body_cancelled_its_task_before(connect: Connect) -> None:
+    mcp = MCPServer("Shop")
+
+    @mcp.tool()
+    async def sell() -> str:
+        cancel()
+        return "sold"
+
+    async with connect(mcp) as client:
+        assert text(await client.call_tool("sell")) == "sold"
+        assert text(await client.call_tool("sell")) == "sold"
+    assert sell is not None
+
+
+async def test_a_cancellation_that_the_body_takes_back_is_nobodys_business(connect: Connect) -> None:
+    mcp = MCPServer("Shop")
+
+    @mcp.tool()
+    async def sell() -> str:
+        cancel()
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()
+        await asyncio.sleep(0)
+        return "sold"
+
+    async with connect(mcp) as client:
+        assert text(await client.call_tool("sell")) == "sold"
+    assert sell is not None
+
+
+async def test_a_client_that_cancels_too_is_still_heeded(connect: Connect) -> None:
+    mcp, begun, ended = MCPServer("Shop"), asyncio.Event(), asyncio.Event()
+
+    @mcp.tool()
+    async def wait() -> str:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    async with connect(mcp) as client:
+        call = asyncio.create_task(client.call_tool("wait"))
+        await begun.wait()
+        call.cancel()
+        await asyncio.wait({call})
+        await asyncio.wait_for(ended.wait(), 10)
+    assert wait is not None
