@@ -390,10 +390,10 @@ async def test_a_marker_from_what_is_annotated_not_to_ask_is_an_error_that_names
 
 
 async def test_a_once_value_that_does_not_survive_its_serialisation_is_refused_before_anybody_is_asked() -> None:
-    async def odd() -> float:
-        return float("nan")
+    async def odd() -> dict[Any, int]:
+        return {1: 1}  # whose key is text in JSON
 
-    async def sure(odd: Annotated[float, Resolve(odd, once=True)]) -> Elicit[int]:
+    async def sure(odd: Annotated[object, Resolve(odd, once=True)]) -> Elicit[int]:
         return Elicit(f"Really {odd}?", int)
 
     def body(it: Annotated[int, Resolve(sure)]) -> None: ...

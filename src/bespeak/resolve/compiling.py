@@ -19,6 +19,7 @@ from bespeak.resolve.graph import CONSUMER, FromArgument, FromContext, FromNode,
 from bespeak.resolve.hints import NO_SCHEMA, arms, can_agree, is_unknown, question_class, spell
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.near_misses import Nearness, nearest
+from bespeak.resolve.once_values import lost_parts
 from bespeak.resolve.replacements import Replacement, identity
 from bespeak.resolve.signature import EMPTY, ORDINARY, Parameter, Signature, read, unfillable
 
@@ -373,7 +374,10 @@ class _Compiler:
             except NO_SCHEMA:
                 problem = f"returns {spell(signature.returns)}, which cannot be serialised"
             else:
-                return adapter
+                lost = lost_parts(signature.returns)
+                if lost is None:
+                    return adapter
+                problem = f"returns {spell(signature.returns)}, of which {lost}, would not survive until the next round"
         self._fault(
             signature.place,
             draft.trail,

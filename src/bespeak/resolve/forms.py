@@ -165,7 +165,7 @@ def _render(wanted: Any) -> Form:
         raise FormError.of([*faults, *error.faults]) from None
     except PydanticInvalidForJsonSchema as error:
         raise FormError.of([*faults, (f"{name} has a field with no JSON schema: {error.message}", ASKABLE)]) from None
-    except (*NO_SCHEMA, AttributeError) as error:
+    except NO_SCHEMA as error:
         reason = str(getattr(error, "message", error)).splitlines()[0]
         raise FormError.of(faults or [(f"{name} cannot be asked for: {reason}", ASKABLE)]) from None
     defs: dict[str, Any] = schema.get("$defs", {})

@@ -26,6 +26,7 @@ NO_SCHEMA = (
     PydanticUserError,
     ValueError,  # of an alias of many parameters
     NameError,  # of text in an alias
+    AttributeError,  # of an object in the place of a type
 )
 """What pydantic raises for a type that it can make nothing of."""
 _PROMOTED: dict[type, tuple[type, ...]] = {float: (int,), complex: (int, float)}

@@ -22,7 +22,6 @@ from contextlib import suppress
 from typing import Any, cast
 
 from pydantic import TypeAdapter
-from pydantic_core import to_json
 
 from bespeak.protocol.keys import full_key
 from bespeak.protocol.obstacles import NOT_DECLARED, Obstacle
@@ -43,6 +42,7 @@ from bespeak.resolve.generators import OpenGenerators
 from bespeak.resolve.graph import FromArgument, FromNode, Graph, Node
 from bespeak.resolve.hints import OUTCOMES
 from bespeak.resolve.markers import Question
+from bespeak.resolve.once_values import kept, restored, survives
 from bespeak.resolve.outcomes import AcceptedElicitation, NotAsked
 from bespeak.resolve.phases import Phase
 from bespeak.resolve.progress import Progress, Settled, Shown
@@ -260,22 +260,22 @@ class Round:
     def _seal_once(self, node: Node, adapter: TypeAdapter[Any], value: Any) -> Any:
         """Keep a value for the rounds to come, and give it as they will see it."""
         try:
-            kept = adapter.dump_python(value, mode="json", by_alias=False, round_trip=True)
-            restored = _restored(adapter, kept)
+            json = kept(adapter, value)
+            again = restored(adapter, json)
         except ValueError as error:
             reason = "gave a value that its return type cannot serialise, though it is marked once=True"
             raise ResolverFailed(node.name, node.path, reason) from error
-        if restored != value and type(value).__eq__ is not object.__eq__:
+        if not survives(value, again):
             reason = "gave a value that does not survive its serialisation, though it is marked once=True"
             raise ResolverFailed(node.name, node.path, reason)
-        self.progress.once[node.key_name] = kept
-        return restored
+        self.progress.once[node.key_name] = json
+        return again
 
     def _restore_once(self, node: Node) -> bool:
         if node.once is None:
             return False
         try:
-            value = _restored(node.once, self.progress.once[node.key_name])
+            value = restored(node.once, self.progress.once[node.key_name])
         except ValueError:
             logger.warning("the once=True value of %r no longer fits its return type; it is computed again", node.name)
             return False
@@ -443,10 +443,6 @@ class Round:
             )
             raise ResolverFailed(node.name, node.path, reason)
         return Shown(pin, rests, before.drift + 1, attempts, renderings)
-
-
-def _restored(adapter: TypeAdapter[Any], kept: Any) -> Any:
-    return adapter.validate_json(to_json(kept), by_alias=False, by_name=True)
 
 
 def _default(taken: FromNode) -> Any:

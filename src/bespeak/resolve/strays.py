@@ -149,7 +149,7 @@ def walk(hint: Any, search: Search, where: str = "") -> Iterator[Found]:
         return
     seen[id(core), bool(where)] = core
     yield Found(where, core)
-    for part in _parts(core):
+    for part in _parts(core, search.names):
         yield from walk(part, search, where or _CONTAINER)
     owner: Any = get_origin(core) or core
     if search.fields and isinstance(owner, type):
@@ -212,15 +212,24 @@ def mentions(hint: Any, search: Search) -> bool:
     return any(_counts(found.what) for found in walk(hint, search))
 
 
-def _parts(core: Any) -> Sequence[Any]:
+def _parts(core: Any, names: Mapping[str, Any]) -> Sequence[Any]:
     """The hints a hint is made of."""
     if isinstance(core, TypeVar):
-        return [*core.__constraints__, core.__bound__, getattr(core, "__default__", None)]
+        limits = [*core.__constraints__, core.__bound__, getattr(core, "__default__", None)]
+        return [_read(limit, core.__module__, names) for limit in limits]
     if isinstance(core, dataclasses.InitVar):
         return [cast("Any", core).type]
     if isinstance(core, list):  # the parameter list of a Callable
         return cast("list[Any]", core)
     return get_args(core)
+
+
+def _read(limit: Any, module: str, names: Mapping[str, Any]) -> Any:
+    """The limit of a type variable, which may be text. If it cannot be read and looks like a marker, it counts as one."""
+    try:
+        return evaluate(limit, vars(sys.modules.get(module, builtins)), dict(names))
+    except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
+        return Annotated[Any, str(limit)]
 
 
 def fields_of(

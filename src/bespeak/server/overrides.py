@@ -27,8 +27,8 @@ class Overrides:
             raise TypeError("override(fn, replacement) or override(fn, value=...), one of the two")
         stand_in = constant(fn, value) if replacement is None else Replacement(replacement, read(replacement, frame))
         who = identity(fn)
-        if not any(who in tool.graph.identities for tool in self._tools.all()):
-            raise ValueError(f"{getattr(fn, '__name__', fn)!r} is no resolver of any tool of this server")
+        if not any(tool.has_resolver(who) for tool in self._tools.all()):
+            raise ValueError(f"{getattr(fn, '__name__', fn)!r} is not a resolver of any tool on this server")
         ticket = object()
         self._open.append((ticket, who, stand_in))
         try:

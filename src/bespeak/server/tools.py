@@ -126,6 +126,10 @@ class Tool:
         logger.error("tool %r failed", self.name, exc_info=error)
         return f"{prefix}: {error}" if isinstance(error, ResolverFailed) else prefix
 
+    def has_resolver(self, who: Hashable) -> bool:
+        """Whether a function is one of its resolvers: as it was registered, or with the overrides that are open."""
+        return who in self._compiled.identities or who in self.graph.identities
+
     def overridden(self, overrides: Mapping[Hashable, Replacement], frame: types.FrameType | None) -> Graph:
         """The graph with some resolvers replaced. Raises `InvalidSignature` if a replacement does not fit."""
         if not any(who in self._compiled.identities for who in overrides):
