@@ -27,7 +27,7 @@ from bespeak.testing.plan import mode_of
 from bespeak.testing.pool import Pool, Wanted
 from bespeak.testing.prompting import NoMoreInput, Prompt, at_terminal
 from bespeak.testing.results import Failure
-from bespeak.testing.scripts import PromptScript, Script
+from bespeak.testing.scripts import PromptScript, Script, written_for
 from bespeak.testing.servers import Unreachable, described
 from bespeak.testing.showing import marked
 from bespeak.testing.suite import EVERYTHING
@@ -81,7 +81,9 @@ class _Nobody:
         missing = [question for question in questions if question.required and found[question.key] is None]
         if missing:
             raise Waiting(missing)
-        self.given |= {key: answer.as_written() for key, answer in found.items() if answer is not None}
+        for question in questions:
+            if (answer := found[question.key]) is not None:
+                self.given |= written_for(question, answer.as_written(), self.given)
         return responses_to(questions, lambda question: found[question.key])
 
     def leftovers(self) -> list[Failure]:
@@ -306,9 +308,9 @@ async def _go_on(conversation: Conversation, script: Script) -> None:
 
 def _put_down(call: _Call, connection: Connection, waiting: Waiting, flags: Flags) -> dict[str, Any]:
     """A call that waits, and how to go on with it."""
-    missing = [f"--answer {shlex.quote(question.key)}=..." for question in waiting.questions]
+    missing = [f"--answer {shlex.quote(question.name)}=..." for question in waiting.questions]
     told: dict[str, Any] = {
-        "waiting": {question.key: question.as_json() for question in waiting.questions},
+        "waiting": {question.name: question.as_json() for question in waiting.questions},
         "target": call.target,
         "revision": connection.version,
         "answers": call.answers,
