@@ -112,7 +112,47 @@ def test_what_cannot_be_answered_is_told_by_name(raw: Raw) -> None:
 
 
 def test_rounds_without_end_are_told_by_name(raw: Raw) -> None:
-    rounds = [asks(f"pay~{number:08x}") for number in range(3)]
-    said = told(bespeak("call", raw(*rounds), "t", "--max-rounds", "2", *given("pay=x")), 1)
+    said = told(bespeak("call", raw(*[asks(FIRST)] * 3), "t", "--max-rounds", "2", *given("pay=x")), 1)
     assert "round 3: pay (?) -> no answer" in said
     assert "~" not in said
+
+
+# An answer by name is for one question
+
+
+def price(key: str, cents: int) -> dict[str, Any]:
+    return asking(**{key: form(f"Pay {cents}?", x={"type": "string"})})
+
+
+def test_an_answer_by_name_does_not_answer_the_next_question_of_that_name(raw: Raw, tmp_path: Path) -> None:
+    result = bespeak("call", raw(price(FIRST, 100), price(SECOND, 200)), "t", *given("pay=x"))
+    told(result, 6)
+    pending = json.loads(result.stdout)
+    assert pending["waiting"]["pay"]["params"]["message"] == "Pay 200?"
+    assert pending["conversation"]["rounds"][0]["answered"] == {FIRST: X}
+    file = tmp_path / "waiting.json"
+    file.write_text(json.dumps({**pending, "target": raw("echo")}))
+    told(bespeak("call", "--resume", str(file)), 6)
+    resumed = bespeak("call", "--resume", str(file), *given("pay=y"))
+    assert json.loads(resumed.stdout)["inputResponses"] == {SECOND: accepted(x="y")}
+    file.write_text(json.dumps({**pending, "target": raw(price("pay~00000000", 300))}))
+    told(bespeak("call", "--resume", str(file), *given("pay=y")), 6)
+
+
+def test_an_answer_by_name_answers_the_same_question_again(raw: Raw) -> None:
+    result = bespeak("call", raw(asks(FIRST), asks(FIRST), "echo"), "t", *given("pay=x"))
+    assert json.loads(result.stdout)["inputResponses"] == {FIRST: X}
+
+
+def test_an_answer_by_whole_key_answers_that_question_whatever_was_asked_before(raw: Raw) -> None:
+    rounds = [price(FIRST, 100), price(SECOND, 200), "echo"]
+    result = bespeak("call", raw(*rounds), "t", *given("pay=x", f"{SECOND}=y"))
+    assert json.loads(result.stdout)["inputResponses"] == {SECOND: accepted(x="y")}
+
+
+def test_a_person_is_asked_the_next_question_of_a_name_that_was_answered_beforehand(raw: Raw) -> None:
+    rounds = [price(FIRST, 100), price(SECOND, 200), "echo"]
+    ended = at_terminal("call", raw(*rounds), "t", *given("pay=x"), typed="d\n")
+    assert json.loads(ended.out)["inputResponses"] == {SECOND: {"action": "decline"}}
+    assert "Pay 200?" in ended.screen
+    assert "Pay 100?" not in ended.screen

@@ -195,12 +195,16 @@ class Asks(Protocol):
     async def ask(self, question: Question) -> Answer: ...
 
 
+class Prepared(Protocol):
+    """What was answered beforehand."""
+
+    def answer_for(self, question: Question) -> Answer | None: ...
+
+
 class PromptScript:
     """A person at a terminal. What they answer is kept, in the order it was given."""
 
-    def __init__(
-        self, prompt: Asks, prepared: InputResponseFixture | None = None, rounds: RoundsScript | None = None
-    ) -> None:
+    def __init__(self, prompt: Asks, prepared: Prepared | None = None, rounds: RoundsScript | None = None) -> None:
         self._prompt = prompt
         self._prepared = prepared or InputResponseFixture()
         self._rounds = rounds
