@@ -407,7 +407,9 @@ class _Run:
     def _round(self, one: Round, tokens: Sequence[str]) -> Round:
         """A round as it may be shown."""
         hidden = replace(self.hidden, tokens=tokens)
-        answered = Redaction(self.redaction.paths).apply({"inputResponses": one.answered})["inputResponses"]
+        answered: Any = Redaction(self.redaction.paths).apply({"inputResponses": one.answered})["inputResponses"]
+        if not isinstance(answered, dict):  # all of it is declared
+            answered = dict.fromkeys(one.answered, answered)
         said = {key: self._declared(key, {"message": text}).get("message", "") for key, text in one.asked.items()}
         return replace(one, asked=hidden.apply(said), answered=hidden.apply(answered))
 
