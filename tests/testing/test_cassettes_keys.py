@@ -4,13 +4,30 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
+from bespeak import Elicit, MCPServer, Resolve
+from bespeak.testing import converse
 from bespeak.testing.servers import Reached
+from bespeak.transports.memory import MemoryTransport
 from tests.testing.canned import Pushing
-from tests.testing.taping import Desk, Json, Trip, anyhow, form, only, run_suite, stale, text, trip, write_suite
+from tests.testing.taping import (
+    LEGACY,
+    MODERN,
+    Desk,
+    Json,
+    Trip,
+    anyhow,
+    form,
+    only,
+    run_suite,
+    stale,
+    text,
+    trip,
+    write_suite,
+)
 
 SECRET = "hunter2-öäü"
 
@@ -240,6 +257,62 @@ async def test_handles_that_are_none_make_no_cassette(taped: Desk, listed: Any) 
     await taped.recorded(trip())
     taped.alter(lambda tape: tape.update(keys=listed))
     assert "is no cassette of format 1; run with --record rewrite" in stale(await taped.run(trip())).message
+
+
+# A server of ours
+
+
+class Shop:
+    """A server whose question holds a receipt's number, which is another in every recording."""
+
+    def __init__(self, number: str) -> None:
+        async def approve() -> Elicit[bool]:
+            return Elicit(f"Pay receipt {number}?", bool)
+
+        async def thank(ok: Annotated[bool, Resolve(approve, key="approve")]) -> Elicit[str]:
+            return Elicit("Whom may we thank?", str)
+
+        async def buy(
+            ok: Annotated[bool, Resolve(approve, key="approve")], who: Annotated[str, Resolve(thank, key="thank")]
+        ) -> str:
+            return f"{who} paid: {ok}"
+
+        self.mcp = MCPServer[Any]("shop")
+        self.mcp.add_tool(buy)
+
+
+@pytest.mark.parametrize("era", [MODERN, LEGACY])
+async def test_what_is_kept_out_of_a_question_of_ours_does_not_show_in_its_cassette(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str
+) -> None:
+    number, asked = "4711-a", list[str]()
+
+    @asynccontextmanager
+    async def reach(*_: object) -> AsyncGenerator[Reached]:
+        yield Reached(MemoryTransport(Shop(number).mcp))
+
+    monkeypatch.setattr("bespeak.testing.pool.reach", reach)
+    test = {
+        "name": "a purchase",
+        "tool": "buy",
+        "rounds": [
+            {"expect": {"asks": ["approve"]}, "answer": {"approve": True}},
+            {"expect": {"asks": ["thank"]}, "answer": [{"when": {"key": "thank"}, "answer": "Ada"}]},
+        ],
+        "expect": {"asked": ["approve", "thank"], "text": "Ada paid: True"},
+    }
+    suite = write_suite(tmp_path, test, eras=[era], redact=["inputRequests.approve.params.message"])
+    tapes: list[bytes] = []
+    for number in ("4711-a", "4711-b"):
+        asked += (await converse(Shop(number).mcp, "buy", answers={"approve": True, "thank": "Ada"}, era=era)).keys
+        assert [result.failures for result in await run_suite(suite, record="rewrite")] == [[]]
+        tapes += [path.read_bytes() for path in (tmp_path / "tapes").iterdir()]
+    assert len(set(asked)) == 4, "both keys are others, since the second depends on the first"
+    assert tapes[0] == tapes[1]
+    assert [key for key in asked if key[-8:].encode() in tapes[0]] == []
+    number = "4711-c"
+    for verify in (False, True):
+        assert [result.failures for result in await run_suite(suite, verify=verify)] == [[]]
 
 
 # Pushed questions

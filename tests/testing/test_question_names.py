@@ -5,10 +5,11 @@ testing.md section 1 (words): a key may carry a suffix after `~`; a fixture may 
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
+from bespeak import Elicit, ElicitationResult, MCPServer, Resolve
 from bespeak.testing import Conversation, InputResponseFixture, collect_responses, converse, run_elicitation_chain
 from bespeak.testing.answers import CannotAnswer
 from bespeak.testing.dialects import InputRequest
@@ -577,3 +578,33 @@ async def test_keys_without_an_end_are_what_they_were(hold: Hold) -> None:
     (result,) = await hold(server, f"  - {{name: a, tool: pay, {test}}}\n")
     assert messages([result]) == []
     assert list(result.rounds[0].asked) == ["city", "city~1"]
+
+
+async def test_a_server_of_ours_may_ask_a_declined_question_again_when_what_it_depends_on_has_changed() -> None:
+    rates = iter([1, 1, 1, 2, 2, 2, 2])
+    mcp = MCPServer[Any]("exchange")
+
+    async def rate() -> int:
+        return next(rates)
+
+    async def amount(rate: Annotated[int, Resolve(rate)]) -> Elicit[int]:
+        return Elicit(f"How much, at {rate}?", int)
+
+    async def insured(amount: Annotated[int, Resolve(amount, key="amount")]) -> Elicit[bool]:
+        return Elicit("Insured?", bool)
+
+    async def name(asked: Annotated[ElicitationResult[bool], Resolve(insured, key="insured")]) -> Elicit[str]:
+        return Elicit(f"Whose money is it ({asked.action})?", str)
+
+    @mcp.tool()
+    async def change(
+        insured: Annotated[ElicitationResult[bool], Resolve(insured, key="insured")],
+        name: Annotated[str, Resolve(name, key="name")],
+    ) -> str:
+        return f"{name}: {insured.action}"
+
+    answers = {"amount": 5, "insured": "decline", "name": "Ada"}
+    said = await converse(mcp, "change", answers=answers, era="2026-07-28", max_rounds=6)
+    assert said.text == "Ada: decline"
+    assert said.asked == ["amount", "insured", "name", "amount", "insured", "name"]
+    assert len(set(said.keys)) == 6
