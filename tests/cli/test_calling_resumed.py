@@ -12,6 +12,7 @@ import pytest
 from typer.testing import Result
 
 from bespeak.cli.commands import app
+from bespeak.testing.question_names import name_of
 from tests.cli.desks import QUESTION, WORD, Raw, asking, bespeak, form, served, told, write_raw
 
 ANSWERS = {"city": "Rome", "units": "C", "sure": "true", "q": "x", "a": "x"}
@@ -112,7 +113,8 @@ def test_an_answer_for_a_later_round_is_not_forgotten(desk: str) -> None:
 
 def test_the_rounds_before_are_kept_and_the_cap_counts_them(desk: str) -> None:
     pending = waiting(bespeak("call", desk, "trip", "--answer", "city=Rome"))
-    assert [one["asked"] for one in pending["conversation"]["rounds"]] == [{"city": "Which city?"}]
+    (before,) = pending["conversation"]["rounds"]
+    assert {name_of(key): said for key, said in before["asked"].items()} == {"city": "Which city?"}
     short = bespeak("call", desk, "trip", "--max-rounds", "1").stdout
     answers = ("--answer", "city=Rome", "--answer", "sure=true")
     assert "after 1 answered round" in told(bespeak("call", "--resume", "-", *answers, stdin=short), 1)

@@ -13,8 +13,11 @@ from typer.testing import CliRunner
 from bespeak.cli.commands import app
 from bespeak.state.seal import AESGCMRequestStateCodec
 
-# What an inner run is the first to load is unloaded after it; cryptography does not survive that.
-for module in ("bespeak.cli.testing", "bespeak.testing.conversing", "bespeak.testing.sessions", "ruamel.yaml"):
+# What an inner run is the first to load is unloaded after it; cryptography and httpx2 do not survive that.
+for module in (
+    *("bespeak.cli.testing", "bespeak.testing.conversing", "bespeak.testing.sessions"),
+    *("ruamel.yaml", "httpx2", "httpcore2"),
+):
     import_module(module)
 AESGCMRequestStateCodec([bytes(32)])
 

@@ -297,7 +297,7 @@ async def test_a_pushed_answer_that_differs_diverges(tmp_path: Path) -> None:
     await run_suite(write_suite(tmp_path, trip(), servers=OURS, eras=[LEGACY]), record="once")
     other = trip(inputResponses={"city": "Lisbon", "units": "F"})
     (result,) = await run_suite(write_suite(tmp_path, other, servers=OURS, eras=[LEGACY]))
-    assert 'turns[1].answered.units.content.value: expected "C", got "F"' in stale(result).message
+    assert 'turns[1].answered["units~1"].content.value: expected "C", got "F"' in stale(result).message
 
 
 def _cut(cassette: Json) -> None:

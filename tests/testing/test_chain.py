@@ -231,6 +231,54 @@ def test_another_question_of_the_same_key_may_be_asked_after_a_decline() -> None
     assert conversation.findings == []
 
 
+SURE, SURE_NOW, SUM = "sure~1a2b3c4d", "sure~5e6f7a8b", "sum~00000000"
+
+
+def test_a_declined_question_may_be_asked_again_under_another_answer() -> None:
+    """The end of its key says that what it depends on has changed, and that was asked for in between."""
+    conversation = call()
+    conversation.receive(asking({SURE: form("Sure?")}))
+    conversation.answer({SURE: DECLINED})
+    conversation.receive(asking({SUM: form("How much then?")}))
+    conversation.answer({SUM: OSLO})
+    again = Conversation.from_json(json.loads(json.dumps(conversation.as_json())))
+    for one in (conversation, again):
+        one.receive(asking({SURE_NOW: form("Sure?")}))
+        assert one.findings == []
+
+
+@pytest.mark.parametrize("between", [[], [{SURE: form("Really?")}], [{}]])
+def test_another_key_alone_is_no_reason_to_ask_a_declined_question_again(between: list[Any]) -> None:
+    conversation = call()
+    for questions in ({SUM: form("How much?")}, {SURE: form("Sure?")}, *between):
+        conversation.receive(asking(questions))
+        conversation.answer({key: DECLINED if key == SURE else OSLO for key in questions})
+    conversation = Conversation.from_json(json.loads(json.dumps(conversation.as_json())))
+    conversation.receive(asking({SURE_NOW: form("Sure?")}))
+    assert [finding.text for finding in conversation.findings] == ["'sure' was declined, and is asked again"]
+
+
+@pytest.mark.parametrize("key", [SURE, "other", "other~1a2b3c4d", "other~5e6f7a8b"])
+def test_a_declined_question_is_asked_again_under_its_key_and_under_any_other_name(key: str) -> None:
+    conversation = call()
+    for questions in ({SURE: form("Sure?")}, {SUM: form("How much?")}):
+        conversation.receive(asking(questions))
+        conversation.answer(dict.fromkeys(questions, DECLINED))
+    conversation.receive(asking({key: form("Sure?")}))
+    assert rules(conversation) == ["declined"]
+
+
+def test_ten_thousand_declined_questions_of_one_name_are_known_again_at_once() -> None:
+    conversation = call()
+    for start in (0, 10_000):
+        questions = {f"x~{number:08x}": form("Sure?") for number in range(start, start + 10_000)}
+        started = time.perf_counter()
+        conversation.receive(asking(questions))
+        assert time.perf_counter() - started < 3
+        conversation.answer(dict.fromkeys(questions, DECLINED))
+    assert rules(conversation) == ["declined"] * 10_000
+
+
 def test_ten_thousand_declined_questions_are_known_again_at_once() -> None:
     conversation = call()
     envelope = asking({f"key {number}": form(f"Number {number}?") for number in range(10_000)})

@@ -163,6 +163,39 @@ def pay(more: str) -> str:
     return PAY.format(more=more)
 
 
+def asked_of(*keys: str) -> Round:
+    return Round(dict.fromkeys(keys, "Sure?"), {}, state=True)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "asked"),
+    [
+        ([asked_of("pay~1a2b3c4d")], ["pay~1a2b3c4d"]),
+        ([asked_of("pay~1a2b3c4d")], ["pay~5e6f7a8b"]),  # a price that has moved
+        ([asked_of("x~1a2b3c4d", "y~1a2b3c4d"), asked_of("z~1a2b3c4d")], ["y~5e6f7a8b", "x~1a2b3c4d"]),
+        ([asked_of("x~1a2b3c4d"), asked_of("z~1a2b3c4d")], ["z~5e6f7a8b"]),
+        ([asked_of("x~1a2b3c4d", "x~5e6f7a8b")], ["x~1a2b3c4d", "x~00000000"]),
+    ],
+)
+def test_who_asks_the_same_names_anew_has_taken_nothing_for_granted(rounds: list[Round], asked: list[str]) -> None:
+    assert judge_tampered(tamper("drop"), {"result": asking(*asked)}, rounds) == []
+
+
+@pytest.mark.parametrize(
+    ("rounds", "asked"),
+    [
+        ([asked_of("x~1a2b3c4d", "x~5e6f7a8b")], ["x~5e6f7a8b"]),
+        ([asked_of("x~1a2b3c4d", "y~1a2b3c4d")], ["y~1a2b3c4d"]),
+        ([asked_of("x~1a2b3c4d")], ["y~1a2b3c4d"]),
+    ],
+)
+def test_who_asks_only_some_of_the_names_anew_has_taken_answers_without_their_state(
+    rounds: list[Round], asked: list[str]
+) -> None:
+    (failure,) = judge_tampered(tamper("drop"), {"result": asking(*asked)}, rounds)
+    assert failure.rule == "state-verified"
+
+
 @pytest.mark.parametrize("how", ["flip", "truncate", "empty", "drop", "other-arguments, arguments: {cents: 6}"])
 async def test_a_refused_state_passes_without_further_expectations(hold: Hold, how: str) -> None:
     server = Canned(asking("ok"), REFUSED)

@@ -125,6 +125,26 @@ def test_paths_are_independent_of_each_other() -> None:
     assert Redaction(["a.b", "a"], {}).apply(value) == {"a": REDACTED, "d": 3}
 
 
+@pytest.mark.parametrize("member", ["inputRequests", "inputResponses"])
+@pytest.mark.parametrize("path", ["pay.said", '["pay~1a2b3c4d"].said', "*.said"])
+def test_a_path_leads_to_a_question_by_its_name_or_by_its_whole_key(member: str, path: str) -> None:
+    value = {member: {"pay~1a2b3c4d": {"said": 1, "more": 2}}, "result": {"pay~1a2b3c4d": {"said": 3}}}
+    between = "" if path.startswith("[") else "."
+    told = Redaction([f"{member}{between}{path}"], {"KEY": "more"}).apply(value)
+    assert told == {member: {"pay~1a2b3c4d": {"said": REDACTED, "${env:KEY}": 2}}, "result": value["result"]}
+
+
+def test_only_questions_are_reached_by_a_name() -> None:
+    value = {"result": {"pay~1a2b3c4d": 1}, "inputResponses": {"x": {"pay~1a2b3c4d": 2}, "pay": 3}}
+    redaction = Redaction(["result.pay", "inputResponses.x.pay", 'inputResponses["pay~1a2b3c4d"]'], {})
+    assert redaction.apply(value) == value
+
+
+@pytest.mark.parametrize("path", ["inputResponses", "*"])
+def test_all_questions_can_be_kept_out_at_once(path: str) -> None:
+    assert Redaction([path], {}).apply({"inputResponses": {"pay": 3}}) == {"inputResponses": REDACTED}
+
+
 def test_a_declared_path_is_found_by_the_key_as_it_was_sent() -> None:
     redaction = Redaction(['["s3cret"]'], {"KEY": "s3cret"})
     assert redaction.apply({"s3cret": 1}) == {"${env:KEY}": REDACTED}

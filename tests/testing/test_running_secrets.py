@@ -204,6 +204,14 @@ async def test_a_redacted_answer_is_in_no_round_and_no_message(hold: Hold, more:
     assert "918273" not in shown(results)
 
 
+async def test_all_answers_can_be_redacted_at_once(hold: Hold) -> None:
+    server = Canned(asking(pin=form("PIN?", pin=STRING), city=form()), told())
+    tests = "  - {name: a, tool: x, inputResponses: {pin: '918273', city: Rome}, expect: {text: no}}"
+    results = await hold(server, tests, f"{HEAD}redact: [inputResponses]\n")
+    assert results[0].rounds[0].answered == {"pin": "[redacted]", "city": "[redacted]"}
+    assert "918273" not in shown(results)
+
+
 async def test_a_redacted_part_of_a_result_is_not_told(hold: Hold) -> None:
     server = Canned(told(structuredContent={"pin": "918273", "ok": 1}))
     tests = "  - {name: a, tool: x, expect: {structuredContent: {pin: '[redacted]', ok: 2}}}"

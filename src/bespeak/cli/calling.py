@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -16,7 +16,7 @@ from bespeak.cli.saying import complain
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
-from bespeak.testing.answers import CannotAnswer
+from bespeak.testing.answers import Answer, CannotAnswer
 from bespeak.testing.chain import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.testing.connection import Connection
 from bespeak.testing.examples import written
@@ -26,8 +26,9 @@ from bespeak.testing.judging import text_of
 from bespeak.testing.plan import mode_of
 from bespeak.testing.pool import Pool, Wanted
 from bespeak.testing.prompting import NoMoreInput, Prompt, at_terminal
+from bespeak.testing.question_names import name_of
 from bespeak.testing.results import Failure
-from bespeak.testing.scripts import PromptScript, Script
+from bespeak.testing.scripts import PromptScript, Script, written_for
 from bespeak.testing.servers import Unreachable, described
 from bespeak.testing.showing import marked
 from bespeak.testing.suite import EVERYTHING
@@ -69,10 +70,27 @@ class Waiting(Exception):
         super().__init__("questions wait for answers")
 
 
+class _Beforehand:
+    """What was answered beforehand. An answer by name is for one question: under another key, it would be for another.
+
+    Whoever approved a price has not approved the next one that is asked under the same name.
+    """
+
+    def __init__(self, call: "_Call") -> None:
+        self._fixture = InputResponseFixture(call.answers)
+        self._spent = dict(call.spent)
+
+    def answer_for(self, question: Question) -> Answer | None:
+        rule = self._fixture.rule_for(question)
+        if rule is None or rule.key is None or rule.key == question.key:
+            return rule and rule.answer
+        return rule.answer if self._spent.setdefault(rule.key, question.key) == question.key else None
+
+
 class _Nobody:
     """Stands where there is no terminal: answers what was answered beforehand, and nothing else."""
 
-    def __init__(self, prepared: InputResponseFixture) -> None:
+    def __init__(self, prepared: _Beforehand) -> None:
         self._prepared = prepared
         self.given: dict[str, Any] = {}
 
@@ -81,7 +99,9 @@ class _Nobody:
         missing = [question for question in questions if question.required and found[question.key] is None]
         if missing:
             raise Waiting(missing)
-        self.given |= {key: answer.as_written() for key, answer in found.items() if answer is not None}
+        for question in questions:
+            if (answer := found[question.key]) is not None:
+                self.given |= written_for(question, answer.as_written(), self.given)
         return responses_to(questions, lambda question: found[question.key])
 
     def leftovers(self) -> list[Failure]:
@@ -96,7 +116,9 @@ class _Call:
     mode: str
     conversation: Conversation
     answers: dict[str, Any]
-    """What was answered beforehand, by key, as a suite writes it."""
+    """What was answered beforehand, by key or name, as a suite writes it."""
+    spent: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The names under which something was answered before the call was put down, each with the last key."""
 
 
 def call_tool(flags: Flags) -> int:
@@ -175,7 +197,9 @@ def _resumed(flags: Flags) -> _Call:
         raise BadFlags("--resume: that call waits for no answers")
     if flags.rounds is not None:
         conversation.max_rounds = flags.rounds
-    return _Call(saved.target, saved.revision, conversation, saved.answers | dict(map(_answer, flags.answers)))
+    given = dict(map(_answer, flags.answers))
+    spent = {name_of(key): key for one in conversation.rounds for key in one.answered if name_of(key) not in given}
+    return _Call(saved.target, saved.revision, conversation, saved.answers | given, spent)
 
 
 def _again(text: str) -> str | None:
@@ -269,7 +293,7 @@ def _kinds(schema: Any) -> set[str]:
 async def _talk(flags: Flags, call: _Call, connection: Connection, out: TextIO) -> int:
     conversation = call.conversation
     conversation.capabilities = connection.capabilities
-    prepared = InputResponseFixture(call.answers)
+    prepared = _Beforehand(call)
     script: PromptScript | _Nobody = PromptScript(Prompt(), prepared) if at_terminal() else _Nobody(prepared)
     talk = Talk(connection, conversation, script)
     code = await _held(flags, call, connection, talk, script, out)
@@ -306,9 +330,9 @@ async def _go_on(conversation: Conversation, script: Script) -> None:
 
 def _put_down(call: _Call, connection: Connection, waiting: Waiting, flags: Flags) -> dict[str, Any]:
     """A call that waits, and how to go on with it."""
-    missing = [f"--answer {shlex.quote(question.key)}=..." for question in waiting.questions]
+    missing = [f"--answer {shlex.quote(question.name)}=..." for question in waiting.questions]
     told: dict[str, Any] = {
-        "waiting": {question.key: question.as_json() for question in waiting.questions},
+        "waiting": {question.name: question.as_json() for question in waiting.questions},
         "target": call.target,
         "revision": connection.version,
         "answers": call.answers,

@@ -140,7 +140,7 @@ def _only(way: Way, question: Question, answer: Answer) -> Any:
     }
     asked = "a page to open" if way is Way.URL else question.method
     instead = "; it has no decline" if answer.declines else ""
-    raise CannotAnswer(f"{quoted(question.key)} asks for {asked}, which is answered with {example[way]}{instead}")
+    raise CannotAnswer(f"{quoted(question.name)} asks for {asked}, which is answered with {example[way]}{instead}")
 
 
 def _sampled(value: Any) -> dict[str, Any]:
@@ -157,22 +157,22 @@ def _content(question: Question, answer: Answer) -> dict[str, Any]:
     elif answer.way is Way.VALUE:
         if len(fields) != 1:
             raise CannotAnswer(
-                f"{quoted(question.key)} has the fields {_names(fields) or '(none)'}; write {{accept: {{...}}}}, or decline"
+                f"{quoted(question.name)} has the fields {_names(fields) or '(none)'}; write {{accept: {{...}}}}, or decline"
             )
         content = {next(iter(fields)): answer.value}
     else:
         raise CannotAnswer(
-            f"{quoted(question.key)} asks with a form ({ELICIT}), which {{{answer.way}: ...}} does not answer; "
+            f"{quoted(question.name)} asks with a form ({ELICIT}), which {{{answer.way}: ...}} does not answer; "
             "write a value, {accept: {...}}, decline or cancel"
         )
     unknown = [name for name in content if name not in fields]
     if unknown:
         raise CannotAnswer(
-            f"the form of {quoted(question.key)} has no field {unknown[0]!r}; it has {_names(fields) or 'none'}"
+            f"the form of {quoted(question.name)} has no field {unknown[0]!r}; it has {_names(fields) or 'none'}"
         )
     if faults := _faults(question.schema, content):
         raise CannotAnswer(
-            f"the answer to {quoted(question.key)} does not fit its form: {'; '.join(map(printable, faults))}"
+            f"the answer to {quoted(question.name)} does not fit its form: {'; '.join(map(printable, faults))}"
         )
     return content
 
@@ -191,19 +191,19 @@ def _faults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
 def _field_value(question: Question, answer: Answer) -> Any:
     if answer.declines:
         raise CannotAnswer(
-            f"{quoted(question.key)} is of the compatibility dialect, and cannot be declined; give it a value"
+            f"{quoted(question.name)} is of the compatibility dialect, and cannot be declined; give it a value"
         )
     if answer.way not in (Way.VALUE, Way.ACCEPT):
         raise CannotAnswer(
-            f"{quoted(question.key)} is of the compatibility dialect, and takes one value, not {{{answer.way}: ...}}"
+            f"{quoted(question.name)} is of the compatibility dialect, and takes one value, not {{{answer.way}: ...}}"
         )
     value = answer.value
     if answer.way is Way.ACCEPT:
         if len(value) != 1:
             raise CannotAnswer(
-                f"{quoted(question.key)} is of the compatibility dialect, and takes one value, not {len(value)}"
+                f"{quoted(question.name)} is of the compatibility dialect, and takes one value, not {len(value)}"
             )
         value = next(iter(value.values()))
     if problem := check_value(question.schema, value):
-        raise CannotAnswer(f"the answer to {quoted(question.key)} {problem}")
+        raise CannotAnswer(f"the answer to {quoted(question.name)} {problem}")
     return value

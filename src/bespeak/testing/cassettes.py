@@ -1,8 +1,8 @@
 """Conversations written down, to be held again without their server, or compared with what it does today.
 
-One file a test, with nothing in it that would be another the next time: no times, no paths, no versions, and for a
-`requestState` a number (`{"$state": 1}`) in the order they were handed out. A turn is what was sent, what was asked, what
-was answered, and in the end the result.
+One file a test, with nothing in it that would be another the next time: no times, no paths, no versions, for a
+`requestState` a number (`{"$state": 1}`) in the order they were handed out, and for a key that depends on the wording its name
+with a number (`confirm~1`). A turn is what was sent, what was asked, what was answered, and in the end the result.
 """
 
 import hashlib
@@ -16,7 +16,9 @@ from typing import Any, cast
 
 from bespeak.testing.connection import Connection
 from bespeak.testing.files import write_whole
+from bespeak.testing.key_handles import KeyHandles, Turns
 from bespeak.testing.plan import Item
+from bespeak.testing.question_names import texts_in
 from bespeak.testing.recording import Recorder
 from bespeak.testing.redaction import Redaction
 from bespeak.testing.replaying import Player
@@ -78,6 +80,9 @@ class Book:
         self.path = folder / _file_name(folder, item)
         self._redaction = redaction
         self._recorder: Recorder | None = None
+        written = [item.test.model_dump(by_alias=True, exclude_unset=True), item.suite.model.redact]
+        self._written = "\n".join(texts_in(written))
+        """What the suite says of this test: a key that stands in it is no secret, and must be found again."""
 
     # Writing
 
@@ -88,7 +93,13 @@ class Book:
 
     def recorded(self) -> dict[str, Any]:
         assert self._recorder is not None, "nothing is written before something was recorded"
-        return {"format": FORMAT, "revision": self._recorder.version, "turns": self._recorder.turns}
+        return {"format": FORMAT, "revision": self._recorder.version, **self._stored(self._recorder.turns)}
+
+    def _stored(self, turns: Turns) -> dict[str, Any]:
+        """The turns of a conversation as they are written down, and the handles in them."""
+        handles = KeyHandles.of(turns, self._written)
+        listed = list(handles.by_key.values())
+        return {"turns": handles.stored(turns), **({"keys": listed} if listed else {})}
 
     def write(self) -> None:
         """Keep what was recorded. Raises `StaleCassette` if it cannot be kept."""
@@ -127,8 +138,10 @@ class Book:
     def difference(self, before: Mapping[str, Any]) -> StaleCassette | None:
         """Where what was recorded now parts from what was recorded before."""
         now = json.loads(json.dumps(self.recorded()))
+        known = before if "keys" in before else self._stored(before["turns"])
         found = compared("revision", before["revision"], now["revision"])
-        found = found or first_difference(before["turns"], now["turns"])
+        found = found or first_difference(known["turns"], now["turns"])
+        found = found or compared("keys", known.get("keys", []), now.get("keys", []))
         return None if found is None else diverged(found, AFRESH)
 
 

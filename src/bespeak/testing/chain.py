@@ -22,6 +22,7 @@ from bespeak.resolve.questions import lacking, requirements
 from bespeak.testing.dialects import InputResponse, build_retry_params
 from bespeak.testing.findings import RULES, Finding
 from bespeak.testing.fixtures import InputResponseFixture, responses_to
+from bespeak.testing.question_names import name_of
 from bespeak.testing.results import Round
 from bespeak.testing.showing import printable, quoted, shown
 from bespeak.testing.verdicts import Dialect, Question, Reading, Verdict, is_secret, read_envelope, read_result
@@ -56,6 +57,7 @@ class MalformedResponse(Exception):
 
 
 def _told(one: Round) -> str:
+    one = one.named()
     if not one.asked:
         return "nothing, only a state" if one.state else "nothing"
     listed = [f"{_asked(key, said)} -> {_answer(one.answered, key)}" for key, said in list(one.asked.items())[:SHOWN]]
@@ -91,9 +93,13 @@ class Conversation:
     """How the server has asked so far."""
     states: list[str] = field(default_factory=list[str], repr=False)
     """The tokens that were handed out, so that they can be kept out of whatever is shown."""
-    _declined: set[str] = field(default_factory=set[str])
+    _declined: dict[str, dict[str, tuple[str, int]]] = field(default_factory=dict[str, dict[str, tuple[str, int]]])
+    """The declined questions: by what they said and by name, the key, and how many rounds there had been."""
+    _names: list[set[str]] = field(init=False, repr=False)
+    """The names of the questions of each round."""
 
     def __post_init__(self) -> None:
+        self._names = [set(map(name_of, one.asked)) for one in self.rounds]
         self.params = copy.deepcopy(self.params)  # nobody else changes what goes with every request
         self.to_send = copy.deepcopy(self.params)
 
@@ -127,14 +133,26 @@ class Conversation:
 
     def _misplaced(self, question: Question) -> list[Finding]:
         found: list[Finding] = []
-        if self._declined and _text(question) in self._declined:
-            found.append(Finding("declined", f"{quoted(question.key)} was declined, and is asked again"))
+        if self._declined and self._was_declined(question):
+            found.append(Finding("declined", f"{quoted(question.name)} was declined, and is asked again"))
         if self.capabilities is not None and question.method is not None:
             needs = requirements(question.method, question.params)
             if missing := lacking(needs, self.capabilities):
-                what = f"{quoted(question.key)} asks for {_capability(missing)}, which was not declared"
+                what = f"{quoted(question.name)} asks for {_capability(missing)}, which was not declared"
                 found.append(Finding("undeclared", what))
         return found
+
+    def _was_declined(self, question: Question) -> bool:
+        """Whether the same was asked before, and declined.
+
+        The same words can be another question, for what it depends on may have changed. Then only the end of its key is
+        another, and something else was asked in the meantime. A new key alone proves nothing.
+        """
+        declined, name = self._declined.get(_text(question), {}), name_of(question.key)
+        if name not in declined or len(declined) > 1:
+            return bool(declined)
+        key, rounds = declined[name]
+        return question.key == key or not any(names - {name} for names in self._names[rounds:])
 
     @property
     def pause(self) -> float:
@@ -152,12 +170,12 @@ class Conversation:
         if unasked is not None:
             raise ValueError(f"nobody asked for {quoted(unasked)}")
         self.rounds.append(_round(asked, responses))
-        self._declined |= {
-            _text(question)
-            for question in asked.questions
-            if isinstance(response := responses.get(question.key), dict)
-            and cast("dict[str, Any]", response).get("action") == "decline"
-        }
+        self._names.append(set(map(name_of, known)))
+        for question in asked.questions:
+            response: Any = responses.get(question.key)
+            if isinstance(response, dict) and cast("dict[str, Any]", response).get("action") == "decline":
+                declined = self._declined.setdefault(_text(question), {})
+                declined[name_of(question.key)] = (question.key, len(self.rounds))
         given: Any = dict(responses) if asked.questions else None
         if asked.dialect is Dialect.LIST:
             given = [InputResponse(id=key, value=value) for key, value in responses.items()]
@@ -176,7 +194,9 @@ class Conversation:
             "capabilities": self.capabilities,
             "rounds": [one.as_json() for one in self.rounds],
             "findings": [one.as_json() for one in self.findings],
-            "declined": sorted(self._declined),
+            "declined": {
+                text: {name: list(one) for name, one in by_name.items()} for text, by_name in self._declined.items()
+            },
             "dialects": sorted(self.dialects),
             "toSend": self.to_send,
             "pending": None
@@ -203,7 +223,7 @@ class Conversation:
             list(read.findings),
             None if read.pending is None else read.pending.reading(),
         )
-        self._declined = set(read.declined)
+        self._declined = read.declined
         self.to_send = read.to_send
         self.dialects = set(read.dialects)
         self.states = [] if self.pending is None or self.pending.state is None else [self.pending.state]
@@ -245,7 +265,7 @@ class _Saved(_Put):
     capabilities: dict[str, Any] | None
     rounds: list[Round]
     findings: list[Finding]
-    declined: list[str]
+    declined: dict[str, dict[str, tuple[str, int]]]
     dialects: list[Dialect]
     to_send: dict[str, Any]
     pending: _SavedRound | None

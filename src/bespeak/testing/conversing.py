@@ -39,8 +39,11 @@ class Conversed:
     envelope: dict[str, Any]
     """The response that ended it, as it came."""
     rounds: list[Round]
+    """What was asked and answered, by the names of the questions."""
     asked: list[str]
-    """The keys of all questions, in their order."""
+    """The names of all questions, in their order."""
+    keys: list[str]
+    """Their keys, as the server wrote them."""
     notifications: list[dict[str, Any]]
     version: str
     """The revision that was spoken."""
@@ -111,7 +114,14 @@ async def converse(
             problems += [ended(talk.envelope).removeprefix("; ")] if problems else []
         if problems:
             raise ConversationFailed(Redaction(tokens=conversation.states).text("\n".join(problems)))
-        return Conversed(talk.envelope, conversation.rounds, talk.asked, talk.notifications, connection.version)
+        return Conversed(
+            talk.envelope,
+            [one.named() for one in conversation.rounds],
+            talk.asked,
+            [question.key for question in talk.questions],
+            talk.notifications,
+            connection.version,
+        )
 
 
 async def _problems(talk: Talk) -> list[str]:

@@ -57,7 +57,7 @@ def _suite(server: Server, tools: Mapping[str, Mapping[str, Any]]) -> str:
         lines += [f"  - name: {in_yaml(f'{name} answers')}", f"    tool: {in_yaml(name)}"]
         if arguments:
             lines.append(f"    arguments: {in_yaml(arguments)}")
-        lines += ["    # inputResponses: what it asks, by key; run it once, and the failure shows what to paste"]
+        lines += ["    # inputResponses: what it asks, by name; run it once, and the failure shows what to paste"]
         lines += ["    expect:", "      isError: false"]
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ def paste(questions: Sequence[Question]) -> str:
 
 def example(questions: Sequence[Question]) -> dict[str, Any]:
     """Answers that would do for questions, as far as can be told."""
-    return {question.key: _example(question) for question in questions[:SHOWN]}
+    return {question.name: _example(question) for question in questions[:SHOWN]}
 
 
 def written(answers: Mapping[str, Any]) -> str:

@@ -9,12 +9,13 @@ from typing import Any, cast, overload
 from bespeak.testing.answers import Answer, CannotAnswer, Way, parse_answer, render
 from bespeak.testing.dialects import InputRequest, InputResponse
 from bespeak.testing.matchers import Matcher, equal_to, parse_matcher
-from bespeak.testing.verdicts import Question
+from bespeak.testing.question_names import AmbiguousName, SpelledKey, meant, name_of
+from bespeak.testing.verdicts import Question, in_one_round
 
 SHOWN = 20
 """Questions that an error lists."""
 CONDITIONS: dict[str, Callable[[Question], Any]] = {
-    "key": lambda question: question.key,
+    "key": lambda question: SpelledKey(question.key, question.namesakes),
     "message": lambda question: question.message,
     "method": lambda question: question.method or "",
     "mode": lambda question: "url" if question.is_url else "form" if question.is_form else "",
@@ -31,9 +32,10 @@ class Rule:
     when: Mapping[str, Matcher]
     answer: Answer
     key: str | None = None
-    """The only key it is for, if that is all it looks at: thousands of such rules are no work."""
+    """The only key or name it is for, if that is all it looks at: thousands of such rules are no work."""
 
     def fits(self, question: Question) -> bool:
+        """Whether it is for a question. Raises `AmbiguousName`."""
         return all(matcher.check(CONDITIONS[name](question)) is None for name, matcher in self.when.items())
 
 
@@ -69,14 +71,24 @@ class InputResponseFixture:
         self._others = [number for number, rule in enumerate(self.rules) if rule.key is None]
 
     def rule_for(self, question: Question) -> Rule | None:
-        """The first rule that fits a question."""
-        known = self._by_key.get(question.key, len(self.rules))
-        for number in self._others:
-            if number > known:
-                break
-            if self.rules[number].fits(question):
-                return self.rules[number]
-        return self.rules[known] if known < len(self.rules) else None
+        """The first rule that fits a question. Raises `CannotAnswer` if a name in one fits other questions as well."""
+        naming = self._naming(question)
+        try:
+            earlier = (number for number in self._others if number < naming and self.rules[number].fits(question))
+            first = next(earlier, naming)
+            if first == naming < len(self.rules):
+                meant(self.rules[naming].key or "", question.namesakes)
+        except AmbiguousName as error:
+            raise CannotAnswer(str(error)) from None
+        return self.rules[first] if first < len(self.rules) else None
+
+    def _naming(self, question: Question) -> int:
+        """The number of the rule for a question's key, else of that for its name; past the last if there is none."""
+        none = len(self.rules)
+        name = name_of(question.key)
+        if question.key in self._by_key or name in question.namesakes:  # that name is the key of another question
+            return self._by_key.get(question.key, none)
+        return self._by_key.get(name, none)
 
     def answer_for(self, question: Question) -> Answer | None:
         rule = self.rule_for(question)
@@ -160,8 +172,8 @@ def collect_responses(
     """
     if isinstance(requests, Mapping):
         asked = [Question(key, one["method"], one.get("params") or {}) for key, one in requests.items()]
-        return responses_to(asked, fixture.answer_for)
-    answered = responses_to([request.question() for request in requests], fixture.answer_for)
+        return responses_to(in_one_round(asked), fixture.answer_for)
+    answered = responses_to(in_one_round([request.question() for request in requests]), fixture.answer_for)
     return [InputResponse(id=key, value=value) for key, value in answered.items()]
 
 

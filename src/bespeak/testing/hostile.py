@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from bespeak.testing.question_names import name_of
 from bespeak.testing.results import Failure, Round
 from bespeak.testing.suite import Fault, Tamper
 from bespeak.testing.verdicts import Verdict, read_envelope
@@ -152,8 +153,12 @@ def judge_tampered(tamper: Tamper, envelope: Any, rounds: Sequence[Round], *, ex
 
 
 def _begins_anew(keys: list[str], rounds: Sequence[Round]) -> bool:
-    """Whether questions are those of the first round, or those that were just answered: then nothing was taken for granted."""
-    return any(set(keys) == set(one.asked) for one in (rounds[0], rounds[-1]))
+    """Whether questions are those of the first round, or those that were just answered: then nothing was taken for granted.
+
+    Their names are compared, each as often as it is there: a price may have moved, and then the keys are others.
+    """
+    names = sorted(map(name_of, keys))
+    return any(names == sorted(map(name_of, one.asked)) for one in (rounds[0], rounds[-1]))
 
 
 def _fails(envelope: Any) -> bool:

@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 
 class Absent(Enum):
@@ -14,6 +14,16 @@ class Absent(Enum):
 
 
 ABSENT = Absent.ABSENT
+
+
+class Spelled(str, ABC):
+    """A text that may be written in two ways. It is shown in the first."""
+
+    other: str
+
+    @abstractmethod
+    def is_written(self, text: str) -> bool:
+        """Whether a text stands for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,8 @@ class Matcher(ABC):
     """Something a value can be held against."""
 
     written: Any
+    reads_text: ClassVar[bool] = False
+    """Whether it looks at a text itself, and does not leave that to others: such a one takes either way of writing it."""
 
     @property
     def about_presence(self) -> bool:
@@ -51,7 +63,10 @@ class Matcher(ABC):
         """The first difference; `None` if the value is as expected."""
         if actual is ABSENT and not self.about_presence:
             return self._differs("is not there", ABSENT, path)
-        return self._check(actual, path, snapshots)
+        found = self._check(actual, path, snapshots)
+        if found is not None and self.reads_text and isinstance(actual, Spelled):
+            return found if self._check(actual.other, path, snapshots) else None
+        return found
 
     @abstractmethod
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None: ...

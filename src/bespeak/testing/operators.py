@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
 from operator import ge, gt, le, lt
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from bespeak.testing.matching import ABSENT, Difference, Matcher, Snapshots, join
+from bespeak.testing.matching import ABSENT, Difference, Matcher, Snapshots, Spelled, join
 from bespeak.testing.showing import printable, shown
 
 LONGEST_SEARCHED = 2**20
@@ -45,6 +45,8 @@ class Scalar(Matcher):
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         either = isinstance(self.written, bool) or isinstance(actual, bool)
         same = actual is self.written if either else actual == self.written
+        if isinstance(actual, Spelled) and isinstance(self.written, str):
+            same = actual.is_written(self.written)
         return None if same else self._differs(f"expected {shown(self.written)}, got {shown(actual)}", actual, path)
 
 
@@ -108,6 +110,7 @@ class Contains(Matcher):
     """A string with this part, a list with such an entry, or a map with these members and maybe others."""
 
     part: Matcher
+    reads_text: ClassVar[bool] = True
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         part = self.part.written
@@ -132,6 +135,7 @@ class Matches(Matcher):
     """A string in which a regular expression is found."""
 
     expression: re.Pattern[str]
+    reads_text: ClassVar[bool] = True
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not isinstance(actual, str):
@@ -146,6 +150,7 @@ class Schema(Matcher):
     """A value that is valid against a JSON Schema."""
 
     validator: Any
+    reads_text: ClassVar[bool] = True
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         from referencing.exceptions import Unresolvable

@@ -52,7 +52,7 @@ class Screen:
         self.say(f"\n{sentence}")
         if question.message:
             self.show("message", question.message)
-        self.mention("key", question.key)
+        self.mention("key", question.name)
 
     def show_field(self, field: Field, start: str) -> None:
         self.say(f"\n{field.wanted(start)}")

@@ -55,7 +55,7 @@ class Prompt:
                 return await self._answer(question)
             except EOFError:
                 self._screen.say("")
-                raise NoMoreInput(f"{_named(question.key)} was not answered: the input has ended") from None
+                raise NoMoreInput(f"{_named(question.name)} was not answered: the input has ended") from None
             except (KeyboardInterrupt, asyncio.CancelledError):
                 self._screen.say("")  # what is said next starts on a line of its own
                 raise
@@ -114,7 +114,7 @@ class Prompt:
 
     async def _one_value(self, question: Question) -> Answer:
         """The compatibility dialect has no form, and nothing can be declined in it."""
-        field = read_field(question.key, question.schema, required=question.required)
+        field = read_field(question.name, question.schema, required=question.required)
         self._screen.say(field.wanted("One value"))
         content = await self._field(question, field)
         return _shortest(content, alone=True) if content else Answer(Way.OMIT)
@@ -150,7 +150,7 @@ class Prompt:
             else:
                 if value is not None:
                     return value
-        raise NoMoreInput(f"{_named(question.key)} was not answered: {failing} in three tries")
+        raise NoMoreInput(f"{_named(question.name)} was not answered: {failing} in three tries")
 
 
 def _shortest(content: dict[str, Any], *, alone: bool) -> Answer:

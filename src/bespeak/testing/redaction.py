@@ -9,10 +9,14 @@ from itertools import chain
 from typing import Any, cast
 from urllib.parse import quote, quote_plus
 
+from bespeak.testing.question_names import name_of
+
 REDACTED = "[redacted]"
 TOKEN = "[requestState]"
 SHORTEST = 4
 """A token of fewer characters would be found in any text."""
+BY_KEY = ("inputRequests", "inputResponses")
+"""What has members that are called after questions: there a path may name them."""
 
 
 class Every(Enum):
@@ -76,14 +80,30 @@ class Redaction:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_paths", tuple(parse_path(path) for path in self.paths))
-        hidden = {(form, name) for name, secret in self.secrets.items() for form in _forms(secret)}
+        hidden = {(form, name) for name, secret in self.secrets.items() for form in forms_of(secret)}
         shown = {(form, f"${{env:{name}}}") for form, name in hidden}
-        shown |= {(form, TOKEN) for token in self.tokens if len(token) >= SHORTEST for form in _forms(token)}
+        shown |= {(form, TOKEN) for token in self.tokens if len(token) >= SHORTEST for form in forms_of(token)}
         object.__setattr__(self, "_hidden", tuple(sorted(shown, key=lambda one: (-len(one[0]), one))))
 
     def apply(self, value: Any) -> Any:
         """A copy without them."""
-        return self._apply(value, self._paths)
+        if not isinstance(value, dict) or not self._paths:
+            return self._apply(value, self._paths)
+        told: dict[str, Any] = {}
+        for name, member in cast("dict[str, Any]", value).items():
+            paths = _beyond(name, self._paths)
+            if name in BY_KEY and isinstance(member, dict) and () not in paths:
+                told[self.text(name)] = self._apply_by_key(cast("dict[str, Any]", member), paths)
+            else:
+                told[self.text(name)] = self._apply(member, paths)
+        return told
+
+    def _apply_by_key(self, members: Mapping[str, Any], paths: tuple[Path, ...]) -> dict[str, Any]:
+        """Members that are called after questions: a path leads to one by its whole key, or by its name."""
+        return {
+            self.text(key): self._apply(member, _beyond(key, paths) + (_beyond(name_of(key), paths)))
+            for key, member in members.items()
+        }
 
     def restored(self, value: Any) -> Any:
         """A copy with the values of secrets where their names stand: what was written down, as it was said."""
@@ -133,7 +153,7 @@ def _beyond(step: str | int, paths: tuple[Path, ...]) -> tuple[Path, ...]:
     return tuple(path[1:] for path in paths if path[0] in (EVERY, step))
 
 
-def _forms(secret: str) -> set[str]:
+def forms_of(secret: str) -> set[str]:
     """How a secret may be written: as it is, and as JSON or a URL inside of a text would have it."""
     if not secret:
         return set()

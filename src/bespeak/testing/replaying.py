@@ -2,11 +2,12 @@
 
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from bespeak.client.errors import CallbackFailed
 from bespeak.testing.connection import Push, Received
 from bespeak.testing.findings import Finding
+from bespeak.testing.key_handles import KeyHandles
 from bespeak.testing.matchers import ABSENT
 from bespeak.testing.redaction import Redaction
 from bespeak.testing.tapes import ANEW, StaleCassette, Writing, compared, diverged
@@ -19,6 +20,7 @@ class Player:
     def __init__(self, cassette: Mapping[str, Any], redaction: Redaction) -> None:
         self._version: str = cassette["revision"]
         self._turns: list[dict[str, Any]] = cassette["turns"]
+        self._handles = KeyHandles.listed(cassette.get("keys", []), self._turns)
         self._redaction = redaction
         self._writing = Writing(redaction)
         self._next = 0
@@ -55,14 +57,17 @@ class Player:
 
     async def _push(self, number: int, turn: Mapping[str, Any], push: Push) -> None:
         for one in turn["asked"]:
-            key, request = self._redaction.restored(one["key"]), self._redaction.restored(one["request"])
+            key, request = self._key(one["key"]), self._redaction.restored(one["request"])
             answer = await push(Question(key, request["method"], request.get("params", {})))
             if answer is None:
                 raise CallbackFailed(key, request["method"], "it is not answered")
             self._same("answered", turn.get("answered", ABSENT), self._writing.answered({key: answer}), number)
 
+    def _key(self, stored: str) -> str:
+        return self._redaction.restored(self._handles.key(stored))
+
     def _same(self, name: str, expected: Any, actual: Any, number: int) -> None:
-        found = compared(f"turns[{number}].{name}", expected, actual)
+        found = compared(f"turns[{number}].{name}", expected, self._handles.stored(actual))
         if found is not None:
             raise diverged(found)
 
@@ -73,16 +78,24 @@ class Player:
         result: dict[str, Any] = dict(self._redaction.restored(turn["result"] if "result" in turn else turn["asking"]))
         if "asked" in turn:
             result["inputRequests"] = {
-                self._redaction.restored(one["key"]): self._redaction.restored(one["request"]) for one in turn["asked"]
+                self._key(one["key"]): self._redaction.restored(one["request"]) for one in turn["asked"]
             }
         if "listed" in turn:
-            result["inputRequests"] = self._redaction.restored(turn["listed"])
+            result["inputRequests"] = [self._field(one) for one in turn["listed"]]
         if "state" in turn:
             number: Any = turn["state"]["$state"]
             token = self._tokens.setdefault(number, secrets.token_urlsafe(24))
             self._writing.states.numbers[token] = number
             result["requestState"] = token
         return {"jsonrpc": "2.0", "id": 1, "result": result}
+
+    def _field(self, stored: Any) -> Any:
+        """A question of the compatibility dialect."""
+        field = self._redaction.restored(stored)
+        if not isinstance(stored, dict):
+            return field
+        id_: Any = cast("dict[str, Any]", stored).get("id")
+        return {**field, "id": self._key(id_)} if isinstance(id_, str) else field
 
     def astray(self) -> list[Finding]:
         return []

@@ -7,6 +7,7 @@ from typing import Any
 
 from bespeak.testing.findings import RULES
 from bespeak.testing.matchers import ABSENT
+from bespeak.testing.question_names import names_of
 
 
 class Kind(StrEnum):
@@ -30,6 +31,12 @@ class Round:
     """What was answered, as it was sent."""
     state: bool
     """Whether it handed out a state. The token itself is never kept."""
+
+    def named(self) -> "Round":
+        """The round as people read it: with the names of its questions in place of their keys."""
+        names = names_of(self.asked)
+        answered = {names.get(key, key): answer for key, answer in self.answered.items()}
+        return Round({names[key]: said for key, said in self.asked.items()}, answered, self.state)
 
     def as_json(self) -> dict[str, Any]:
         return {"asked": self.asked, "answered": self.answered, "state": self.state}

@@ -25,7 +25,8 @@ from bespeak.testing.paths import value_at
 from bespeak.testing.plan import Item, exactly, items_of
 from bespeak.testing.pool import Pool, Wanted
 from bespeak.testing.prompting import NoMoreInput
-from bespeak.testing.redaction import Redaction
+from bespeak.testing.question_names import AmbiguousName, SpelledKey, with_names
+from bespeak.testing.redaction import Redaction, parse_path
 from bespeak.testing.results import Failure, Kind, Result, Round
 from bespeak.testing.scripts import FixtureScript, PromptScript, RoundsScript, Script
 from bespeak.testing.servers import Unreachable, described
@@ -309,17 +310,23 @@ class _Run:
             self.failures += self._judged(test.expect, talk)
 
     def _judged(self, expect: Expect, talk: Talk) -> list[Failure]:
-        return judge(
-            expect,
-            self._redacted(talk.envelope),
-            rounds=len(talk.conversation.rounds),
-            asked=talk.asked,
-            notifications=talk.notifications,
-            snapshots=self.snapshots,
-            hide=self._hide,
-        )
+        envelope = self._redacted(talk.envelope)
+        try:
+            if isinstance(envelope.get("result"), dict):
+                envelope["result"] = with_names(envelope["result"], expect.result)
+            return judge(
+                expect,
+                envelope,
+                rounds=len(talk.conversation.rounds),
+                asked=[SpelledKey(one.key, one.namesakes) for one in talk.questions],
+                notifications=talk.notifications,
+                snapshots=self.snapshots,
+                hide=self._hide,
+            )
+        except AmbiguousName as error:
+            return [Failure(f"expect: {error}")]
 
-    def _redacted(self, envelope: Any) -> Any:
+    def _redacted(self, envelope: Any) -> dict[str, Any]:
         message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
         redact = Redaction(self.redaction.paths)
         return {name: redact.apply(one) if name in ("result", "error") else one for name, one in message.items()}
@@ -331,9 +338,12 @@ class _Run:
                 if result is None:
                     raise LookupError(path)
                 whole = path == "text" and "text" not in result
-                self.captured[name] = text_of(result) if whole else value_at(result, path)
+                named = with_names(result, list(parse_path(path)))
+                self.captured[name] = text_of(result) if whole else value_at(named, path)
             except LookupError:
                 self._fail(f"capture: the result has nothing at {path!r}", path=path, actual=ABSENT)
+            except AmbiguousName as error:
+                self._fail(f"capture: {error}", path=path, actual=ABSENT)
 
     async def _verified(self, verify: Verify, line: Line, capabilities: dict[str, Any] | None) -> bool:
         """Make a call afterwards, to see what the test has done; whether the connection can be used further."""
@@ -366,7 +376,7 @@ class _Run:
             era=item.era,
             server=item.server_name,
             failures=[self._clean(failure) for failure in self.failures],
-            rounds=[self._round(one, self._states()) for one in rounds],
+            rounds=[self._round(one, self._states()).named() for one in rounds],
             again=shlex.join(["bespeak", "test", suite, *self.options.flags(), "-k", exactly(item.title)]),
             seconds=seconds,
         )
@@ -381,7 +391,10 @@ class _Run:
     def _question(self, question: Question) -> Question:
         """A question as it may be shown."""
         return replace(
-            question, key=self._hide(question.key), params=self._hide(self._declared(question.key, question.params))
+            question,
+            key=self._hide(question.key),
+            params=self._hide(self._declared(question.key, question.params)),
+            namesakes=tuple(map(self._hide, question.namesakes)),
         )
 
     def _declared(self, key: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -394,7 +407,9 @@ class _Run:
     def _round(self, one: Round, tokens: Sequence[str]) -> Round:
         """A round as it may be shown."""
         hidden = replace(self.hidden, tokens=tokens)
-        answered = Redaction(self.redaction.paths).apply({"inputResponses": one.answered})["inputResponses"]
+        answered: Any = Redaction(self.redaction.paths).apply({"inputResponses": one.answered})["inputResponses"]
+        if not isinstance(answered, dict):  # all of it is declared
+            answered = dict.fromkeys(one.answered, answered)
         said = {key: self._declared(key, {"message": text}).get("message", "") for key, text in one.asked.items()}
         return replace(one, asked=hidden.apply(said), answered=hidden.apply(answered))
 

@@ -8,6 +8,7 @@ from bespeak.testing.answers import Answer, CannotAnswer
 from bespeak.testing.fixtures import SHOWN, InputResponseFixture, Rule, responses_to, unused
 from bespeak.testing.judging import Hide, as_told
 from bespeak.testing.matchers import ABSENT, equal_to, join, parse_matcher
+from bespeak.testing.question_names import AmbiguousName, meant, name_of, names_of
 from bespeak.testing.results import Failure
 from bespeak.testing.suite import RoundExpect, RoundSpec
 from bespeak.testing.verdicts import Question
@@ -95,7 +96,7 @@ class RoundsScript:
         if state is not None or not self._goes_on(questions):
             self._now += 1
         if self._now >= len(self._blocks):
-            listed = ", ".join(repr(question.key) for question in questions[:SHOWN])
+            listed = ", ".join(repr(question.name) for question in questions[:SHOWN])
             raise CannotAnswer(f"round {self._now + 1} was not expected; it asks {listed or 'nothing'}")
         block = self._blocks[self._now]
         block.asked |= {question.key: question for question in questions}
@@ -106,13 +107,21 @@ class RoundsScript:
         if not 0 <= self._now < len(self._blocks):
             return False
         block = self._blocks[self._now]
-        named = block.expect.asks
+        asks = block.expect.asks
         return all(
-            one.key not in block.asked
-            and (named is None or one.key in named)
+            self._is_new(block, one)
+            and (asks is None or one.key in asks or one.name in asks)
             and block.fixture.rule_for(one) is not None
             for one in questions
         )
+
+    def _is_new(self, block: _Block, question: Question) -> bool:
+        """Whether a question was not asked in a round yet. One of the same name is, but where a suite tells them apart."""
+        if question.key in block.asked:
+            return False
+        rule = block.fixture.rule_for(question)
+        told_apart = rule is not None and rule.key == question.key
+        return told_apart or name_of(question.key) not in map(name_of, block.asked)
 
     def leftovers(self, *, answers: bool = True) -> list[Failure]:
         """What was not as expected, and, unless somebody else has answered, what was never asked for."""
@@ -134,10 +143,8 @@ def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
     """What a round asked other than it should have."""
     expect, found = block.expect, list[Failure]()
     where = f"rounds[{number - 1}]"
-    if expect.asks is not None and sorted(expect.asks) != sorted(block.asked):
-        asked = ", ".join(block.asked) or "nothing"
-        message = f"round {number} asked {asked} instead of {', '.join(expect.asks) or 'nothing'}"
-        found.append(Failure(message, path=f"{where}.asks", expected=expect.asks, actual=list(block.asked)))
+    if expect.asks is not None:
+        found += _asked_otherwise(number, expect.asks, block, f"{where}.asks")
     looks: list[tuple[str, Mapping[str, Any], Callable[[Question], Any]]] = [
         ("messages", expect.messages, lambda question: question.message),
         ("schemas", expect.schemas, lambda question: dict(question.schema)),
@@ -145,9 +152,13 @@ def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
     ]
     for name, expected, look in looks:
         for key, written in expected.items():
-            question = block.asked.get(key)
-            actual: Any = ABSENT if question is None else look(question)
             path = join(f"{where}.{name}", key)
+            try:
+                question = meant(key, block.asked)
+            except AmbiguousName as error:
+                found.append(Failure(f"round {number}, {name}: {error}", path=path, actual=ABSENT))
+                continue
+            actual: Any = ABSENT if question is None else look(block.asked[question])
             difference = parse_matcher(written).check(actual, path)
             if difference is not None:
                 difference = as_told(difference, written, actual, path, hide)
@@ -163,24 +174,43 @@ def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
     return found
 
 
+def _asked_otherwise(number: int, asks: Sequence[str], block: _Block, path: str) -> list[Failure]:
+    """Whether a round asked other questions than those that a suite names."""
+    names = names_of(block.asked)
+    asked = [key if key in asks else names[key] for key in block.asked]
+    try:
+        for name in asks:
+            meant(name, block.asked)
+    except AmbiguousName as error:
+        return [Failure(f"round {number}, asks: {error}", path=path, expected=list(asks), actual=asked)]
+    if sorted(asks) == sorted(asked):
+        return []
+    message = f"round {number} asked {', '.join(asked) or 'nothing'} instead of {', '.join(asks) or 'nothing'}"
+    return [Failure(message, path=path, expected=list(asks), actual=asked)]
+
+
 class Asks(Protocol):
     """Somebody who can be asked one question."""
 
     async def ask(self, question: Question) -> Answer: ...
 
 
+class Prepared(Protocol):
+    """What was answered beforehand."""
+
+    def answer_for(self, question: Question) -> Answer | None: ...
+
+
 class PromptScript:
     """A person at a terminal. What they answer is kept, in the order it was given."""
 
-    def __init__(
-        self, prompt: Asks, prepared: InputResponseFixture | None = None, rounds: RoundsScript | None = None
-    ) -> None:
+    def __init__(self, prompt: Asks, prepared: Prepared | None = None, rounds: RoundsScript | None = None) -> None:
         self._prompt = prompt
         self._prepared = prepared or InputResponseFixture()
         self._rounds = rounds
         """What each round should ask, whoever answers."""
         self.given: dict[str, Any] = {}
-        """What was answered, by key, as a suite writes it."""
+        """What was answered, by what each question is called, as a suite writes it."""
 
     async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
         if self._rounds is not None:
@@ -188,8 +218,13 @@ class PromptScript:
         found: dict[str, Answer] = {}
         for question in questions:
             found[question.key] = self._prepared.answer_for(question) or await self._prompt.ask(question)
-            self.given[question.key] = found[question.key].saved(question)
+            self.given |= written_for(question, found[question.key].saved(question), self.given)
         return responses_to(questions, lambda question: found[question.key])
 
     def leftovers(self) -> list[Failure]:
         return [] if self._rounds is None else self._rounds.leftovers(answers=False)
+
+
+def written_for(question: Question, answer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """An answer as it is added to those given before: by the question's name, unless its whole key is there already."""
+    return {question.key if question.key in given else question.name: answer}

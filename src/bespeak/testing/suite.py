@@ -73,7 +73,7 @@ _WHEN: dict[str, Any] = {
     "additionalProperties": False,
 }
 _ANSWERS: dict[str, Any] = {
-    "description": "Answers by key, or a list of rules of which the first that fits is taken.",
+    "description": "Answers by the names of the questions, or a list of rules of which the first that fits is taken.",
     "anyOf": [
         {"type": "object", "additionalProperties": _ANSWER},
         {
@@ -173,7 +173,7 @@ class Expect(Part):
     """What a call comes to. What is not named may be anything, but a failure must be named."""
 
     rounds: Expected = Field(default=None, description="How often the server asked.")
-    asked: Expected = Field(default=None, description="The keys of all questions, in the order they came.")
+    asked: Expected = Field(default=None, description="The names of all questions, in the order they came.")
     text: Expected = Field(default=None, description="The text of the result, its blocks joined by newlines.")
     content: Expected = None
     structuredContent: Expected = None
@@ -188,10 +188,10 @@ class Expect(Part):
 class RoundExpect(Part):
     """What one round asks."""
 
-    asks: Maybe[list[str]] = Field(default=None, description="The keys of its questions.")
-    messages: dict[str, Expected] = Field(default={}, description="What a question says, by key.")
-    schemas: dict[str, Expected] = Field(default={}, description="The form a question shows, by key.")
-    methods: dict[str, Expected] = Field(default={}, description="The method of a question, by key.")
+    asks: Maybe[list[str]] = Field(default=None, description="The names of its questions.")
+    messages: dict[str, Expected] = Field(default={}, description="What a question says, by its name.")
+    schemas: dict[str, Expected] = Field(default={}, description="The form a question shows, by its name.")
+    methods: dict[str, Expected] = Field(default={}, description="The method of a question, by its name.")
     state: Maybe[Literal["present", "absent"]] = Field(default=None, description="Whether it hands out a state.")
 
 

@@ -30,10 +30,15 @@ class Talk:
     envelope: Any = field(default=None, repr=False)
     """The response that ended it."""
     notifications: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    asked: list[str] = field(default_factory=list[str])
-    """The keys of all questions, in their order."""
+    questions: list[Question] = field(default_factory=list[Question])
+    """All that was asked, in its order."""
     _failed: list[Exception] = field(default_factory=list[Exception])
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def asked(self) -> list[str]:
+        """The names of all questions, in their order."""
+        return [question.name for question in self.questions]
 
     async def hold(self) -> None:
         """Go on until the call ends. Raises what keeps it from that."""
@@ -56,7 +61,7 @@ class Talk:
                 talk.findings.append(
                     Finding("era", f"at {self.line.version} the server answered with a result that asks")
                 )
-            self.asked += [question.key for question in read.questions]
+            self.questions += read.questions
             self._check_allowed()
             state = read.state is not None
             talk.answer(await self.script.answers(read.questions, state=state))
@@ -91,11 +96,11 @@ class Talk:
                 talk = self.conversation
                 _check_question(question)
                 talk.push(question)
-                self.asked.append(question.key)
+                self.questions.append(question)
                 self._check_allowed()
                 responses = await self.script.answers([question], state=None)
                 if question.key not in responses:
-                    raise CannotAnswer(f"{question.key!r} was pushed in mid-call, and cannot be left out")
+                    raise CannotAnswer(f"{question.name!r} was pushed in mid-call, and cannot be left out")
                 talk.answer(responses)
                 return responses[question.key]
             except MalformedResponse as error:

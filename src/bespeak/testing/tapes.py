@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.dialects import ADDED
+from bespeak.testing.key_handles import is_handle
 from bespeak.testing.matchers import ABSENT, Difference, equal_to
 from bespeak.testing.redaction import Redaction, parse_path
 from bespeak.testing.verdicts import Verdict, is_secret, read_envelope
@@ -111,6 +112,14 @@ class Cassette(_Strict):
     format: Annotated[Literal[1], BeforeValidator(_no_bool)]
     revision: Literal[SPOKEN]  # pyright: ignore[reportInvalidTypeForm] - the revisions there are, listed once
     turns: list[Turn] = Field(min_length=1)
+    keys: list[str] = []
+    """Which keys in the turns are handles. There are none where a server's keys never change."""
+
+    @model_validator(mode="after")
+    def _handles(self) -> "Cassette":
+        if len(set(self.keys)) < len(self.keys) or not all(map(is_handle, self.keys)):
+            raise ValueError("these are no handles")
+        return self
 
 
 IN_ORDER = ("method", "sent", "notifications", "asked", "listed", "asking", "state", "result", "error", "answered")

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, cast
 
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.testing.findings import Finding
+from bespeak.testing.question_names import called, name_of, namesakes_in
 from bespeak.testing.showing import printable, quoted, shown
 
 ASKABLE = (ELICIT, SAMPLE, ROOTS)
@@ -46,6 +47,13 @@ class Question:
     params: Mapping[str, Any]
     required: bool = True
     """Whether it must be answered; only the compatibility dialect has questions that need not be."""
+    namesakes: tuple[str, ...] = ()
+    """The keys of all questions of its round that have its name, if it is not the only one."""
+
+    @property
+    def name(self) -> str:
+        """What it is called where people read it, and where a suite names it."""
+        return called(self.key, self.namesakes)
 
     @property
     def dialect(self) -> Dialect:
@@ -81,15 +89,21 @@ class Question:
         return {name: cast("dict[str, Any]", field) for name, field in known.items() if isinstance(field, dict)}
 
     def told(self) -> str:
-        """The question in a message: its key, and what it says."""
+        """The question in a message: its name, and what it says."""
         said = self.message or self.method
-        return f"{quoted(self.key)} ({printable(said)})" if said else quoted(self.key)
+        return f"{quoted(self.name)} ({printable(said)})" if said else quoted(self.name)
 
     def as_json(self) -> dict[str, Any]:
         """The question as it was sent."""
         if self.method is None:
             return {"id": self.key, "required": self.required, **self.params}
         return {"method": self.method, **({"params": dict(self.params)} if self.params else {})}
+
+
+def in_one_round(questions: Sequence[Question]) -> tuple[Question, ...]:
+    """Questions that are asked together: each knows the others of its name."""
+    found = namesakes_in(question.key for question in questions)
+    return tuple(replace(one, namesakes=found[one.key]) if found[one.key] else one for one in questions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +189,7 @@ def _read_spec(result: Mapping[str, Any], method: str) -> Reading:
     faults += [fault for key, request in requests.items() for fault in _faults(key, request)]
     if faults:
         return _malformed(*faults, dialect=Dialect.SPEC)
-    questions = tuple(Question(key, one["method"], one.get("params") or {}) for key, one in requests.items())
+    questions = in_one_round([Question(key, one["method"], one.get("params") or {}) for key, one in requests.items()])
     return Reading(
         Verdict.ASKING, questions, state, Dialect.SPEC, _description(result), findings=tuple(_odd_keys(questions))
     )
@@ -183,7 +197,7 @@ def _read_spec(result: Mapping[str, Any], method: str) -> Reading:
 
 def _faults(key: str, request: Any) -> list[Finding]:
     """What is wrong with one entry of the map."""
-    named = quoted(key)
+    named = quoted(name_of(key))
     if not isinstance(request, dict):
         return [Finding("question", f"the question {named} is {_kind(request)}, not an object")]
     asked = cast("dict[str, Any]", request)
@@ -243,8 +257,8 @@ def _read_list(result: Mapping[str, Any], method: str) -> Reading:
     ]
     required = {question.key for question in found if question.required}
     once = {question.key: question for question in reversed(found)}
-    kept = tuple(
-        replace(question, required=question.key in required) for question in found if once[question.key] is question
+    kept = in_one_round(
+        [replace(question, required=question.key in required) for question in found if once[question.key] is question]
     )
     findings += _odd_keys(kept)
     return Reading(Verdict.ASKING, kept, state, Dialect.LIST, _description(result), tuple(findings))
