@@ -192,7 +192,12 @@ class Context(Generic[LifespanT, RequestT]):
             await self._send(notification)
 
     async def log(self, level: LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
-        """Send a log entry, if the request asked for entries of this level. Deprecated by the protocol."""
+        """Send a log entry, if the request asked for entries of this level. Deprecated by the protocol.
+
+        Raises `ValueError` for a level that the protocol does not know, whatever the request asked for.
+        """
+        if level not in LOG_LEVELS:
+            raise ValueError(f"unknown log level {level!r}; use one of {', '.join(LOG_LEVELS)}")
         wanted = self._request.meta.log_level if self._request else None
         if wanted is None or self._notify is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
