@@ -160,6 +160,7 @@ def pairings(peer: str, node: str) -> list[Pairing]:
     """Each of our two sides with each of theirs, in both eras."""
     desk = [sys.executable, "-m", "bespeak.cli", "run", "examples/refund_desk/server.py"]
     ours = _server("our server", desk, "--http", "--port")
+    patient = _server("our patient server", [*desk[:-1], "interop/patient_desk.py"], "--http", "--port")
     python = _server("Python server", [peer, "-m", "interop.python_server"])
     typescript = _server("TypeScript server", [node, "interop/server.mjs"])
     typescript_1 = _server("TypeScript 1.x server", [node, "interop/legacy_server.mjs"])
@@ -179,6 +180,7 @@ def pairings(peer: str, node: str) -> list[Pairing]:
             (f"TypeScript 1.x client, {revision}", [node, "interop/legacy_client.mjs", revision], ours)
             for revision in (LEGACY, "2025-06-18", "2025-03-26")
         ),
+        ("TypeScript 1.x, slow person", [node, "interop/slow_person.mjs"], patient),
         ("our client, legacy", [*our_client, *legacy, "--any-refusal"], python),
         ("our client, legacy", [*our_client, *legacy, "--any-refusal"], typescript_1),
         ("our client", [*our_client, "--revision", LEGACY, "--any-refusal"], typescript_1),

@@ -10,6 +10,8 @@ from bespeak.transports.transport import Notify
 class _OneWay:
     """Notifications arrive, and nothing can be asked."""
 
+    has_reader = True
+
     def __init__(self, notify: Notify) -> None:
         self.notify = notify
 

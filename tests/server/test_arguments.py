@@ -120,6 +120,57 @@ def test_a_raw_schema_must_not_show_what_is_resolved() -> None:
         MCPServer("shop").add_tool(reserve, input_schema=raw)
 
 
+ECMA = [
+    (r"^\p{L}+$", "stock"),
+    (r"^(?<first>s)", "stock"),
+    (r"^\u{73}tock$", "stock"),
+    (r"^(?!title)", "stock"),
+    (r"(?<=s)tock", "stock"),
+]
+"""Patterns of ECMA-262 that match a name; Python's `re` reads only the last two, pydantic's engine only the others."""
+
+
+def with_pattern(pattern: str) -> None:
+    """Register a tool whose schema shows what fits a pattern."""
+
+    async def reserve(title: str, stock: Annotated[Stock, Resolve(check_stock)]) -> str:
+        return title + str(stock)
+
+    MCPServer("shop").add_tool(reserve, input_schema={"type": "object", "patternProperties": {pattern: {}}})
+
+
+@pytest.mark.parametrize(("pattern", "shown"), ECMA)
+def test_a_raw_schema_must_not_show_what_is_resolved_by_a_pattern_either(pattern: str, shown: str) -> None:
+    with pytest.raises(InvalidSignature, match=f"the input schema shows '{shown}', which is resolved"):
+        with_pattern(pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"^\p{Lu}", r"^x-", r"^(?<first>t)", r"^(?!stock)", r"(?<=x)tock"])
+def test_a_pattern_that_shows_only_arguments_is_taken(pattern: str) -> None:
+    with_pattern(pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"\p{NoSuchScript}", "(", "[^]", r"(?<=s+)tock", r"^(?!\p{L})"])
+def test_a_pattern_that_nobody_can_read_is_a_fault_if_something_is_resolved(pattern: str) -> None:
+    with pytest.raises(InvalidSignature) as caught:
+        with_pattern(pattern)
+    (fault,) = caught.value.faults
+    assert fault.problem == (
+        f"the input schema has the pattern {pattern!r}, which cannot be read, so it is not known whether it shows 'stock', "
+        "which is resolved"
+    )
+    assert fault.fix == "name the properties in `properties`, or write a simpler pattern"
+
+
+@pytest.mark.parametrize("pattern", [r"^\p{L}+$", "(", "[^]"])
+async def test_where_nothing_is_resolved_any_pattern_is_shown_as_it_is(pattern: str) -> None:
+    def echo(value: int = 0) -> str:
+        return repr(value)
+
+    raw: dict[str, Any] = {"type": "object", "patternProperties": {pattern: {}}}
+    assert await schema_of(echo, input_schema=raw) == raw
+
+
 def test_a_parameter_json_cannot_carry_is_named_at_registration() -> None:
     class Handle:
         pass

@@ -1,9 +1,13 @@
 """Content blocks: text as it is, lists block by block, media with its type, anything else as JSON text."""
 
+import asyncio
 from base64 import b64encode
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +22,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Field
 
-from bespeak import Audio, Image, MCPServer
+from bespeak import Audio, Client, Image, MCPServer
 from tests.conftest import Connect
 
 TEXT = TextContent(type="text", text="ready-made", _meta={"a": None})
@@ -112,6 +116,83 @@ async def test_an_untyped_list_may_hold_media(connect: Connect) -> None:
         result = await client.call_tool("tool")
     assert result.content == [plain("a"), ImageContent(type="image", data=X, mime_type="image/png")]
     assert not result.is_error
+
+
+class Handle:
+    """Has no text of its own."""
+
+    def method(self) -> None: ...
+
+
+def local() -> object:
+    """One whose class has `<locals>` in its name."""
+
+    class Handle:
+        pass
+
+    return Handle()
+
+
+async def later() -> None: ...
+
+
+async def stream() -> AsyncGenerator[int]:
+    yield 1
+
+
+NO_TEXT = "has no text that a model could read; return text, a list, a dict, a dataclass or a pydantic model, or define __str__"
+WITHOUT_TEXT: list[tuple[Callable[[], Any], str]] = [
+    (Handle, f"a value of type 'Handle' {NO_TEXT}"),
+    (lambda: [Handle()], f"a value of type 'Handle' {NO_TEXT}"),
+    (lambda: {"a": [{"b": Handle()}]}, f"a value of type 'Handle' {NO_TEXT}"),
+    (lambda: {Handle(): 1}, f"a value of type 'Handle' {NO_TEXT}"),
+    (lambda: Point(Handle()), f"a value of type 'Handle' {NO_TEXT}"),  # pyright: ignore[reportArgumentType] - on purpose
+    (lambda: {"a": SimpleNamespace(b=Handle())}, f"a value of type 'SimpleNamespace' {NO_TEXT}"),
+    (lambda: {"a": local()}, f"a value of type 'Handle' {NO_TEXT}"),
+    (lambda: Handle().method, f"a value of type 'method' {NO_TEXT}"),
+    (lambda: Handle, f"a value of type 'type' {NO_TEXT}"),
+    (lambda: later, f"a value of type 'function' {NO_TEXT}"),
+    (lambda: len, f"a value of type 'builtin_function_or_method' {NO_TEXT}"),
+    (lambda: "".join, f"a value of type 'builtin_function_or_method' {NO_TEXT}"),
+    (lambda: Handle().__init__, f"a value of type 'method-wrapper' {NO_TEXT}"),
+    (lambda: asyncio, f"a value of type 'module' {NO_TEXT}"),
+    (lambda: partial(later), f"a value of type 'partial' {NO_TEXT}"),
+    (lambda: {"a": stream()}, f"a value of type 'async_generator' {NO_TEXT}"),
+    (lambda: (number for number in (1, 2)), "a generator was returned; return a list of what it yields"),
+    (lambda: [(number for number in (1, 2))], "a generator was returned; return a list of what it yields"),
+]
+
+
+@pytest.mark.parametrize(("make", "reason"), WITHOUT_TEXT)
+async def test_a_value_that_has_only_an_address_to_show_is_a_failure_of_the_tool(
+    make: Callable[[], Any], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    result = await returned(Client, make())
+    assert result.is_error
+    assert result.content == [plain("Error executing tool tool")]
+    assert reason in caplog.text
+
+
+async def test_what_was_never_awaited_is_a_failure_of_the_tool(caplog: pytest.LogCaptureFixture) -> None:
+    coroutine, future = later(), asyncio.get_running_loop().create_future()
+    for value, kind in ((coroutine, "coroutine"), (future, "Future")):
+        for whole in ([value], {"a": value}):
+            result = await returned(Client, whole)
+            assert (result.is_error, result.content) == (True, [plain("Error executing tool tool")])
+            assert f"a value of type '{kind}' was never awaited; await it before returning it" in caplog.text
+            caplog.clear()
+    coroutine.close()
+
+
+@pytest.mark.parametrize("text", ["<p>at home</p>", "<Order 7>", "at 0x7f2bc5132190>", "<at 0xyz>"])
+async def test_a_text_of_its_own_may_look_like_markup(text: str) -> None:
+    class Tag:
+        def __str__(self) -> str:
+            return text
+
+    result = await returned(Client, {"tag": Tag()})
+    assert not result.is_error
+    assert text in result.model_dump_json()
 
 
 # Media

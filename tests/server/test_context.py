@@ -321,6 +321,30 @@ async def test_an_entry_carries_its_data_and_the_name_of_its_logger() -> None:
     ]
 
 
+@pytest.mark.parametrize("wanted", [None, "debug", "emergency"])
+@pytest.mark.parametrize("how", ["log", "send_log_message"])
+async def test_an_unknown_level_is_refused_at_once_whether_the_client_wants_entries_or_not(
+    how: str, wanted: str | None
+) -> None:
+    mcp, failures = MCPServer[Any]("shop"), list[str]()
+
+    @mcp.tool()
+    async def tool(ctx: Context) -> None:
+        level: Any = "warn"
+        try:
+            await (ctx.log(level, "x") if how == "log" else ctx.session.send_log_message(level, "x"))
+        except ValueError as error:
+            failures.append(str(error))
+
+    wire = Wire(mcp, **({LOG_LEVEL_META_KEY: wanted} if wanted else {}))
+    await wire.call("tool")
+    await mcp.call_tool("tool")
+    assert failures == 2 * [
+        "unknown log level 'warn'; use one of debug, info, notice, warning, error, critical, alert, emergency"
+    ]
+    assert wire.notes == []
+
+
 # Asking in mid-call
 
 

@@ -119,6 +119,8 @@ class Older:
 
     # The way back
 
+    has_reader = True
+
     def notify(self, message: bytes) -> None:
         self.said.append(from_json(message))
 

@@ -457,6 +457,8 @@ async def test_a_call_that_waits_for_a_person_does_not_hold_up_the_end_of_its_se
     pushed: list[bytes] = []
 
     class Way:
+        has_reader = True
+
         def notify(self, message: bytes, /) -> None: ...
         def push(self, message: bytes, /) -> None:
             pushed.append(message)

@@ -134,6 +134,31 @@ async def test_a_bad_answer_in_a_body_is_an_explicit_tool_error(response: Sent, 
         assert await client.failure("elicit") == f"Error executing tool elicit: {fault}"
 
 
+@pytest.mark.parametrize(
+    ("response", "fault"),
+    [
+        (yes(number="2"), "the answer to 'elicit' does not match the form: number: must be a whole number"),
+        (yes(number=1), "no valid answer to 'elicit' after 3 attempts: "),
+        ({"result": {"action": "accept"}}, "the answer to 'elicit' was accepted without content"),
+    ],
+)
+async def test_an_answer_that_breaks_the_schema_is_a_value_error_in_the_body_as_in_the_official_sdk(
+    response: Sent, fault: str
+) -> None:
+    mcp = MCPServer[Any]("bodies")
+
+    @mcp.tool()
+    async def elicit(ctx: Context) -> str:
+        try:
+            await ctx.elicit("Which?", Even)
+        except ValueError as error:
+            return f"caught {error}"
+        return "nothing to catch"
+
+    async with Older(mcp, {"elicit": response}) as client:
+        assert said(await client.call("elicit")).startswith(f"caught {fault}")
+
+
 async def test_a_question_in_a_body_waits_no_longer_than_others_and_is_taken_back() -> None:
     async with Older(asking(question_timeout=0.05), {"elicit": SILENCE}) as client:
         failure = await client.failure("elicit")

@@ -268,6 +268,8 @@ def read(message: Json) -> Any:
 class Recording:
     """A channel that remembers."""
 
+    has_reader = True
+
     def __init__(self) -> None:
         self.pushed: list[Json] = []
 

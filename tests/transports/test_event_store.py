@@ -1,5 +1,6 @@
 """Coming back to a stream that broke off (protocol 25.3): what a store keeps, event ids, and what a client is sent again."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -359,3 +360,41 @@ async def test_an_answer_that_is_none_is_a_failure_of_the_tool_that_names_the_qu
         response = await exchange.message()
     assert response["result"]["isError"] is True
     assert says in text(response)
+
+
+# Heartbeats
+
+
+class Counting(MemoryEventStore):
+    """Counts what it is given."""
+
+    kept = 0
+
+    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
+        self.kept += 1
+        return await super().store_event(stream_id, message)
+
+
+async def test_heartbeats_are_not_kept_while_the_client_is_away_and_go_on_when_it_is_back() -> None:
+    store = Counting()
+    async with served(Desk(question_heartbeat=0.02).mcp, event_store=store) as server:
+        older = await server.client()
+        async with older.open(call("approve", id_="r", token="p")) as exchange:
+            place = (await events(exchange, 1))[0]
+            question = await older.asked(exchange)
+            assert (await exchange.message())["params"]["message"] == "Waiting for an answer"
+        (stream,) = inside(server).streams.values()
+        await eventually(lambda: not stream.has_reader)
+        await asyncio.sleep(0.02)  # one may just have been on its way
+        kept = store.kept
+        await asyncio.sleep(0.1)
+        assert store.kept == kept
+        async with older.stand(last_event_id=place) as resumed:
+            assert await older.asked(resumed) == question
+            await eventually(lambda: store.kept > kept + 2)
+            await older.post(accepted(question["id"]))
+            *heard, response = await resumed.rest()
+    values = [one["params"]["progress"] for one in heard]
+    assert values == sorted(set(values))
+    assert len(values) > 2
+    assert text(response) == "approved True"

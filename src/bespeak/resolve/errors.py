@@ -40,8 +40,11 @@ class Aborted(ToolError):
     """A declined or cancelled question that a consumer cannot do without. Final: the call is settled by it."""
 
 
-class BadAnswer(ToolError):
-    """The client answered a question wrongly. Not final: the same round may be sent again with a right answer."""
+class BadAnswer(ToolError, ValueError):
+    """The client answered a question wrongly. Not final: the same round may be sent again with a right answer.
+
+    A `ValueError` for bodies that ask with `ctx.elicit()`, which raises that in the official SDK.
+    """
 
 
 class NotAnswered(ToolError):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
-from pydantic_core import to_json
+from pydantic_core import SchemaError, SchemaValidator, core_schema, to_json
 
 from bespeak.protocol.mirrors import unpacked
 from bespeak.resolve.errors import ToolError
@@ -28,6 +28,14 @@ class Unschemable(Exception):
     def __init__(self, problems: dict[str, str]) -> None:
         self.problems = problems
         super().__init__("; ".join(problems.values()))
+
+
+class UnreadablePattern(Exception):
+    """A pattern of a hand-written schema that no engine here can read."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        super().__init__(f"cannot read the pattern {pattern!r}")
 
 
 class Arguments:
@@ -129,7 +137,7 @@ _SAME_VALUE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependen
 
 
 def shows(schema: Any, name: str, root: Any = None, seen: tuple[str, ...] = ()) -> bool:
-    """Whether a hand-written schema gives a name to a property of its root."""
+    """Whether a hand-written schema gives a name to a property of its root. Raises `UnreadablePattern`."""
     if not isinstance(schema, dict):
         return False
     here = cast("dict[str, Any]", schema)
@@ -139,12 +147,28 @@ def shows(schema: Any, name: str, root: Any = None, seen: tuple[str, ...] = ()) 
     required: Any = here.get("required")
     if isinstance(required, list) and name in required:
         return True
-    if any(re.search(pattern, name) for pattern in _mapping(here.get("patternProperties"))):
+    if any(_matches(pattern, name) for pattern in _mapping(here.get("patternProperties"))):
         return True
     reference = here.get("$ref")
     if isinstance(reference, str) and reference.startswith("#") and reference not in seen:
         return shows(_referred(root, reference), name, root, (*seen, reference))
     return any(shows(part, name, root, seen) for keyword in _SAME_VALUE for part in _parts(keyword, here.get(keyword)))
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Whether a pattern is found in a name. Raises `UnreadablePattern`.
+
+    Patterns in JSON Schema are those of ECMA-262. pydantic's engine reads more of them than Python's (`\\p{L}`), which is
+    left with those that look around.
+    """
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern)).isinstance_python(name)
+    except SchemaError:
+        pass
+    try:
+        return re.search(pattern, name) is not None
+    except (re.error, TypeError, OverflowError, RecursionError):
+        raise UnreadablePattern(pattern) from None
 
 
 def _parts(keyword: str, inner: Any) -> list[Any]:

@@ -1,10 +1,15 @@
-"""Questions pushed to an older client: sent on the stream of the request they belong to, waited for, taken back."""
+"""Questions pushed to an older client: sent on the stream of the request they belong to, waited for, taken back.
+
+Many such clients give a request up when they hear nothing of it for a while, though the person they ask still reads. As
+long as a question is open, heartbeats say that the call is alive, to every client that has asked for its progress.
+"""
 
 import asyncio
 import contextlib
 import itertools
 import secrets
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 from uuid import uuid4
 
@@ -19,18 +24,32 @@ from bespeak.resolve.forms import Refused
 from bespeak.resolve.markers import Question
 from bespeak.resolve.questions import Outcome, lacking, render, requirements, settle, too_often
 from bespeak.resolve.turns import Push
+from bespeak.server.progress_notifications import ProgressNotifications
 from bespeak.transports.transport import Channel
 
 EXCERPT = 200
+MOST_GIVEN_UP = 100
+"""Questions without an answer that are remembered of one client, for what is said about late answers."""
+NOT_WAITING = "the client no longer waits for this call"
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A question that was taken back before it was answered."""
+
+    name: str
+    reason: str
 
 
 class Questions:
     """What one client has been asked and has not answered. Ids are never used twice."""
 
     def __init__(self) -> None:
-        self._open: dict[RequestId, asyncio.Future[Response]] = {}
+        self._open: dict[RequestId, asyncio.Future[Response | NotAnswered]] = {}
+        self._given_up: dict[RequestId, GivenUp] = {}
+        """The last of them that were taken back, the oldest first."""
         self._name = f"q-{secrets.token_hex(4)}"
         """Of its questions: an answer that was meant for another server, or for this one before it was started again, is none."""
         self._ids = (f"{self._name}-{number}" for number in itertools.count(1))
@@ -44,38 +63,57 @@ class Questions:
         waiting.set_result(response)
         return True
 
+    def given_up(self, response: Response) -> GivenUp | None:
+        """The question that an answer came too late for; `None` if it is no such answer, or was told so before."""
+        return self._given_up.pop(response.id, None) if response.id is not None else None
+
     def close(self, reason: str) -> None:
         """The client is gone: whoever waits for it need not."""
         self._over = reason
         for waiting in self._open.values():
             if not waiting.done():
-                waiting.set_exception(NotAnswered(reason))
+                waiting.set_result(NotAnswered(reason))
 
-    async def ask(self, channel: Channel, request: dict[str, Any], seconds: float) -> Response:
-        """Push a question and wait for its answer. Raises `NotAnswered`."""
+    async def ask(
+        self, channel: Channel, key: str, request: dict[str, Any], seconds: float, over: asyncio.Future[None]
+    ) -> Response:
+        """Push a question and wait for its answer, or for the end of its call. Raises `NotAnswered`."""
         if self._over is not None:
             raise NotAnswered(self._over)
         id_ = next(self._ids)
         waiting = self._open[id_] = asyncio.get_running_loop().create_future()
+
+        def take_back(reason: str) -> None:
+            self._give_up(id_, GivenUp(bare_name(key), reason))
+            with contextlib.suppress(ConnectionError):
+                channel.push(write_notification("notifications/cancelled", {"requestId": id_, "reason": reason}))
+
         try:
             channel.push(write_push(id_, request))
             async with asyncio.timeout(seconds):
-                return await waiting
+                await asyncio.wait({waiting, over}, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                answer = waiting.result()
+                if isinstance(answer, NotAnswered):
+                    raise answer
+                return answer
+            take_back("the call has ended")
+            raise NotAnswered(NOT_WAITING)
         except ConnectionError as error:
             raise NotAnswered(str(error)) from None
         except TimeoutError:
-            self._take_back(channel, id_, "it took too long")
+            take_back("it took too long")
             raise NotAnswered(f"nobody answered within {seconds:g} s") from None
         except asyncio.CancelledError:
-            self._take_back(channel, id_, "the call has ended")
+            take_back("the call has ended")
             raise
         finally:
             del self._open[id_]
 
-    @staticmethod
-    def _take_back(channel: Channel, id_: str, reason: str) -> None:
-        with contextlib.suppress(ConnectionError):
-            channel.push(write_notification("notifications/cancelled", {"requestId": id_, "reason": reason}))
+    def _give_up(self, id_: str, question: GivenUp) -> None:
+        self._given_up[id_] = question
+        if len(self._given_up) > MOST_GIVEN_UP:
+            del self._given_up[next(iter(self._given_up))]
 
 
 class Asker(Push, Protocol):
@@ -83,6 +121,8 @@ class Asker(Push, Protocol):
 
     declared: Mapping[str, Any]
     """What the client has said it can answer."""
+    progress: ProgressNotifications
+    """Those of the request."""
 
     def pause(self) -> None:
         """Let go of the connection, if the client can come back for the rest."""
@@ -101,6 +141,8 @@ class PushAsker:
         declared: Mapping[str, Any],
         unaskable: Obstacle | None,
         seconds: float,
+        progress: ProgressNotifications,
+        heartbeat: float | None,
     ) -> None:
         self._questions = questions
         self._channel = channel
@@ -108,9 +150,21 @@ class PushAsker:
         self._seconds = seconds
         self.declared = declared
         self._unaskable = unaskable
+        self.progress = progress
+        self._heartbeat = heartbeat if progress.wanted else None
+        """Seconds of silence after which the client is told that the call is alive; `None` if it is not told."""
         self.pause = channel.pause
-        self.over = False
-        """Set when the request is answered, or its client no longer wants it to be."""
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def over(self) -> bool:
+        """Whether the request is answered, or its client no longer wants it to be."""
+        return self._over.done()
+
+    def end(self) -> None:
+        """Say nothing more, ask nothing more, and wait for no answer: the request is over."""
+        if not self._over.done():
+            self._over.set_result(None)
 
     def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
         if self._unaskable is not None:
@@ -127,18 +181,51 @@ class PushAsker:
 
     async def __call__(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if self.over:
-            raise NotAnswered("the client no longer waits for this call")
+            raise NotAnswered(NOT_WAITING)
         pushed = question_at(self._version, request)
         params: dict[str, Any] = dict(pushed.get("params") or {})
         if params.get("mode") == "url":
             params.setdefault("elicitationId", str(uuid4()))
         params["_meta"] = {**params.get("_meta", {}), KEY_META: key}
-        response = await self._questions.ask(self._channel, {**pushed, "params": params}, self._seconds)
+        question = {**pushed, "params": params}
+        async with self._heartbeats():
+            response = await self._questions.ask(self._channel, key, question, self._seconds, self._over)
         if response.error is not None:
             raise NotAnswered(f"the client answered with an error{_spell(response.error)}")
         if not isinstance(response.result, dict):
             raise BadAnswer(f"the answer to {bare_name(key)!r} is no object")
         return cast("dict[str, Any]", response.result)
+
+    @contextlib.asynccontextmanager
+    async def _heartbeats(self) -> AsyncGenerator[None]:
+        """Have heartbeats sent while the block is open."""
+        if self._heartbeat is None:
+            yield
+            return
+        beating = asyncio.create_task(self._beat(self._heartbeat), name="bespeak heartbeat")
+        try:
+            yield
+        finally:
+            beating.cancel()
+
+    async def _beat(self, seconds: float) -> None:
+        # The client counts the silence of its request, and so does this: what was silent before the question counts too.
+        due = seconds - self.progress.silence()
+        with contextlib.suppress(ConnectionError):  # the question learns by itself that the client is gone
+            while True:
+                await asyncio.sleep(due)
+                if self.over:
+                    return
+                due = seconds - self.progress.silence()
+                if due <= 0:
+                    due = seconds
+                    await self._say_alive()
+
+    async def _say_alive(self) -> None:
+        heartbeat = self.progress.heartbeat() if self._channel.has_reader else None
+        behind = self._channel.notify(heartbeat) if heartbeat is not None else None
+        if behind is not None:
+            await behind
 
 
 async def ask_request(asker: Asker, key: str, request: Mapping[str, Any]) -> dict[str, Any]:

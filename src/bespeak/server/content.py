@@ -1,7 +1,10 @@
 """What a tool may return beside plain values: images, audio, and ready-made content blocks."""
 
+import re
 from base64 import b64encode
+from collections.abc import Awaitable
 from pathlib import Path
+from types import BuiltinFunctionType, GeneratorType, ModuleType
 from typing import Any, cast
 
 from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
@@ -22,6 +25,12 @@ _AUDIO_SUFFIXES = {
     ".flac": "audio/flac",
     ".m4a": "audio/mp4",
 }
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
+"""How the text ends that Python gives to an object without one of its own: `<shop.Order object at 0x7f2bc5132190>`."""
+_CODE = (type, ModuleType, BuiltinFunctionType)
+"""Parts of a program, of which some are shown without an address."""
 
 
 class _Media:
@@ -71,7 +80,10 @@ class Audio(_Media):
 
 
 def blocks(value: Any) -> list[dict[str, Any]]:
-    """A returned value as content blocks: text as it is, lists block by block, all else as JSON text."""
+    """A returned value as content blocks: text as it is, lists block by block, all else as JSON text.
+
+    Raises `TypeError` or `ValueError` for what a model could not read.
+    """
     if isinstance(value, str):
         return [{"type": "text", "text": value}]
     if value is None:
@@ -84,4 +96,24 @@ def blocks(value: Any) -> list[dict[str, Any]]:
         return blocks(value.to_audio_content())
     if isinstance(value, (list, tuple)):
         return [block for item in cast("list[Any]", value) for block in blocks(item)]
-    return [{"type": "text", "text": to_json(value, indent=2, fallback=str, by_alias=True).decode()}]
+    if isinstance(value, GeneratorType):  # whose code would run here, on the event loop, and not where tools run
+        raise TypeError("a generator was returned; return a list of what it yields")
+    return [{"type": "text", "text": to_json(value, indent=2, fallback=_text, by_alias=True).decode()}]
+
+
+def _text(value: Any) -> str:
+    """The text of a value that JSON does not know. Raises `TypeError` if it has none."""
+    if isinstance(value, Awaitable):
+        raise TypeError(f"a value of type {_type_name(value)} was never awaited; await it before returning it")
+    text = str(value)
+    address = _ADDRESS.search(text)
+    if isinstance(value, _CODE) or (address is not None and "<" in text[: address.start()]):
+        raise TypeError(
+            f"a value of type {_type_name(value)} has no text that a model could read; return text, a list, a dict, a "
+            "dataclass or a pydantic model, or define __str__"
+        )
+    return text
+
+
+def _type_name(value: Any) -> str:
+    return repr(type(value).__name__)

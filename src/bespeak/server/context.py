@@ -3,7 +3,6 @@
 # Authors see `Context`; the functions at the end are the framework's side of it, and not theirs to call.
 # pyright: reportPrivateUsage=false
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, cast
@@ -24,11 +23,11 @@ from typing_extensions import TypeVar
 from bespeak.protocol.answers import typed_answer
 from bespeak.protocol.envelopes import LOG_LEVELS, Request, write_notification
 from bespeak.protocol.methods import ELICIT
-from bespeak.protocol.revisions import MARCH
 from bespeak.resolve.hints import spell
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, ElicitationResult
 from bespeak.server.asking import Asker, ask_once, ask_request, read_as
+from bespeak.server.progress_notifications import ProgressNotifications
 from bespeak.state.seal import new_call_id
 from bespeak.transports.transport import Notify
 
@@ -75,7 +74,7 @@ class RequestContext(Generic[LifespanT, RequestT]):
 class Context(Generic[LifespanT, RequestT]):
     """Handed to every parameter annotated `Context`."""
 
-    _reached = float("-inf")
+    _progress: ProgressNotifications | None = None
 
     def __init__(
         self,
@@ -179,23 +178,31 @@ class Context(Generic[LifespanT, RequestT]):
     # Saying something to the client
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the call is, if it wants to know. Progress that does not grow is not sent."""
-        token = self._request.meta.progress_token if self._request else None
-        if token is None or not math.isfinite(progress) or progress <= self._reached:
+        """Tell the client how far the call is, if it wants to know.
+
+        Progress that does not grow is not sent; the next after a heartbeat is, just above the last if it is not higher.
+        """
+        if self._request is None:
             return
-        self._reached = progress
-        if (self.protocol_version or MARCH) < MARCH:
-            message = None
-        params: dict[str, Any] = {"progressToken": token, "progress": progress, "total": total, "message": message}
-        await self._send("notifications/progress", {name: value for name, value in params.items() if value is not None})
+        if self._progress is None:
+            asker = self._asker
+            self._progress = asker.progress if asker is not None else ProgressNotifications(self._request.meta)
+        notification = self._progress.report(progress, total, message)
+        if notification is not None:
+            await self._send(notification)
 
     async def log(self, level: LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
-        """Send a log entry, if the request asked for entries of this level. Deprecated by the protocol."""
+        """Send a log entry, if the request asked for entries of this level. Deprecated by the protocol.
+
+        Raises `ValueError` for a level that the protocol does not know, whatever the request asked for.
+        """
+        if level not in LOG_LEVELS:
+            raise ValueError(f"unknown log level {level!r}; use one of {', '.join(LOG_LEVELS)}")
         wanted = self._request.meta.log_level if self._request else None
-        if wanted is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
+        if wanted is None or self._notify is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
             return
         named = {"logger": logger_name} if logger_name else {}
-        await self._send("notifications/message", {"level": level, **named, "data": data})
+        await self._send(write_notification("notifications/message", {"level": level, **named, "data": data}))
 
     async def debug(self, data: Any, *, logger_name: str | None = None) -> None:
         await self.log("debug", data, logger_name=logger_name)
@@ -209,9 +216,9 @@ class Context(Generic[LifespanT, RequestT]):
     async def error(self, data: Any, *, logger_name: str | None = None) -> None:
         await self.log("error", data, logger_name=logger_name)
 
-    async def _send(self, method: str, params: dict[str, Any]) -> None:
+    async def _send(self, notification: bytes) -> None:
         if self._notify is not None:
-            behind = self._notify(write_notification(method, params))
+            behind = self._notify(notification)
             if behind is not None:
                 await behind
 

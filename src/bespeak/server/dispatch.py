@@ -44,6 +44,7 @@ class Dispatch:
         cache_hints: Mapping[CacheableMethod, CacheHint],
         page_size: int | None,
         question_seconds: float,
+        question_heartbeat: float | None,
         context: Callable[[CallFacts, Request, Notify, Headers | None, Asker | None], Context[Any, Any]],
     ) -> None:
         self._info = info
@@ -54,6 +55,7 @@ class Dispatch:
         self._cache_hints = dict(cache_hints)
         self._page_size = page_size
         self._question_seconds = question_seconds
+        self._question_heartbeat = question_heartbeat
         self._context = context
         self._legacy_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
@@ -67,6 +69,7 @@ class Dispatch:
             self._answer_legacy,
             {"capabilities": CAPABILITIES, "serverInfo": self._info, **self._instructions},
             question_seconds=self._question_seconds,
+            question_heartbeat=self._question_heartbeat,
             unaskable=unaskable,
             assumed=assumed,
         )

@@ -24,6 +24,7 @@ from bespeak.protocol.obstacles import Obstacle
 from bespeak.protocol.revisions import capabilities_at, info_at
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.asking import Asker, PushAsker, Questions
+from bespeak.server.progress_notifications import ProgressNotifications
 from bespeak.transports.transport import Answer, Channel, Notify
 
 logger = logging.getLogger("bespeak.server")
@@ -49,6 +50,7 @@ class LegacyPeer:
         hello: Mapping[str, Any],
         *,
         question_seconds: float,
+        question_heartbeat: float | None,
         unaskable: Obstacle | None = None,
         assumed: str | None = None,
     ) -> None:
@@ -56,6 +58,7 @@ class LegacyPeer:
         self._hello = hello
         """What the server says of itself: `capabilities`, `serverInfo`, perhaps `instructions`."""
         self._question_seconds = question_seconds
+        self._question_heartbeat = question_heartbeat
         self._unaskable = unaskable
         self.version = assumed
         self._assumed = assumed is not None
@@ -78,6 +81,7 @@ class LegacyPeer:
         if answer is not None:
             return answer
         version = self.version or ""
+        meta = self._meta(version, request.params)
         asker = PushAsker(
             self._questions,
             channel,
@@ -85,8 +89,10 @@ class LegacyPeer:
             declared=self._declared,
             unaskable=self._unaskable,
             seconds=self._question_seconds,
+            progress=ProgressNotifications(meta),
+            heartbeat=self._question_heartbeat,
         )
-        whole = Request(request.id, request.method, request.params, self._meta(version, request.params))
+        whole = Request(request.id, request.method, request.params, meta)
         self._under_way[request.id] = asker
 
         def notify(message: bytes) -> Awaitable[None] | None:
@@ -95,7 +101,7 @@ class LegacyPeer:
         try:
             return await self._serve(whole, notify, headers, asker=asker, raise_exceptions=raise_exceptions)
         finally:
-            asker.over = True
+            asker.end()
             self._under_way.pop(request.id, None)
 
     def at_once(self, request: Bare) -> Answer | None:
@@ -113,12 +119,26 @@ class LegacyPeer:
         """Take in what wants no answer."""
         if isinstance(message, Response):
             if not self._questions.answered(message):
-                logger.debug("the client answered %r, which it was not asked, or no longer", message.id)
+                self._not_waited_for(message)
         elif message.method == "notifications/cancelled":
             id_: Any = message.params.get("requestId")
             asker = self._under_way.get(id_) if is_id(id_) else None
             if asker is not None:
-                asker.over = True  # however its call takes it, it says and asks nothing more
+                asker.end()  # however its call takes it, it says and asks nothing more
+
+    def _not_waited_for(self, response: Response) -> None:
+        """Log an answer that changes nothing, without what it says."""
+        question = self._questions.given_up(response)
+        if question is None:
+            logger.debug("the client answered %r, which it was not asked, or has answered before", response.id)
+        elif response.error is not None:  # some clients confirm so that they no longer ask
+            logger.debug("the client answered question %r with an error after it was taken back", question.name)
+        else:
+            logger.warning(
+                "the answer to question %r came too late and changes nothing: the question was taken back because %s",
+                question.name,
+                question.reason,
+            )
 
     def close(self, reason: str) -> None:
         """The client is gone: nobody waits for its answers any more."""

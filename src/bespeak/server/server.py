@@ -66,12 +66,18 @@ class MCPServer(Generic[LifespanT]):
         log_level: LogLevel = "INFO",
         page_size: int | None = None,
         question_timeout: float = 600.0,
+        question_heartbeat: float | None = 15.0,
     ) -> None:
         """A server. `question_timeout` is how long, in seconds, a question pushed to a client of 2025-11-25 and earlier waits
         for its answer.
+
+        `question_heartbeat` is how many seconds of silence such a client hears while its question is open: then a progress
+        notification tells it that the call is alive, if it asked for progress. `None` sends none.
         """
         if question_timeout <= 0:
             raise ValueError("question_timeout is seconds and must be positive")
+        if question_heartbeat is not None and question_heartbeat <= 0:
+            raise ValueError("question_heartbeat is seconds and must be positive, or None for no heartbeats")
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1")
         self.name = name or "bespeak"
@@ -114,6 +120,7 @@ class MCPServer(Generic[LifespanT]):
             cache_hints=cache_hints or {},
             page_size=page_size,
             question_seconds=question_timeout,
+            question_heartbeat=question_heartbeat,
             context=self._context,
         )
 

@@ -22,7 +22,7 @@ from bespeak.resolve.graph import Graph
 from bespeak.resolve.hints import arms, is_unknown, spell
 from bespeak.resolve.replacements import Replacement
 from bespeak.resolve.signature import EMPTY, Signature, read
-from bespeak.server.arguments import Arguments, Unschemable, shows
+from bespeak.server.arguments import Arguments, UnreadablePattern, Unschemable, shows
 from bespeak.server.context import Context
 from bespeak.server.output import NoOutputSchema, Output, error_result
 
@@ -208,8 +208,17 @@ def _compile(
     except InvalidMirror as error:
         fault(str(error), "see the protocol's x-mcp-header; clients drop a tool whose annotation is wrong")
     marked = {one.name for one in signature.parameters if one.marker}
-    for name in sorted(name for name in marked if shows(options.input_schema, name)):
-        fault(f"the input schema shows {name!r}, which is resolved", f"take {name!r} out of the schema", name)
+    for name in sorted(marked):
+        try:
+            if shows(options.input_schema, name):
+                fault(f"the input schema shows {name!r}, which is resolved", f"take {name!r} out of the schema", name)
+        except UnreadablePattern as unreadable:
+            fault(
+                f"the input schema has the pattern {unreadable.pattern!r}, which cannot be read, so it is not known whether "
+                f"it shows {name!r}, which is resolved",
+                "name the properties in `properties`, or write a simpler pattern",
+                name,
+            )
     for name in sorted(marked & (arguments.wire_names if arguments else set())):
         fault(f"an argument can be sent as {name!r}, which is resolved", f"give it an alias other than {name!r}", name)
     if faults or graph is None or arguments is None or output is None:

@@ -73,6 +73,10 @@ class PostStream:
 
     # What the server says
 
+    @property
+    def has_reader(self) -> bool:
+        return self._connection is not None or self._open is not None
+
     def notify(self, message: bytes) -> Awaitable[None] | None:
         if self._json_only:
             return None

@@ -74,6 +74,8 @@ class MemoryTransport:
 class _Direct:
     """The way back is a function call."""
 
+    has_reader = True
+
     def __init__(self, notify: Callable[[bytes], None], ask: Ask | None) -> None:
         self.notify = notify
         self._ask = ask

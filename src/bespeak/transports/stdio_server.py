@@ -178,6 +178,8 @@ class StdioServer:
 class _Pipe:
     """The way back for one request."""
 
+    has_reader = True
+
     def __init__(self, writer: ThreadedWriter, cancelled: Callable[[], bool]) -> None:
         self._outbox = writer.outbox
         self._cancelled = cancelled

@@ -30,6 +30,11 @@ class Answer(NamedTuple):
 class Channel(Protocol):
     """The way back to an older client while one of its requests is served."""
 
+    @property
+    def has_reader(self) -> bool:
+        """Whether the client is there to read what is said; one that lost its connection may come back."""
+        ...
+
     def notify(self, message: bytes, /) -> Awaitable[None] | None:
         """Send a notification, as `Notify` does."""
         ...
