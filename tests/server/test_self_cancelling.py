@@ -1,6 +1,7 @@
 """A body or a resolver that cancels the task it runs in has failed; nobody else is stopped, and nothing is left unknown."""
 
 import asyncio
+import signal
 from typing import Annotated, Any
 
 import pytest
@@ -120,6 +121,20 @@ async def test_a_result_that_was_returned_stands_though_the_body_cancelled_its_t
     async with connect(mcp) as client:
         assert text(await client.call_tool("sell")) == "sold"
         assert text(await client.call_tool("sell")) == "sold"
+    assert sell is not None
+
+
+def test_an_interrupt_of_the_program_while_a_body_runs_is_nobodys_own_cancellation() -> None:
+    mcp = MCPServer("Shop")
+
+    @mcp.tool()
+    async def sell() -> str:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(0)
+        raise AssertionError
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(mcp.call_tool("sell"))
     assert sell is not None
 
 

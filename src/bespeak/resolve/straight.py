@@ -1,6 +1,7 @@
 """Awaiting without machinery: what is only needed for work that has to wait is only set up when it does."""
 
 import asyncio
+import signal
 import types
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar
@@ -45,7 +46,8 @@ class CancelledItself(Exception):
 def contained(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     """Await `work` in the same task. Raises `CancelledItself` if it ends in a cancellation of its own making.
 
-    Whoever else cancels a task does so while it waits. So a cancellation that comes up while the work runs is its own.
+    Whoever else cancels a task does so while it waits. So a cancellation that comes up while the work runs is its own,
+    unless it is an interrupt from the keyboard.
     """
     task = asyncio.current_task()
     assert task is not None, "work is awaited in a task"
@@ -58,12 +60,12 @@ def contained(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
             waiting = step(sent)
         except StopIteration as done:
             own += max(0, task.cancelling() - count)
-            if own:
+            if own and not _may_be_interrupt(task):
                 yield from _absorbed(task, own)
             return done.value
         except asyncio.CancelledError:
             own += max(0, task.cancelling() - count)
-            if own and task.cancelling() - own <= before:
+            if own and task.cancelling() - own <= before and not _may_be_interrupt(task):
                 yield from _absorbed(task, own)
                 raise CancelledItself from None
             raise
@@ -76,6 +78,13 @@ def contained(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
             raise
         except BaseException as error:  # noqa: BLE001 - a cancellation is the work's to take
             step, sent = work.throw, error
+
+
+def _may_be_interrupt(task: "asyncio.Task[Any]") -> bool:
+    """Whether a cancellation may come from `asyncio.run`: it cancels its main task, and so whatever that awaits, at once."""
+    handler: Any = signal.getsignal(signal.SIGINT)
+    main: asyncio.Task[Any] | None = getattr(handler, "keywords", {}).get("main_task")
+    return main is not None and (main is task or main.cancelling() > 0)
 
 
 def _absorbed(task: "asyncio.Task[Any]", times: int) -> Generator[Any, Any, None]:

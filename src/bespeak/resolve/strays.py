@@ -224,12 +224,12 @@ def _parts(core: Any, names: Mapping[str, Any]) -> Sequence[Any]:
     return get_args(core)
 
 
-def _read(limit: Any, module: str, names: Mapping[str, Any]) -> Any:
-    """The limit of a type variable, which may be text. If it cannot be read and looks like a marker, it counts as one."""
+def _read(hint: Any, module: str, names: Mapping[str, Any]) -> Any:
+    """A hint that may be text, and is no annotation. If it cannot be read and looks like a marker, it counts as one."""
     try:
-        return evaluate(limit, vars(sys.modules.get(module, builtins)), dict(names))
+        return evaluate(hint, vars(sys.modules.get(module, builtins)), dict(names))
     except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
-        return Annotated[Any, str(limit)]
+        return Annotated[Any, str(hint)]
 
 
 def fields_of(
@@ -252,7 +252,7 @@ def fields_of(
         return
     hints = _own_hints(owner, names)
     for number, others in enumerate(_extra_items(owner)):
-        hints[f"extra_items {number}" if number else "extra_items"] = others
+        hints[f"extra_items {number}" if number else "extra_items"] = _read(others, owner.__module__, names)
     for name, hint in hints.items():
         yield name, hint, defaults.get(name, (vars(owner).get(name),))
 
