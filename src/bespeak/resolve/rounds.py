@@ -43,7 +43,7 @@ from bespeak.resolve.graph import FromArgument, FromNode, Graph, Node
 from bespeak.resolve.hints import OUTCOMES
 from bespeak.resolve.markers import Question
 from bespeak.resolve.once_values import kept, restored, survives
-from bespeak.resolve.outcomes import AcceptedElicitation, NotAsked
+from bespeak.resolve.outcomes import AcceptedElicitation, DeclinedElicitation, NotAsked
 from bespeak.resolve.phases import Phase
 from bespeak.resolve.progress import Progress, Settled, Shown
 from bespeak.resolve.questions import (
@@ -126,8 +126,6 @@ class Round:
         if not self.graph.questions:
             return {}
         await self._run(self.graph.questions)
-        if self._lacking:
-            raise MissingCapability(self._lacking, self._obstacle and self._obstacle.words)
         return {self._keys[index]: question.request(note) for index, (question, note) in sorted(self._open.items())}
 
     async def finish(self) -> dict[str, Any]:
@@ -160,6 +158,8 @@ class Round:
             await Phase(self.graph, indices, self._done, step, lambda: self._limit).run()
         if self._aborts:
             raise Aborted(self._aborts[min(self._aborts)])
+        if self._lacking:
+            raise MissingCapability(self._lacking, self._obstacle and self._obstacle.words)
 
     async def _step_in_turn(self, node: Node) -> None:
         await self._step(node)
@@ -335,7 +335,7 @@ class Round:
                 if attempt == question.attempts:
                     raise too_often(question, note) from None
             else:
-                self._settled(node, entry, outcome)
+                self._answered_now(node, entry, outcome)
                 return
 
     def _asked(self, node: Node, marker: Question) -> None:
@@ -355,7 +355,7 @@ class Round:
                     if attempts > question.attempts:
                         raise too_often(question, note) from None
                 else:
-                    self._settled(node, entry, outcome)
+                    self._answered_now(node, entry, outcome)
                     return
         missing = lacking(question.requires, self._declared)
         if missing:
@@ -375,6 +375,12 @@ class Round:
                 return True
         del self.progress.settled[node.key_name]
         return False
+
+    def _answered_now(self, node: Node, entry: Settled, outcome: Outcome) -> None:
+        if not isinstance(outcome, AcceptedElicitation):
+            said = "declined" if isinstance(outcome, DeclinedElicitation) else "dismissed without an answer"
+            logger.info("the question of resolver %r was %s", node.name, said)
+        self._settled(node, entry, outcome)
 
     def _settled(self, node: Node, entry: Settled, outcome: Outcome) -> None:
         self.progress.settled[node.key_name] = entry
