@@ -40,10 +40,6 @@ async def ask_large_price(eur: Annotated[int, Resolve(price, once=True)]) -> boo
     return True if eur < 50 else Elicit(f"Pay {eur} EUR?", bool)
 
 
-async def ask_large_price_by_name(order: str, eur: Annotated[int, Resolve(price, once=True)]) -> bool | Elicit[bool]:
-    return True if eur < 50 else Elicit(f"Pay {eur} EUR for {order}?", bool)
-
-
 async def choose_price(eur: Annotated[int, Resolve(price)]) -> Elicit[str]:
     return Elicit("Buy it?", str, choices={str(eur): f"Pay {eur} EUR", "no": "Do not buy it"})
 
@@ -73,14 +69,6 @@ async def pay_small_unasked(
     order: str, eur: Annotated[int, Resolve(price, once=True)], ok: Annotated[bool, Resolve(ask_large_price)]
 ) -> str:
     """Pay an order. Nobody is asked about less than 50 EUR."""
-    return charged(order, eur) if ok else "Not paid."
-
-
-@mcp.tool()
-async def pay_small_unasked_named(
-    order: str, eur: Annotated[int, Resolve(price, once=True)], ok: Annotated[bool, Resolve(ask_large_price_by_name)]
-) -> str:
-    """Pay an order. Nobody is asked about less than 50 EUR, and the question names the order."""
     return charged(order, eur) if ok else "Not paid."
 
 

@@ -350,20 +350,15 @@ async def another_order(servers: Servers) -> str:
     async with MCPAdapter(servers.moving_price) as adapter:
         till = Till(await tools_of(adapter))
         graph = graph_of(till.pay)
-        outcomes: list[str] = []
-        for tool in ("pay_small_unasked", "pay_small_unasked_named"):
-            first, second = f"{tool}-1", f"{tool}-2"
-            await till.offer(first, 100, 10)
-            await till.offer(second, 100)
-            state = await graph.ainvoke({"tool": tool, "orders": [first, second]}, thread(tool))
-            try:
-                await graph.ainvoke(till.approve(state, first), thread(tool))
-            except ValueError as error:
-                contains(error, NOT_THE_QUESTION)
-            outcomes.append("charged" if await till.charges(second) else "not charged")
-    unnamed, named = outcomes
-    equal(named, "not charged")
-    return f"approved for one order, the other was {unnamed} if the question does not name it, {named} if it does"
+        await till.offer("first", 100, 10)
+        await till.offer("second", 100)
+        state = await graph.ainvoke({"tool": "pay_small_unasked", "orders": ["first", "second"]}, thread("two"))
+        try:
+            await graph.ainvoke(till.approve(state, "first"), thread("two"))
+        except ValueError as error:
+            contains(error, NOT_THE_QUESTION)
+        equal(await till.charges("second"), [])
+    return "approved for one order, the other is not charged, though its question reads the same"
 
 
 # A client that starts anew spends an approval per call.

@@ -140,7 +140,7 @@ def walk(hint: Any, search: Search, where: str = "") -> Iterator[Found]:
     """Everything a hint is made of."""
     seen = search.seen
     for alias, parameters, value in alias_layers(hint):
-        yield from _unused(alias, parameters, value)
+        yield from _unused(alias, parameters, value, search.names)
     peeled = peel(hint)
     for item in peeled.metadata:
         yield Found(where, item)
@@ -166,11 +166,11 @@ def walk(hint: Any, search: Search, where: str = "") -> Iterator[Found]:
         yield from walk(part, search, where or _CONTAINER)
 
 
-def _unused(alias: Any, parameters: Sequence[Any], value: Any) -> Iterator[Found]:
+def _unused(alias: Any, parameters: Sequence[Any], value: Any, names: Mapping[str, Any]) -> Iterator[Found]:
     """What was given to an alias that makes nothing of it."""
-    given = [one for part in parameters for one in walk(part, Search()) if _counts(one.what)]
+    given = [one for part in parameters for one in walk(part, Search(names=names)) if _counts(one.what)]
     if given:
-        used = {id(one.what) for one in walk(value, Search())}
+        used = {id(one.what) for one in walk(value, Search(names=names))}
         place = f"in a parameter that the alias {alias.__name__} does not use"
         yield from (Found(place, one.what) for one in given if id(one.what) not in used)
 
@@ -203,8 +203,8 @@ def replies(hint: Any, search: Search) -> Iterator[str]:
     """The outcomes and questions in a hint that a client fills, each with where it sits."""
     for found in walk(hint, search):
         if _is_exposed(found.what):
-            what = spell(found.what) if _is_reply_class(found.what) else "a question or an outcome"
-            yield f"{what} {found.where}".strip()
+            types_ = [spell(arm) for arm in arms(found.what) if _is_reply_class(arm)]
+            yield f"{types_[0] if types_ else 'a question or an outcome'} {found.where}".strip()
 
 
 def mentions(hint: Any, search: Search) -> bool:
