@@ -33,7 +33,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 3
 
-# Every row of every table over every transport and revision, with branch coverage of src; fails below 95 %.
+# Every row of every table over every transport and revision, with branch coverage of src; fails below 97 %.
 matrix: $(VENV)/.installed
 	BESPEAK_MATRIX=1 $(BIN)/python -m pytest -n 4 --cov --cov-report=term
 

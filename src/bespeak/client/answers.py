@@ -62,8 +62,9 @@ class Answers:
         is_url = params.get("mode") == "url"
         typed = _typed(ElicitRequestURLParams if is_url else ElicitRequestFormParams, context.key, params)
         answer = await _call(self._callbacks.elicitation, context, (ElicitResult,), typed)
-        if not isinstance(answer, ElicitResult) or answer.action != "accept":
-            return {"action": getattr(answer, "action", "cancel")}
+        assert isinstance(answer, ElicitResult), "any other answer of a callback is refused"
+        if answer.action != "accept":
+            return {"action": answer.action}
         if is_url:
             return {"action": "accept"}
         schema: dict[str, Any] = params["requestedSchema"]

@@ -1,5 +1,6 @@
 """Markers that a function has and its signature does not show: wrapped, copied or overridden without them."""
 
+import builtins
 import functools
 import inspect
 import sys
@@ -12,6 +13,8 @@ from bespeak.resolve.callables import owner_of, peel_partial
 from bespeak.resolve.hints import peel
 from bespeak.resolve.scopes import Scope, names_in, scope_of
 from bespeak.resolve.strays import Search, holds, is_marker, is_reply, mentions
+
+_BUILTINS = set(dir(builtins))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ def _foreign(called: Any, shown: Mapping[str, inspect.Parameter], bound: set[str
     code = getattr(function, "__code__", None)
     if not isinstance(function, types.FunctionType) or code is None or hasattr(function, "__wrapped__"):
         return
-    own = set(code.co_varnames)
+    many = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    own = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + many])
     elsewhere = function.__module__ != function.__globals__.get("__name__")
     for name, parameter in shown.items():
         used = names_in(parameter.annotation) - _BUILTINS
@@ -93,9 +97,6 @@ def _foreign(called: Any, shown: Mapping[str, inspect.Parameter], bound: set[str
                 f"the annotation of parameter {name!r} is text copied from another function, and cannot be read here",
                 "use functools.wraps in the decorator, so that annotations are read where they were written",
             )
-
-
-_BUILTINS = set(dir(__import__("builtins")))
 
 
 def _differs(function: types.FunctionType, annotation: Any) -> bool:
