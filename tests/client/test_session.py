@@ -298,8 +298,12 @@ async def test_a_call_that_is_given_up_cancels_the_server_s_handler(connect: Con
             raise
 
     async with connect(mcp) as client:
-        call = asyncio.create_task(client.call_tool("tool", read_timeout_seconds=0.02 if how == "timeout" else None))
-        await started.wait()
+        call = asyncio.create_task(client.call_tool("tool", read_timeout_seconds=0.05 if how == "timeout" else None))
+        starting = asyncio.create_task(started.wait())
+        await asyncio.wait({call, starting}, return_when=asyncio.FIRST_COMPLETED)
+        while not started.is_set():  # on a busy machine the time may be up before the server has begun
+            call = asyncio.create_task(client.call_tool("tool", read_timeout_seconds=1))
+            await asyncio.wait({call, starting}, return_when=asyncio.FIRST_COMPLETED)
         if how == "cancel":
             call.cancel()
         await asyncio.wait({call})

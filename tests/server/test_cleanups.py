@@ -220,7 +220,7 @@ class Order:
     async def body(self) -> str:
         self.in_body.set()
         if self.body_waits:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(30)
         return "ordered"
 
     @property
@@ -286,8 +286,14 @@ async def test_a_client_that_leaves_twice_lets_the_cleanup_complete(connect: Con
 async def test_a_scope_of_the_clients_that_ends_lets_the_cleanup_complete(connect: Connect) -> None:
     order = Order()
     order.body_waits = True
-    async with connect(order.mcp) as client:
-        with anyio.move_on_after(0.02):
+    async with connect(order.mcp) as client, anyio.create_task_group() as group:
+        with anyio.CancelScope() as scope:
+
+            async def end_the_scope() -> None:
+                await order.in_body.wait()
+                scope.cancel()
+
+            group.start_soon(end_the_scope)
             await client.call_tool("order")
     assert order.events == ["CancelledError", "closed"]
 

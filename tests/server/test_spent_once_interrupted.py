@@ -230,7 +230,7 @@ async def test_a_body_that_does_not_end_is_abandoned_and_its_outcome_unknown(
 async def test_a_body_may_call_another_tool_while_the_server_waits_for_it(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(calls, "DRAIN_SECONDS", 1.0)
+    monkeypatch.setattr(calls, "DRAIN_SECONDS", 30.0)
     mcp, go_on, reached, ended = MCPServer[Any]("till"), asyncio.Event(), asyncio.Event(), list[str]()
 
     async def approve() -> Elicit[Approval]:
@@ -251,11 +251,11 @@ async def test_a_body_may_call_another_tool_while_the_server_waits_for_it(
     async def leave() -> None:
         async with connect(mcp, elicitation_callback=Person()) as client:
             paying = asyncio.create_task(answer(client, await asked(client)))
-            await asyncio.wait_for(reached.wait(), 5)
+            await asyncio.wait_for(reached.wait(), 30)
             await cancel(paying)
 
     leaving = asyncio.create_task(leave())
-    await asyncio.wait_for(reached.wait(), 5)
+    await asyncio.wait_for(reached.wait(), 30)
     await asyncio.sleep(0.02)
     go_on.set()
     await leaving
