@@ -1,9 +1,16 @@
-"""What the Python clients are told: where the desk is, how to speak to it, and what is expected of it."""
+"""What the Python clients are told: where the server is, how to speak to it, and what is expected of it."""
 
 import argparse
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
-from interop.checks import MODERN, Expected
+from interop import bookshop
+from interop.checks import MODERN, Connect, Expected, check
+
+Check = Callable[[Connect, type[Exception], Expected], Coroutine[Any, Any, None]]
+PROGRAMS: dict[str, Check] = {"refund_desk": check, **bookshop.CHECKS}
+"""What is checked of each program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,15 +19,17 @@ class Given:
 
     url: str | None
     command: list[str]
-    """How the desk is started, without a URL."""
+    """How the server is started, without a URL."""
     mode: str
+    check: Check
     expected: Expected
 
 
 def given() -> Given:
-    parser = argparse.ArgumentParser(description="A client at a refund desk.")
+    parser = argparse.ArgumentParser(description="A client that checks a server.")
     parser.add_argument("--mode", default="auto", help="how the client connects: auto, legacy, or a revision")
     parser.add_argument("--revision", default=MODERN, help="what the two must agree on")
+    parser.add_argument("--program", choices=PROGRAMS, default="refund_desk", help="which of the examples is served")
     parser.add_argument(
         "--any-refusal", action="store_true", help="a client that cannot be asked may be refused in any way"
     )
@@ -30,4 +39,10 @@ def given() -> Given:
     if not server:
         parser.error("no server is given")
     url = server[0] if server[0].startswith("http") else None
-    return Given(url, [] if url else server, read.mode, Expected(read.revision, any_refusal=read.any_refusal))
+    return Given(
+        url,
+        [] if url else server,
+        read.mode,
+        PROGRAMS[read.program],
+        Expected(read.revision, any_refusal=read.any_refusal),
+    )

@@ -1,14 +1,14 @@
-"""Our client at a refund desk, reached by a URL or started by a command.
+"""Our client at a refund desk or a bookshop, reached by a URL or started by a command.
 
-python -m interop.our_client [--mode legacy --revision 2025-11-25] http://127.0.0.1:8000/mcp
-python -m interop.our_client [--mode legacy --revision 2025-11-25] COMMAND [ARGUMENT ...]
+python -m interop.our_client [--program backorder] [--mode legacy --revision 2025-11-25] http://127.0.0.1:8000/mcp
+python -m interop.our_client [--program backorder] [--mode legacy --revision 2025-11-25] COMMAND [ARGUMENT ...]
 """
 
 import asyncio
 
 from bespeak import Client, MCPError, StdioServerParameters
 from interop.arguments import given
-from interop.checks import Person, check
+from interop.checks import Person
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
     def connect(person: Person | None) -> Client:
         return Client(server, elicitation_callback=person, mode=told.mode, read_timeout_seconds=20)
 
-    asyncio.run(check(connect, MCPError, told.expected))
+    asyncio.run(told.check(connect, MCPError, told.expected))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # pyright: basic, reportMissingImports=false
-"""The official Python client at a refund desk, reached by a URL or started by a command.
+"""The official Python client at a refund desk or a bookshop, reached by a URL or started by a command.
 
-python -m interop.python_client [--mode legacy --revision 2025-11-25] http://127.0.0.1:8000/mcp
-python -m interop.python_client [--mode legacy --revision 2025-11-25] COMMAND [ARGUMENT ...]
+python -m interop.python_client [--program backorder] [--mode legacy --revision 2025-11-25] http://127.0.0.1:8000/mcp
+python -m interop.python_client [--program backorder] [--mode legacy --revision 2025-11-25] COMMAND [ARGUMENT ...]
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import asyncio
 from mcp import Client, MCPError, StdioServerParameters
 
 from interop.arguments import given
-from interop.checks import Person, check
+from interop.checks import Person
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
     def connect(person: Person | None) -> Client:
         return Client(server, elicitation_callback=person, mode=told.mode, read_timeout_seconds=20)
 
-    asyncio.run(check(connect, MCPError, told.expected))
+    asyncio.run(told.check(connect, MCPError, told.expected))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from interop.bookshop import PROGRAMS
+
 ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 30.0
 CLIENT_SECONDS = 120.0
@@ -23,6 +25,7 @@ LEAVE_SECONDS = 15.0
 POLL_SECONDS = 0.05
 AT_ONCE = 2
 LEGACY = "2025-11-25"
+REFUND_DESK = "examples/refund_desk/server.py"
 
 
 class Failed(Exception):
@@ -31,7 +34,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A refund desk that can be started."""
+    """A server that can be started."""
 
     name: str
     stdio: list[str]
@@ -158,10 +161,11 @@ def _free_port() -> int:
 
 def pairings(peer: str, node: str) -> list[Pairing]:
     """Each of our two sides with each of theirs, in both eras."""
-    desk = [sys.executable, "-m", "bespeak.cli", "run", "examples/refund_desk/server.py"]
-    ours = _server("our server", desk, "--http", "--port")
-    patient = _server("our patient server", [*desk[:-1], "interop/patient_desk.py"], "--http", "--port")
-    python = _server("Python server", [peer, "-m", "interop.python_server"])
+    run = [sys.executable, "-m", "bespeak.cli", "run"]
+    official = [peer, "-m", "interop.official_server"]
+    ours = _server("our server", [*run, REFUND_DESK], "--http", "--port")
+    patient = _server("our patient server", [*run, "interop/patient_desk.py"], "--http", "--port")
+    python = _server("Python server", [*official, REFUND_DESK])
     typescript = _server("TypeScript server", [node, "interop/server.mjs"])
     typescript_1 = _server("TypeScript 1.x server", [node, "interop/legacy_server.mjs"])
 
@@ -185,6 +189,14 @@ def pairings(peer: str, node: str) -> list[Pairing]:
         ("our client, legacy", [*our_client, *legacy, "--any-refusal"], typescript_1),
         ("our client", [*our_client, "--revision", LEGACY, "--any-refusal"], typescript_1),
     ]
+    for name in PROGRAMS:
+        file, program = f"examples/bookshop/{name}.py", ["--program", name]
+        shop = _server(f"our {name}", [*run, file], "--http", "--port")
+        visits += [
+            ("Python client", [*python_client, *program], shop),
+            ("Python client, legacy", [*python_client, *legacy, *program], shop),
+            ("our client", [*our_client, *program], _server(f"Python {name}", [*official, file])),
+        ]
     return [
         Pairing(client, command, server, over_http) for client, command, server in visits for over_http in (True, False)
     ]

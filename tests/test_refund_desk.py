@@ -1,4 +1,4 @@
-"""The refund desk example checks itself; this runs it over every transport."""
+"""The refund desk example checks itself; this runs it over every transport, in both eras."""
 
 import sys
 
@@ -12,28 +12,37 @@ from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.transport import Transport
 from tests.wires import Listening
 
+both_eras = pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
 
-def check(told: str) -> None:
+
+def check(told: str, revision: str) -> None:
+    assert f"At {revision}:" in told
     assert "refund_scope asks: ORD-7002 has 2 lines" in told
     assert told.endswith("Everything is as it should be.\n")
 
 
-async def test_the_refund_desk_is_as_it_should_be(capsys: pytest.CaptureFixture[str]) -> None:
-    await client.show(lambda: MemoryTransport(mcp))
-    check(capsys.readouterr().out)
+@both_eras
+async def test_the_refund_desk_is_as_it_should_be(capsys: pytest.CaptureFixture[str], mode: str, revision: str) -> None:
+    await client.show(lambda: MemoryTransport(mcp), mode)
+    check(capsys.readouterr().out, revision)
 
 
-async def test_the_refund_desk_over_http(capsys: pytest.CaptureFixture[str]) -> None:
+@both_eras
+async def test_the_refund_desk_over_http(capsys: pytest.CaptureFixture[str], mode: str, revision: str) -> None:
     async with Listening(mcp.streamable_http_app()) as listening:
-        await client.show(lambda: streamable_http_client(listening.url))
-    check(capsys.readouterr().out)
+        await client.show(lambda: streamable_http_client(listening.url), mode)
+    check(capsys.readouterr().out, revision)
 
 
-async def test_the_refund_desk_as_a_program_on_stdio(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.long
+@both_eras
+async def test_the_refund_desk_as_a_program_on_stdio(
+    capsys: pytest.CaptureFixture[str], mode: str, revision: str
+) -> None:
     parameters = StdioServerParameters(sys.executable, [str(client.SERVER)])
 
     def reach() -> Transport:
         return stdio_client(parameters)
 
-    await client.show(reach)
-    check(capsys.readouterr().out)
+    await client.show(reach, mode)
+    check(capsys.readouterr().out, revision)
