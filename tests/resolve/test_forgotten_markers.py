@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Optional
 
 import pytest
-from mcp_types import ListRootsResult
+from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
@@ -97,6 +97,10 @@ TYPES: dict[str, Any] = {
     "Sample": Sample,
     "ListRoots": ListRoots,
     **{name: getattr(bespeak, name) for name in ("NotAsked", "ElicitUrl") if name in dir(bespeak)},
+    # What a question gives is for a client's person or model to say, and not for the one that calls.
+    "ListRootsResult": ListRootsResult,
+    "CreateMessageResult": CreateMessageResult,
+    "ElicitResult": ElicitResult,
 }
 
 
@@ -349,8 +353,8 @@ class Elicitation(BaseModel):
 
 ORDINARY: dict[str, Any] = {
     "a model of the same shape": Elicitation,
-    "a result of the protocol": ListRootsResult,
     "a note": Annotated[C, "ask with Elicit if unsure"],
+    "a note with a call in it": Annotated[C, "see dns.Resolve(host) for how"],
     "a factory": Annotated[C, Field(default_factory=lambda: C(ok=False))],
 }
 

@@ -10,7 +10,8 @@ import pytest
 from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
-from bespeak import Elicit, InvalidSignature, MCPServer, Resolve
+from bespeak import Elicit, InvalidSignature, MCPServer, Resolve, ToolError
+from bespeak.resolve import strays
 from tests.resolve.test_invalid_signatures import Position, as_tool
 
 T = TypeVar("T")
@@ -231,3 +232,108 @@ def test_a_marker_inside_a_default_is_refused(default: Any) -> None:
 )
 async def test_words_that_are_no_marker_are_let_pass(note: Any) -> None:
     assert await shown(takes(Annotated[bool, note])) == ["order", "ok"]
+
+
+# Imports that were left behind, and markers that a partial binds
+
+
+def official(name: str) -> type[Any]:
+    """A class that is the official SDK's by its name and module."""
+
+    def made(self: Any, *given: Any) -> None: ...
+
+    return type(name, (), {"__module__": "mcp.server.mcpserver", "__init__": made})
+
+
+def annotated(hint: Any) -> Callable[..., Any]:
+    async def refund(order: str, ok: Any) -> str: ...
+
+    refund.__annotations__["ok"] = hint
+    return refund
+
+
+def test_the_official_sdks_marker_is_refused_and_told_where_to_import_it_from() -> None:
+    theirs = official("Resolve")
+    with pytest.raises(InvalidSignature, match="the `Resolve` of the official SDK") as raised:
+        MCPServer("desk").add_tool(annotated(Annotated[bool, theirs(lambda: True)]))
+    assert raised.value.faults[0].fix.startswith("import Resolve from bespeak")
+
+
+@pytest.mark.parametrize("name", ["Elicit", "AcceptedElicitation", "DeclinedElicitation", "Context"])
+def test_the_official_sdks_outcomes_questions_and_context_are_nothing_for_a_client_to_supply(name: str) -> None:
+    with pytest.raises(InvalidSignature, match=f"would let a client supply {name}"):
+        MCPServer("desk").add_tool(annotated(official(name)))
+
+
+async def test_the_official_sdks_question_from_a_resolver_is_an_error_and_no_value() -> None:
+    theirs, mcp = official("Elicit"), MCPServer("desk")
+
+    async def ask() -> Any:
+        return theirs("Sure?", bool)
+
+    async def refund(ok: Annotated[bool, Resolve(ask)]) -> str:
+        raise AssertionError
+
+    mcp.add_tool(refund)
+    with pytest.raises(ToolError, match="returned Elicit of the official SDK; import it from bespeak"):
+        await mcp.call_tool("refund", {})
+
+
+@pytest.mark.parametrize("bound", [Resolve(lambda: True), Elicit("Sure?", bool), [Resolve(lambda: True)]])
+def test_a_marker_or_a_question_that_a_partial_binds_is_refused(bound: Any) -> None:
+    async def refund(order: str, ok: Any) -> str: ...
+
+    for partial in (functools.partial(refund, ok=bound), functools.partial(refund, bound)):
+        with pytest.raises(InvalidSignature, match=r"a partial binds .* to a marker or a question"):
+            MCPServer("desk").add_tool(partial, name="refund")
+
+
+def test_a_default_in_a_resolver_for_what_the_tool_resolves_is_refused() -> None:
+    async def ask() -> Elicit[bool]:
+        return Elicit("Sure?", bool)
+
+    async def charge(order: str, approved: bool = True) -> int: ...
+
+    async def pay(
+        order: str, approved: Annotated[bool, Resolve(ask)], charged: Annotated[int, Resolve(charge)]
+    ) -> str: ...
+
+    with pytest.raises(InvalidSignature, match="has a resolved parameter of that name") as raised:
+        MCPServer("desk").add_tool(pay)
+    assert raised.value.faults[0].fix == (
+        "'approved' is itself resolved: mark it here too, Annotated[..., Resolve(ask)]"
+    )
+
+
+# What has no end
+
+
+def test_an_object_that_answers_to_every_name_is_read_in_finite_time() -> None:
+    class Proxy:
+        def __getattr__(self, name: str) -> "Proxy":
+            return Proxy()
+
+        def __call__(self, order: str) -> str: ...
+
+    with pytest.raises(InvalidSignature, match="its signature cannot be read"):
+        MCPServer("desk").add_tool(Proxy(), name="proxy")
+
+
+def test_a_function_that_wraps_itself_is_refused() -> None:
+    async def refund(order: str) -> str: ...
+
+    refund.__wrapped__ = refund  # pyright: ignore[reportFunctionMemberAccess]
+    with pytest.raises(InvalidSignature, match="its signature cannot be read"):
+        MCPServer("desk").add_tool(refund)
+
+
+def test_a_type_too_large_to_be_looked_through_is_refused_rather_than_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strays, "_MOST", 3)
+    with pytest.raises(InvalidSignature, match="too large to be looked through"):
+        MCPServer("desk").add_tool(annotated(dict[str, list[tuple[int, float]]]))
+
+
+@pytest.mark.parametrize("hint", [Annotated[str, Field(pattern="(?=x)y")], Annotated[int, Field(multiple_of=0)]])
+def test_a_type_that_pydantic_cannot_build_is_a_fault_and_no_crash(hint: Any) -> None:
+    with pytest.raises(InvalidSignature, match="cannot come from JSON"):
+        MCPServer("desk").add_tool(annotated(hint))

@@ -244,3 +244,13 @@ def test_names_that_differ_in_more_than_a_slip_pass(word: str, other: str) -> No
     assume(slip > 2 and abs(len(word) - len(other)) != 1)
     assume(usable(word, other))
     assert warned(other, word) == []
+
+
+def test_a_name_like_an_argument_that_the_resolver_takes_anyway_is_no_slip() -> None:
+    async def diff(file1: str, file2: str = "HEAD") -> str:
+        return file1 + file2
+
+    async def show(file1: str, changed: Annotated[str, Resolve(diff)]) -> str:
+        return changed
+
+    MCPServer("files").add_tool(show)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from bespeak.resolve.progress import Action, Progress, Settled, Shown
+from bespeak.resolve.progress import Action, Kept, Progress, Settled, Shown
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 JSON = st.recursive(
@@ -22,7 +22,7 @@ PROGRESS = st.builds(
     st.dictionaries(
         TEXT, st.builds(Shown, TEXT, TEXT, COUNT, COUNT, st.lists(TEXT, max_size=4).map(tuple)), max_size=4
     ),
-    st.dictionaries(TEXT, JSON, max_size=4),
+    st.dictionaries(TEXT, st.builds(Kept, TEXT, JSON), max_size=4),
 )
 
 
@@ -46,7 +46,7 @@ def test_an_empty_progress_travels_too() -> None:
 
 
 def test_two_progresses_share_nothing() -> None:
-    Progress().once["k"] = 1
+    Progress().once["k"] = Kept("", 1)
     assert Progress().once == {}
 
 
@@ -81,7 +81,7 @@ def test_the_heaviest_answer_is_named_with_its_size() -> None:
 
 
 def test_a_once_value_can_be_the_heaviest() -> None:
-    progress = Progress({"small": Settled("p", "accept", {"a": 1})}, once={"price_list": "x" * 98})
+    progress = Progress({"small": Settled("p", "accept", {"a": 1})}, once={"price_list": Kept("", "x" * 98)})
     assert progress.heaviest() == "the once=True value of 'price_list' (100 bytes)"
 
 

@@ -11,8 +11,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from bespeak.resolve.digests import NOTHING
 from bespeak.resolve.errors import ResolverFailed
 from bespeak.resolve.markers import Elicit, Resolve
+from bespeak.resolve.progress import Kept
 from tests.resolve.running import YES, Consent, asked, start, values
 
 T = TypeVar("T")
@@ -399,7 +401,7 @@ async def test_a_once_value_that_no_longer_fits_is_computed_again(caplog: pytest
     def body(price: Annotated[int, Resolve(price, once=True)], sure: Annotated[bool, Resolve(confirm)]) -> None: ...
 
     round_ = start(body)
-    round_.progress.once[round_.graph.nodes[0].key_name] = "not a number"
+    round_.progress.once[round_.graph.nodes[0].key_name] = Kept(NOTHING, "not a number")
     assert await round_.ask() == {}
     assert await round_.finish() == {"price": 7, "sure": True}
     assert "the once=True value of 'price' no longer fits its return type; it is computed again" in caplog.text

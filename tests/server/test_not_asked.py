@@ -229,3 +229,13 @@ async def test_a_test_may_say_that_the_client_cannot_be_asked() -> None:
             assert text(await client.call_tool("look")) == f"not asked: no_session {FORM}"
             with pytest.raises(MCPError, match=r"elicitation\.form"):
                 await client.call_tool("delete")
+
+
+async def test_not_asked_is_false_so_that_nobody_takes_it_for_a_yes() -> None:
+    async def erase(ok: Annotated[bool | NotAsked, Resolve(confirm)]) -> str:
+        return "erased" if ok else "kept"
+
+    mcp = MCPServer[Any]("Desk")
+    mcp.add_tool(erase)
+    async with Client(mcp) as client:
+        assert text(await client.call_tool("erase")) == "kept"

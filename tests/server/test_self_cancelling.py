@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from bespeak import Elicit, MCPServer, Resolve
+from bespeak import Elicit, MCPError, MCPServer, Resolve, ToolError
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
 
@@ -177,3 +177,99 @@ async def test_a_client_that_cancels_too_is_still_heeded(connect: Connect) -> No
         await asyncio.wait({call})
         await asyncio.wait_for(ended.wait(), 10)
     assert wait is not None
+
+
+def cancelled_later() -> None:
+    """The way a body's helper does it: the task is not the current one when it is cancelled."""
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().call_soon(task.cancel)
+
+
+@pytest.mark.asking_revisions
+async def test_an_approved_body_that_has_itself_cancelled_by_a_helper_has_failed_and_its_outcome_is_known(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp = MCPServer("Shop")
+
+    @mcp.tool()
+    async def stop(ok: Annotated[bool, Resolve(ask, key="ok")]) -> str:
+        cancelled_later()
+        await asyncio.sleep(30)
+        raise AssertionError
+
+    async with connect(mcp, elicitation_callback=Person({"ok": accept(value=True)})) as client:
+        result = await asyncio.wait_for(client.call_tool("stop"), 20)
+    assert (result.is_error, text(result)) == (True, "Error executing tool stop")
+    assert "'stop' ended in a cancellation that nobody asked for" in caplog.text
+    assert stop is not None
+
+
+@pytest.mark.asking_revisions
+async def test_a_plain_body_that_has_itself_cancelled_by_a_helper_is_answered_all_the_same(connect: Connect) -> None:
+    mcp = MCPServer("Shop")
+
+    @mcp.tool()
+    async def stop() -> str:
+        cancelled_later()
+        await asyncio.sleep(30)
+        raise AssertionError
+
+    @mcp.tool()
+    async def go() -> str:
+        return "on"
+
+    async def call() -> str:
+        async with connect(mcp) as client:
+            try:
+                await asyncio.wait_for(client.call_tool("stop"), 20)
+            except MCPError as error:
+                return error.message
+        return "no error"
+
+    # In one process it is the caller's own task that is cancelled; over a wire the caller gets an answer.
+    try:
+        said = await call()
+    except asyncio.CancelledError:
+        said = ""
+        task = asyncio.current_task()
+        assert task is not None
+        task.uncancel()
+    assert said == "" or said.endswith("whether it was carried out is not known")
+    async with connect(mcp) as client:
+        assert text(await client.call_tool("go")) == "on"
+    assert stop is not go
+
+
+@pytest.mark.every_revision
+async def test_a_body_behind_a_plain_decorator_that_cancels_its_own_task_is_a_failure_of_the_tool(
+    connect: Connect,
+) -> None:
+    mcp = MCPServer("Shop")
+
+    async def stops() -> str:
+        cancel()
+        await asyncio.sleep(0)
+        raise AssertionError
+
+    def stop() -> Any:
+        return stops()
+
+    mcp.add_tool(stop)
+    async with connect(mcp) as client:
+        assert text(await client.call_tool("stop")) == "Error executing tool stop"
+
+
+@pytest.mark.every_revision
+async def test_a_body_that_cancels_its_own_task_and_raises_is_a_failure_like_any_other(connect: Connect) -> None:
+    mcp = MCPServer("Shop")
+
+    @mcp.tool()
+    async def stop() -> str:
+        cancel()
+        raise ToolError("out of stock")
+
+    async with connect(mcp) as client:
+        assert text(await client.call_tool("stop")) == "Error executing tool stop: out of stock"
+        assert text(await client.call_tool("stop")) == "Error executing tool stop: out of stock"
+    assert stop is not None

@@ -9,11 +9,12 @@ import pytest
 import uvicorn
 
 from bespeak import Context
+from bespeak.transports.http_exchange import BROKEN_OFF
 from bespeak.transports.http_server import HttpApp
 from tests.transports.test_http_streams import Answer, Body, Caller, call, server_with, soon
 from tests.transports.test_http_streams_endings import Wire, settle, shop, yes_to
 
-STOPPING = {"code": -32603, "message": "the server is stopping; whether the request was carried out is not known"}
+STOPPING = {"code": -32603, "message": BROKEN_OFF}
 
 
 @pytest.mark.parametrize("progress", [False, True], ids=["json", "stream"])

@@ -4,7 +4,7 @@ import functools
 import inspect
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Any, cast
@@ -56,7 +56,7 @@ def display_name(fn: Callable[..., Any]) -> str:
 def base_key(fn: Callable[..., Any]) -> str:
     """`module:qualname`, the same in every process: `__main__` is replaced by the module's real name."""
     named: Any = peel_partial(fn)
-    if not hasattr(named, "__qualname__"):
+    if not isinstance(getattr(named, "__qualname__", None), str):
         named = cast("Any", type(named))
     module: str = getattr(named, "__module__", None) or "builtins"
     return f"{main_module() if module == '__main__' else module}:{named.__qualname__}"
@@ -84,6 +84,15 @@ def bound_names(fn: Any) -> set[str]:
     return names
 
 
+def bound_values(fn: Any) -> Iterator[tuple[str, Any]]:
+    """What partials give to a function, by keyword and by position."""
+    while isinstance(fn, functools.partial):
+        part = cast("functools.partial[Any]", fn)
+        yield from ((repr(name), value) for name, value in part.keywords.items())
+        yield from ((f"position {number}", value) for number, value in enumerate(part.args, 1))
+        fn = part.func
+
+
 def peel_partial(fn: Any) -> Any:
     """The function inside a partial, however deep."""
     while isinstance(fn, functools.partial):
@@ -97,8 +106,12 @@ def annotated_function(fn: Any) -> Any:
     if inspect.isclass(fn):
         fn = _maker(cast("type[Any]", fn))
     elif not inspect.isroutine(fn):
-        fn = type(fn).__call__
-    return peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
+        # A decorator that is a class says on its instance what it wraps, and `inspect.signature` goes by that.
+        fn = getattr(fn, "__dict__", {}).get("__wrapped__", type(fn).__call__)
+    try:
+        return peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
+    except ValueError:  # it wraps itself; whoever reads its signature tells
+        return fn
 
 
 def _maker(cls: type[Any]) -> Any:

@@ -277,9 +277,18 @@ class _Compiler:
 
     def _check_near_miss(self, parameter: Parameter, draft: _Draft) -> None:
         """A default that stands in for an argument of almost the same name."""
-        other, near = nearest(parameter.name, self.arguments)
+        taken = {one.name for one in draft.signature.parameters}
+        other, near = nearest(parameter.name, [name for name in self.arguments if name not in taken])
         what = f"parameter {parameter.name!r} of resolver {draft.signature.name!r} is left at its default"
-        if near is Nearness.NEAR:
+        resolved = [one.name for one in self.consumer.parameters if one.marker and one.name == parameter.name]
+        if resolved:
+            self._fault(
+                draft.signature.place,
+                (*draft.trail, f"{parameter.name} <- its default"),
+                f"{what}, though {self.consumer.name} has a resolved parameter of that name",
+                self._filling(parameter),
+            )
+        elif near is Nearness.NEAR:
             self._fault(
                 draft.signature.place,
                 (*draft.trail, f"{parameter.name} <- its default"),

@@ -15,6 +15,8 @@ from bespeak.resolve.scopes import Scope, names_in, scope_of
 from bespeak.resolve.strays import Search, holds, is_marker, is_reply, mentions
 
 _BUILTINS = set(dir(builtins))
+_LAYERS = 50
+"""How many functions may wrap each other. An object that answers to every name wraps something for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,9 @@ def _all(
                 )
     for inner in _held(called):
         for function, name in _marked(_chain(inner), frame, _may_be_marked):
-            copied = name in shown and shown[name].annotation == function.__annotations__[name]
-            if copied and name not in bound:
+            if name not in shown or name in bound:
+                continue
+            if shown[name].annotation == function.__annotations__[name]:
                 yield Hidden(
                     name,
                     f"the annotation of parameter {name!r} was copied from {function.__qualname__}, where it is marked with "
@@ -146,7 +149,9 @@ def _may_be_marked(annotation: Any, scope: Scope) -> bool:
 
 def _chain(function: Any) -> Iterator[Any]:
     """A function and those it wraps."""
-    while function is not None:
+    for _ in range(_LAYERS):
+        if function is None:
+            return
         yield function
         function = getattr(function, "__wrapped__", None)
 
@@ -208,7 +213,7 @@ def _held(called: Any, depth: int = 5) -> Iterator[types.FunctionType]:
     """The functions that a decorator's wrapper keeps, however deep: in its closure, or as attributes of an object."""
     function = getattr(called, "__func__", called)
     kept: list[Any] = []
-    for cell in getattr(function, "__closure__", None) or ():
+    for cell in (function.__closure__ or ()) if isinstance(function, types.FunctionType) else ():
         try:
             kept.append(cell.cell_contents)
         except ValueError:  # not bound yet

@@ -13,6 +13,7 @@ import typing_extensions
 from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
 from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic_core import SchemaError
 
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Resolve, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, NotAsked
@@ -20,13 +21,19 @@ from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, 
 # Python 3.12 has a type of its own for `type X = ...`; before that there is only the backport's.
 _ALIAS_TYPES = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType))
 OUTCOMES: tuple[type[BaseModel], ...] = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)
+_LAYERS = 1000
+"""How many aliases one hint may be wrapped in; an alias for itself has no end."""
 NO_SCHEMA = (
     PydanticSchemaGenerationError,
     PydanticInvalidForJsonSchema,
     PydanticUserError,
+    SchemaError,  # of a pattern or a bound that makes no sense
     ValueError,  # of an alias of many parameters
     NameError,  # of text in an alias
     AttributeError,  # of an object in the place of a type
+    TypeError,  # of a discriminator that discriminates nothing
+    AssertionError,  # of a literal without values
+    RecursionError,  # of hundreds of models in each other
 )
 """What pydantic raises for a type that it can make nothing of."""
 _PROMOTED: dict[type, tuple[type, ...]] = {float: (int,), complex: (int, float)}
@@ -47,16 +54,17 @@ class Peeled:
 def peel(hint: Any) -> Peeled:
     """Look through type aliases, new types and `Annotated` at the top of a hint."""
     metadata: tuple[Any, ...] = ()
-    while True:
+    for _ in range(_LAYERS):
         if get_origin(hint) is Annotated:
             metadata = (*hint.__metadata__, *metadata)
             hint = hint.__origin__
         elif (value := alias_value(hint)) is not None:
             hint = value
         elif isinstance(hint, typing.NewType):
-            hint = hint.__supertype__
+            hint = _supertype(hint)
         else:
             return Peeled(hint, metadata)
+    raise ValueError("it stands for itself")
 
 
 def alias_value(hint: Any) -> Any | None:
@@ -71,12 +79,12 @@ def alias_value(hint: Any) -> Any | None:
 
 def alias_layers(hint: Any) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
     """The generic aliases at the top of a hint, each with the parameters it was given and what that makes."""
-    while True:
+    for _ in range(_LAYERS):
         if get_origin(hint) is Annotated:
             hint = hint.__origin__
             continue
         if isinstance(hint, typing.NewType):
-            hint = hint.__supertype__
+            hint = _supertype(hint)
             continue
         value = alias_value(hint)
         if value is None:
@@ -104,6 +112,11 @@ def _filled(parameters: Sequence[Any], given: Sequence[Any]) -> list[tuple[Any, 
 def _spelled_out(alias: Any) -> Any:
     """What an alias stands for. It may be text, which means what it means in the module of the alias."""
     return evaluate(alias.__value__, vars(sys.modules[alias.__module__]), {})
+
+
+def _supertype(new: Any) -> Any:
+    """What a new type is made of. It may be text, which means what it means in the module of the new type."""
+    return evaluate(new.__supertype__, vars(sys.modules[new.__module__]), {})
 
 
 def evaluate(hint: Any, globals_: dict[str, Any], locals_: dict[str, Any]) -> Any:

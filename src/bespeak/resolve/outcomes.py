@@ -46,3 +46,7 @@ class NotAsked:
     """See `Obstacle.reason`."""
     missing: dict[str, Any] = field(default_factory=dict[str, Any])
     """The client capabilities the question needs, as an object of capabilities."""
+
+    def __bool__(self) -> bool:
+        """False: `if answer:` must not take it for a yes."""
+        return False

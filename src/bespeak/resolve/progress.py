@@ -32,21 +32,30 @@ class Shown:
     renderings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One value that was computed once per call."""
+
+    rests: str
+    """Digest of the answers and other `once` values it was computed from: under others it is computed again."""
+    value: Any
+    """As JSON."""
+
+
 @dataclass(slots=True)
 class Progress:
     """All that a call must remember between rounds."""
 
     settled: dict[str, Settled] = field(default_factory=dict[str, Settled])
     shown: dict[str, Shown] = field(default_factory=dict[str, Shown])
-    once: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Values computed once per call, as JSON."""
+    once: dict[str, Kept] = field(default_factory=dict[str, Kept])
 
     def encode(self) -> bytes:
         return to_json(
             [
                 {key: [one.pin, one.action, one.content] for key, one in self.settled.items()},
                 {key: [one.pin, one.rests, one.drift, one.attempts, one.renderings] for key, one in self.shown.items()},
-                self.once,
+                {key: [one.rests, one.value] for key, one in self.once.items()},
             ]
         )
 
@@ -60,13 +69,13 @@ class Progress:
         return Progress(
             {key: Settled(*entry) for key, entry in settled.items()},
             {key: Shown(*entry) for key, entry in shown.items()},
-            once,
+            {key: Kept(*entry) for key, entry in once.items()},
         )
 
     def heaviest(self) -> str:
         """The entry that takes most room, in words for an error."""
         sizes = {f"the answer to {key!r}": len(to_json(entry.content)) for key, entry in self.settled.items()}
-        sizes |= {f"the once=True value of {key!r}": len(to_json(value)) for key, value in self.once.items()}
+        sizes |= {f"the once=True value of {key!r}": len(to_json(one.value)) for key, one in self.once.items()}
         name = max(sizes, key=lambda one: sizes[one], default="the set of open questions")
         return f"{name} ({sizes[name]} bytes)" if name in sizes else name
 
@@ -74,6 +83,6 @@ class Progress:
 _Parts = tuple[
     dict[str, tuple[str, Action, Any]],
     dict[str, tuple[str, str, int, int, tuple[str, ...]]],
-    dict[str, Any],
+    dict[str, tuple[str, Any]],
 ]
 _parts = TypeAdapter[_Parts](_Parts)

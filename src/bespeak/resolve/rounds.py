@@ -45,7 +45,7 @@ from bespeak.resolve.markers import Question
 from bespeak.resolve.once_values import kept, restored, survives
 from bespeak.resolve.outcomes import AcceptedElicitation, DeclinedElicitation, NotAsked
 from bespeak.resolve.phases import Phase
-from bespeak.resolve.progress import Progress, Settled, Shown
+from bespeak.resolve.progress import Kept, Progress, Settled, Shown
 from bespeak.resolve.questions import (
     Outcome,
     Rendered,
@@ -58,6 +58,7 @@ from bespeak.resolve.questions import (
 )
 from bespeak.resolve.signature import Factory
 from bespeak.resolve.straight import CancelledItself, contained
+from bespeak.resolve.strays import is_official_question
 from bespeak.resolve.tasks import is_cancelled
 from bespeak.resolve.threads import in_thread
 from bespeak.resolve.turns import Push, Turns
@@ -176,6 +177,9 @@ class Round:
                 result = await contained(node.fn(**{one.parameter: self._input(one) for one in node.inputs}))
             else:
                 result = await self._call(node)
+            if is_official_question(result):
+                reason = f"returned {type(result).__name__} of the official SDK; import it from bespeak"
+                raise ResolverFailed(node.name, node.path, reason)
             if isinstance(result, Question):
                 if self._turns is None:
                     self._asked(node, result)
@@ -268,14 +272,15 @@ class Round:
         if not survives(value, again):
             reason = "gave a value that does not survive its serialisation, though it is marked once=True"
             raise ResolverFailed(node.name, node.path, reason)
-        self.progress.once[node.key_name] = json
+        self.progress.once[node.key_name] = Kept(self._rests(node), json)
         return again
 
     def _restore_once(self, node: Node) -> bool:
-        if node.once is None:
+        before = self.progress.once[node.key_name]
+        if node.once is None or before.rests != self._rests(node):  # an answer it was computed from is another now
             return False
         try:
-            value = restored(node.once, self.progress.once[node.key_name])
+            value = restored(node.once, before.value)
         except ValueError:
             logger.warning("the once=True value of %r no longer fits its return type; it is computed again", node.name)
             return False
@@ -305,8 +310,12 @@ class Round:
         # The key is there for everybody to see, so no `once` value goes into it: a digest could be guessed back.
         known = [self._answered(one) for one in below if one.may_ask]
         self._keys[node.index] = full_key(node.key_name, digest([shown, self._called, known]))
-        rests = digest([self._rest(one) for one in below])
+        rests = self._rests(node)
         return question, rests, digest([shown, rests])
+
+    def _rests(self, node: Node) -> str:
+        """A digest of the answers and `once` values that a question or a `once` value rests on."""
+        return digest([self._rest(self.graph.nodes[index]) for index in node.rests_on]) if node.rests_on else NOTHING
 
     async def _pushed(self, node: Node, marker: Question, turns: Turns) -> None:
         """Ask at once, again if the answer was a slip, and settle with the outcome."""
@@ -421,9 +430,10 @@ class Round:
     def _rest(self, node: Node) -> list[Any]:
         """What another question rests on, of one question or `once` value."""
         if node.once:
-            return [node.key_name, self.progress.once.get(node.key_name)]
+            kept_ = self.progress.once.get(node.key_name)
+            return [node.key_name, kept_ and [kept_.rests, kept_.value]]
         if node.index in self._not_asked:
-            return [node.key_name, "not asked"]
+            return [node.key_name, self._not_asked[node.index].reason]
         entry = self._entry(node)
         return [node.key_name, entry and [entry.pin, entry.action, entry.content]]
 

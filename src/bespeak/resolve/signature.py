@@ -16,6 +16,7 @@ from bespeak.resolve.callables import (
     Kind,
     annotated_function,
     bound_names,
+    bound_values,
     display_name,
     kind_of,
     peel_partial,
@@ -130,12 +131,21 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
         defects.append(Defect(None, f"its signature cannot be read: {error}", "wrap it in a function with parameters"))
         raw = inspect.Signature()
     bound = bound_names(fn)
+    for name, value in bound_values(fn):
+        if holds(value, is_marker) or holds(value, is_reply):
+            defects.append(
+                Defect(
+                    None,
+                    f"a partial binds {name} to a marker or a question, which the function would get as its value",
+                    "mark the parameter of the function instead: Annotated[..., Resolve(fn)]",
+                )
+            )
     parameters = tuple(_parameter(one, scope, defects) for one in raw.parameters.values() if one.name not in bound)
     kind = kind_of(fn)
     unmarked = {one.name for one in parameters if one.marker is None}
     hidden = hidden_markers(fn, frame, raw.parameters, unmarked, bound)
     defects.extend(Defect(one.parameter, one.problem, one.fix) for one in hidden)
-    if hasattr(fn, "registry") and hasattr(fn, "dispatch"):
+    if isinstance(getattr(fn, "registry", None), types.MappingProxyType) and hasattr(fn, "dispatch"):
         defects.append(Defect(None, "it dispatches on an argument given by position", "wrap it in a plain function"))
     if kind in (Kind.SYNC, Kind.ASYNC) and wraps_generator(target):
         defects.append(
@@ -199,6 +209,13 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
                 f"parameter {name!r} has the bare function {item.__name__!r} in its annotation",
                 f"write Resolve({item.__name__}) to have it fill the parameter",
             )
+    foreign = [item for item in (*peeled.metadata, peeled.core) if is_marker(item) and not _is_ours(item)]
+    if foreign:
+        defect(
+            f"parameter {name!r} is marked with the `Resolve` of the official SDK, which means nothing here",
+            f"import Resolve from bespeak: {name}: Annotated[..., Resolve(fn)]",
+        )
+        return Parameter(name, Any, raw.default)
     if any(is_marker(item) and item not in markers for item in peeled.metadata):
         defect(f"parameter {name!r} is marked with `Resolve` without a call", "write Resolve(fn), naming the function")
     if any(is_written(item) for item in peeled.metadata):
@@ -244,6 +261,10 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
     takes_not_asked = marker is not None and NotAsked in arms(peeled.core)
     by_position = raw.kind is inspect.Parameter.POSITIONAL_ONLY
     return Parameter(name, hint, default, marker, takes, takes_not_asked, by_position, exposed)
+
+
+def _is_ours(marker: Any) -> bool:
+    return isinstance(marker, Resolve) or (isinstance(marker, type) and issubclass(marker, Resolve))
 
 
 def _hides(default: Any, wanted: Test) -> bool:

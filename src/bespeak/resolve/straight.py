@@ -69,6 +69,11 @@ def contained(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
                 yield from _absorbed(task, own)
                 raise CancelledItself from None
             raise
+        except BaseException:
+            own += max(0, task.cancelling() - count)
+            if own and not _may_be_interrupt(task):
+                yield from _absorbed(task, own)
+            raise
         own += max(0, task.cancelling() - count)
         try:
             sent = yield waiting

@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 import typing_extensions
+from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ElicitResult, ListRootsResult
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from bespeak.resolve.hints import OUTCOMES, alias_layers, arms, evaluate, outcome_class, peel, question_class, spell
+from bespeak.resolve.hints import OUTCOMES, alias_layers, arms, evaluate, peel, spell
 from bespeak.resolve.markers import Question, Resolve
 from bespeak.resolve.outcomes import NotAsked
 
@@ -23,16 +24,42 @@ _MOST = 20_000
 """How many hints one search looks into; a recursive generic alias has no end."""
 _DEEP = 4
 """How many containers in containers of metadata are looked into, and how many functions a factory calls."""
-_WRITTEN = re.compile(r"\b(?:Resolve|Elicit|ElicitUrl|ListRoots)\(")
+_WRITTEN = re.compile(r"\s*(?:\w+\.)*(?:Resolve|Elicit|ElicitUrl|Sample|ListRoots)\(.*\)\s*", re.DOTALL)
 """A marker or a question as text, by mistake."""
+_MARKS = re.compile(r"\b(?:Resolve|Elicit\w*|ListRoots|(?:Accepted|Declined|Cancelled)Elicitation|NotAsked)\b")
 _CONTAINER = "inside a union or container"
 
 Test = Callable[[Any], bool]
 
 
+_OFFICIAL = {
+    "Elicit",
+    "Sample",
+    "ListRoots",
+    "AcceptedElicitation",
+    "DeclinedElicitation",
+    "CancelledElicitation",
+    "Context",
+}
+"""Names of the official SDK that mean nothing here: an import that was left behind."""
+_WIRE = (ElicitResult, CreateMessageResult, CreateMessageResultWithTools, ListRootsResult)
+"""What a question gives, in the words of the wire."""
+
+
 def is_marker(value: Any) -> bool:
-    """A `Resolve(fn)`, or the class itself where the call was forgotten."""
-    return isinstance(value, Resolve) or (isinstance(value, type) and issubclass(value, Resolve))
+    """A `Resolve(fn)`, or the class itself where the call was forgotten; the official SDK's, too, which means nothing here."""
+    cls = cast("type[Any]", value if isinstance(value, type) else type(value))
+    return issubclass(cls, Resolve) or is_official(cls, {"Resolve"})
+
+
+def is_official(cls: type[Any], names: set[str]) -> bool:
+    """Whether a class is one of the official SDK's, of one of these names."""
+    return any(base.__module__.partition(".")[0] == "mcp" and base.__name__ in names for base in cls.__mro__)
+
+
+def is_official_question(value: Any) -> bool:
+    """Whether a value is a question of the official SDK, which would be taken for a value."""
+    return is_official(cast("type[Any]", type(value)), {"Elicit", "Sample", "ListRoots"})
 
 
 def is_reply(value: Any) -> bool:
@@ -41,11 +68,10 @@ def is_reply(value: Any) -> bool:
 
 
 def _is_reply_class(hint: Any) -> bool:
-    return (
-        (isinstance(hint, type) and issubclass(hint, NotAsked))
-        or outcome_class(hint) is not None
-        or question_class(hint) is not None
-    )
+    cls: Any = get_origin(hint) or hint
+    if not isinstance(cls, type):
+        return False
+    return issubclass(cls, (NotAsked, Question, *OUTCOMES, *_WIRE)) or is_official(cast("type[Any]", cls), _OFFICIAL)
 
 
 def holds(value: Any, wanted: Test, depth: int = _DEEP) -> bool:
@@ -71,7 +97,7 @@ def is_written(item: Any, depth: int = _DEEP) -> bool:
     """Whether a piece of metadata is text that was meant to be a marker or a question."""
     if isinstance(item, (list, tuple)) and depth:
         return any(is_written(one, depth - 1) for one in cast("list[Any]", item))
-    return isinstance(item, str) and _WRITTEN.search(item) is not None
+    return isinstance(item, str) and _WRITTEN.fullmatch(item) is not None
 
 
 def makes(factory: Any, wanted: Test, depth: int = _DEEP) -> bool:
@@ -83,8 +109,10 @@ def makes(factory: Any, wanted: Test, depth: int = _DEEP) -> bool:
     factory = getattr(factory, "__func__", factory)
     if not isinstance(factory, types.FunctionType):
         return wanted(factory)
+    # A function it calls may return a marker. That it mentions a question means little: a resolver does.
     return any(
-        holds(value, wanted) or (isinstance(value, types.FunctionType) and makes(value, wanted, depth - 1))
+        holds(value, wanted)
+        or (isinstance(value, types.FunctionType) and wanted is is_marker and makes(value, wanted, depth - 1))
         for value in _named(factory)
     )
 
@@ -145,8 +173,10 @@ def walk(hint: Any, search: Search, where: str = "") -> Iterator[Found]:
     for item in peeled.metadata:
         yield Found(where, item)
     core = peeled.core
-    if (id(core), bool(where)) in seen or len(seen) > _MOST:
+    if (id(core), bool(where)) in seen:
         return
+    if len(seen) > _MOST:
+        raise ValueError("it is too large to be looked through")
     seen[id(core), bool(where)] = core
     yield Found(where, core)
     for part in _parts(core, search.names):
@@ -229,7 +259,13 @@ def _read(hint: Any, module: str, names: Mapping[str, Any]) -> Any:
     try:
         return evaluate(hint, vars(sys.modules.get(module, builtins)), dict(names))
     except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
-        return Annotated[Any, str(hint)]
+        return _unread(hint)
+
+
+def _unread(hint: Any) -> Any:
+    """A hint that cannot be read now, but perhaps later, by whoever builds the value: better refused than lost."""
+    text = getattr(hint, "__forward_arg__", hint)
+    return Annotated[Any, Resolve] if isinstance(text, str) and _MARKS.search(text) else hint
 
 
 def fields_of(
@@ -245,7 +281,7 @@ def fields_of(
         return
     defaults: dict[str, tuple[Any, ...]] = {}
     if dataclasses.is_dataclass(owner):
-        defaults = {one.name: (one.default, one.default_factory) for one in dataclasses.fields(owner)}
+        defaults = {one.name: (one.default, one.default_factory, one.metadata) for one in dataclasses.fields(owner)}
     elif hasattr(owner, "_field_defaults"):
         defaults = {name: (default,) for name, default in owner._field_defaults.items()}
     elif not (issubclass(owner, BaseModel) or typing_extensions.is_typeddict(owner)):
@@ -278,6 +314,5 @@ def _own_hints(owner: type[Any], names: Mapping[str, Any]) -> dict[str, Any]:
             try:
                 hints[name] = evaluate(hint, module, local)
             except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
-                # Not to be read now, but perhaps later, by whoever builds the value: better refused than lost.
-                hints[name] = Annotated[Any, Resolve] if isinstance(hint, str) and "Resolve" in hint else hint
+                hints[name] = _unread(hint)
     return hints

@@ -69,6 +69,7 @@ class Calls:
 
     async def shelter(self, call: "Call", work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         """Run a call in its own task. The request's cancellation reaches it only while it is not sheltered."""
+        call.in_its_own_task = True
         task = spawn(work, f"bespeak call {call.consumer.name}", copy_context())
         if task.done():
             return task.result()
@@ -78,6 +79,7 @@ class Calls:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             if not task.done() and not call.closed:
+                call.given_up = True
                 task.cancel()
                 await asyncio.wait({task})
             raise
@@ -94,10 +96,12 @@ class Calls:
         self._tasks = {task: call for task, call in self._tasks.items() if task.get_loop() is loop}
         for task, call in self._tasks.items():
             if not call.closed:
+                call.given_up = True
                 task.cancel()
         if self._tasks:
             _, late = await asyncio.wait(set(self._tasks), timeout=DRAIN_SECONDS)
             for task in late:
+                self._tasks[task].given_up = True
                 logger.error(
                     "%s did not finish within %g s of shutdown and is abandoned", task.get_name(), DRAIN_SECONDS
                 )
@@ -111,6 +115,10 @@ class Call(Shelter):
     _progress: Progress | None = None
     _raised: Exception | None = None
     _sent_as: str | None = None
+    in_its_own_task = False
+    """Whether nobody but this server has its task, and a reason to cancel it."""
+    given_up = False
+    """Whether the server has cancelled that task. Any other cancellation is the doing of an author's code."""
 
     def __init__(
         self,
@@ -161,8 +169,21 @@ class Call(Shelter):
         """The wire result. Raises `MCPError` for a protocol error."""
         try:
             return await self.outcome()
+        except asyncio.CancelledError as error:
+            return failed(self.consumer, self._cancelled(error), raise_exceptions=self._raise_exceptions)
         except Exception as error:  # noqa: BLE001 - the edge where an author's crash becomes an answer
             return failed(self.consumer, error, raise_exceptions=self._raise_exceptions)
+
+    def _cancelled(self, error: asyncio.CancelledError) -> Exception:
+        """The failure that a cancellation by an author's code is. Raises it again if the server, or its caller, is behind it."""
+        task = asyncio.current_task()
+        if task is None or not self.in_its_own_task or self.given_up:
+            raise error
+        while task.cancelling():
+            task.uncancel()
+        failure = RuntimeError(f"{self.consumer.name!r} {UNASKED_CANCELLATION}")
+        failure.__cause__ = error
+        return failure
 
     async def outcome(self) -> dict[str, Any]:
         """The wire result, failures raised as they are."""
@@ -378,6 +399,8 @@ class Call(Shelter):
     async def _reply(self, work: Callable[[], Awaitable[dict[str, Any]]]) -> Reply:
         try:
             return Reply(await work())
+        except asyncio.CancelledError as error:
+            return self._as_reply(self._cancelled(error))
         except Exception as error:  # noqa: BLE001 - however the claimed work ends, that end is stored
             return self._as_reply(error)
 
@@ -406,6 +429,8 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
         if consumer.kind is Kind.ASYNC:
             return await contained(consumer.fn(**values))
         result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
+        if inspect.iscoroutine(result):
+            return await contained(result)
         return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError as error:
         if is_cancelled():

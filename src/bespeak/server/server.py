@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import logging
+import math
 import types
 import warnings
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
@@ -76,7 +77,7 @@ class MCPServer(Generic[LifespanT]):
         """
         if question_timeout <= 0:
             raise ValueError("question_timeout is seconds and must be positive")
-        if question_heartbeat is not None and question_heartbeat <= 0:
+        if question_heartbeat is not None and not _is_seconds(question_heartbeat):
             raise ValueError("question_heartbeat is seconds and must be positive, or None for no heartbeats")
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1")
@@ -406,3 +407,7 @@ class MCPServer(Generic[LifespanT]):
             headers=headers,
             asker=asker,
         )
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0.001 <= value < math.inf

@@ -125,15 +125,15 @@ class Exchange:
 
     async def _interrupted(self) -> None:
         """Somebody stopped the server's own task: the client is told before it ends."""
-        message = write_error(
-            self._id,
-            MCPError(INTERNAL_ERROR, "the server is stopping; whether the request was carried out is not known"),
-        )
+        message = write_error(self._id, MCPError(INTERNAL_ERROR, BROKEN_OFF))
         if self._stream is None:
             await respond(self._send, 503, message, JSON)
         else:
             self._stream.end(write_event(message))
             await self._stream.last_words()
+
+
+BROKEN_OFF = "the server broke this request off, perhaps because it stops; whether it was carried out is not known"
 
 
 class EventStream:

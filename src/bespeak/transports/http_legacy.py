@@ -37,7 +37,7 @@ from bespeak.transports.asgi import JSON, Receive, Scope, Send, respond
 from bespeak.transports.event_store import EventMessage, EventStore
 from bespeak.transports.http_exchange import EventStream
 from bespeak.transports.http_streams import STOPPING, STORE_SECONDS, PostStream, first_of, gone, keep
-from bespeak.transports.transport import Answer, Answering, Peer
+from bespeak.transports.transport import CANCELLED_INSIDE, Answer, Answering, Peer
 
 logger = logging.getLogger("bespeak.http")
 
@@ -129,6 +129,7 @@ class LegacyHttp:
         self._sessions: OrderedDict[str, HttpSession] = OrderedDict()
         """By id, the one not used for longest first."""
         self._sweeping: asyncio.TimerHandle | None = None
+        self._closed = False
         self._tasks: set[asyncio.Task[Answer]] = set()
         """The requests under way, of whatever session, or of none."""
         self._unasked = NO_STREAM if options.json_only else None
@@ -139,6 +140,7 @@ class LegacyHttp:
 
     async def close(self) -> None:
         """The app stops: so do all sessions, and every call that nobody has approved of."""
+        self._closed = True
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None
@@ -276,9 +278,16 @@ class LegacyHttp:
             if unwanted:
                 answered(None)
             else:
-                answered(write_error(request.id, ENDED) if task.cancelled() else task.result().message)
+                answered(
+                    write_error(request.id, self._broken_off(session)) if task.cancelled() else task.result().message
+                )
 
         task.add_done_callback(done)
+
+    def _broken_off(self, session: HttpSession) -> MCPError:
+        """Why a request was cancelled that its client did not cancel."""
+        ended = self._closed or (session.id != "" and session.id not in self._sessions)
+        return ENDED if ended else MCPError(INTERNAL_ERROR, CANCELLED_INSIDE)
 
     # GET
 

@@ -30,10 +30,10 @@ from bespeak.protocol.envelopes import (
     read_message,
     write_error,
 )
-from bespeak.protocol.errors import INVALID_REQUEST, MCPError
+from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError
 from bespeak.protocol.revisions import takes_batches
 from bespeak.transports.lines import LineCutter, LineTooLong, ThreadedReader, ThreadedWriter
-from bespeak.transports.transport import MESSAGE_LIMIT, Answering
+from bespeak.transports.transport import CANCELLED_INSIDE, MESSAGE_LIMIT, Answering
 
 logger = logging.getLogger("bespeak.stdio")
 
@@ -55,6 +55,7 @@ class StdioServer:
         self._limit = limit
         self._tasks: dict[RequestId, asyncio.Task[None]] = {}
         self._cancelled: set[RequestId] = set()
+        self._ending = False
         """Requests the client cancelled: nothing more is said about them, however they end."""
 
     def stop(self) -> None:
@@ -91,6 +92,7 @@ class StdioServer:
             self._line(line)
 
     async def _end(self) -> None:
+        self._ending = True
         for task in self._tasks.values():
             task.cancel()
         if self._tasks:
@@ -150,9 +152,12 @@ class StdioServer:
 
     def _forget(self, id_: RequestId, task: asyncio.Task[None], respond: Callable[[bytes | None], None]) -> None:
         del self._tasks[id_]
+        cancelled = id_ in self._cancelled
         self._cancelled.discard(id_)
         if task.cancelled():
-            respond(None)
+            # A request that somebody waits for is answered, even if an author's code has cancelled its task.
+            wanted = not (cancelled or self._ending)
+            respond(write_error(id_, MCPError(INTERNAL_ERROR, CANCELLED_INSIDE)) if wanted else None)
 
     def _heard(self, message: Notification | Response) -> None:
         self._peer.heard(message)

@@ -107,6 +107,10 @@ class Answering(Protocol):
         ...
 
 
+CANCELLED_INSIDE = "the request ended in a cancellation that nobody asked for; whether it was carried out is not known"
+"""Told to a client whose request was cancelled by the code that served it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outgoing:
     """One request as it leaves a client."""
