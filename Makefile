@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEER := .peer
 FRAMEWORKS := .frameworks
+# With bytecode in place pytest need not rewrite every module again for every worker.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
 .PHONY: demo test matrix soak pythons check interop suites frameworks frameworks-short bench bench-short format clean

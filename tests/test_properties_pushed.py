@@ -9,6 +9,7 @@ from bespeak import Client
 from tests.graphs import Plan, Reply, build
 from tests.sequential import Known, Reference
 from tests.test_properties import Person, allowed, many, plans, reply_of, run, scripts, still_running
+from tests.waiting import eventually
 
 
 @many
@@ -52,7 +53,12 @@ def test_whatever_fails_a_call_with_pushed_questions_ends_and_leaves_nothing_beh
         (record,) = watched.rounds
         assert len(set(person.asked)) == len(person.asked)
         assert set(Counter(record.ran).values()) <= {1}
-        assert [index for index, _ in record.closed] == record.opened[::-1]
+        if len(record.closed) < len(record.opened):
+            # One that was being opened in a thread when the call failed is closed there, when it has opened.
+            await eventually(lambda: len(record.closed) == len(record.opened), 30)
+            assert sorted(index for index, _ in record.closed) == sorted(record.opened)
+        else:
+            assert [index for index, _ in record.closed] == record.opened[::-1]
         assert len(record.bodies) <= 1
 
     run(scenario())

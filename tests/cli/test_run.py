@@ -212,6 +212,7 @@ async def test_an_interrupt_from_the_keyboard_ends_a_script_in_order_and_without
 # From process to process
 
 
+@pytest.mark.long
 async def test_two_workers_finish_each_other_s_calls(shop: Path) -> None:
     async with listening(*over_http(shop, "--workers", "2")) as program:
         # Connections that are used once: each round goes to whichever worker takes it.
@@ -234,6 +235,7 @@ async def test_two_workers_finish_each_other_s_calls(shop: Path) -> None:
     assert program.process.returncode in (0, -signal.SIGTERM)
 
 
+@pytest.mark.long
 async def test_a_call_goes_on_after_a_restart_with_the_same_keys(shop: Path) -> None:
     port = free_port()
     keys = secrets.token_urlsafe(32)

@@ -211,6 +211,7 @@ def test_keys_name_the_main_module_by_its_real_name(tmp_path: Path, command: lis
     assert done.stdout.split() == [f"{module}:stock", f"{module}:Counter.count"]
 
 
+@pytest.mark.long
 def test_keys_are_the_same_in_every_process(tmp_path: Path) -> None:
     (tmp_path / "till.py").write_text(SERVER)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel
 
 from bespeak import Client, InvalidSignature, MCPServer, Resolve
 from tests.answering import DECLINE, Person
@@ -257,3 +258,59 @@ async def test_a_marked_method_asks_its_person_whatever_the_model_sends() -> Non
 
     assert person.messages == ["Refund it?"]
     assert result.is_error
+
+
+# Found by an attack
+
+
+async def agreed() -> bool:
+    return False
+
+
+def is_refused(fn: Any, *, name: str = "refund") -> None:
+    with pytest.raises(InvalidSignature, match="parameter 'ok' is marked with `Resolve` in"):
+        MCPServer("desk").add_tool(fn, name=name)
+
+
+def test_an_overriding_static_method_of_a_local_class_keeps_the_marker_or_is_refused() -> None:
+    class Desk:
+        @staticmethod
+        async def refund(order: str, ok: Annotated[bool, Resolve(agreed)]) -> str: ...
+
+    class LoggingDesk(Desk):
+        @staticmethod
+        async def refund(order: str, ok: bool) -> str: ...
+
+    with pytest.raises(InvalidSignature, match="parameter 'ok' is marked with `Resolve` in"):
+        MCPServer("desk").add_tool(LoggingDesk.refund)
+
+
+def test_a_model_that_redeclares_a_marked_field_keeps_the_marker_or_is_refused() -> None:
+    class Refund(BaseModel):
+        order: str
+        ok: Annotated[bool, Resolve(agreed)]
+
+    class Loud(Refund):
+        ok: bool
+
+    is_refused(Loud)
+
+
+def test_a_wrapper_that_repeats_a_marked_parameter_without_its_marker_is_refused() -> None:
+    async def refund(order: str, ok: Annotated[bool, Resolve(agreed)]) -> str:
+        return order
+
+    async def wrapper(order: str, ok: bool) -> str:
+        return await refund(order, ok)
+
+    is_refused(wrapper)
+
+
+def test_a_wrapper_that_fills_the_marked_parameter_itself_is_let_pass() -> None:
+    async def refund(order: str, ok: Annotated[bool, Resolve(agreed)]) -> str:
+        return order
+
+    async def wrapper(order: str) -> str:
+        return await refund(order, ok=False)
+
+    MCPServer("desk").add_tool(wrapper)

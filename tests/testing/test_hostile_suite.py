@@ -57,6 +57,7 @@ def failed(results: Sequence[Result]) -> dict[str, list[str]]:
     return {result.name: [str(failure) for failure in result.failures] for result in results if not result.passed}
 
 
+@pytest.mark.long
 async def test_the_till_of_this_framework_passes(suite: Suite) -> None:
     results = await run(suite)
     assert failed(results) == {}

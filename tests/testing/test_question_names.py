@@ -243,6 +243,7 @@ def test_the_compatibility_dialect_has_names_too() -> None:
     assert str(raised.value) == BOTH
 
 
+@pytest.mark.long
 def test_ten_thousand_questions_of_one_name_are_read_and_refused_at_once() -> None:
     requests = {f"x~{number:08x}": form() for number in range(10_000)}
     with pytest.raises(CannotAnswer, match="and 9980 more"):

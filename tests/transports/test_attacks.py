@@ -185,6 +185,7 @@ def test_a_mirrored_argument_has_one_name() -> None:
 # Shutdown: claimed bodies finish (bounded), and a server that is told to stop stops (design sections 7 and 8)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_signal_does_not_break_off_a_claimed_body_on_stdio(program: Path, number: signal.Signals) -> None:
@@ -207,6 +208,7 @@ def test_a_second_signal_does_not_break_off_a_claimed_body_on_stdio(program: Pat
     assert seen(program) == ["begun", "ended"]
 
 
+@pytest.mark.long
 async def test_a_client_that_leaves_does_not_kill_a_claimed_body(program: Path) -> None:
     async def accept(_context: Any, _params: Any) -> ElicitResult:
         return ElicitResult(action="accept", content={"value": True})
@@ -220,6 +222,7 @@ async def test_a_client_that_leaves_does_not_kill_a_claimed_body(program: Path) 
     assert seen(program) == ["begun", "ended"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_sync_body_that_hangs_does_not_keep_a_stopped_http_server_alive(
@@ -234,6 +237,7 @@ def test_a_sync_body_that_hangs_does_not_keep_a_stopped_http_server_alive(
         server.wait(8)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_several_workers_end_without_a_socket_left_open(program: Path) -> None:
     with listening(program, "--workers", "2") as (server, _):

@@ -326,6 +326,7 @@ async def test_without_a_limit_a_session_never_expires(monkeypatch: pytest.Monke
         assert (await older.post(request("ping"))).status == 200
 
 
+@pytest.mark.long
 async def test_a_thousand_sessions_that_are_abandoned_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     before = alive()

@@ -1,4 +1,4 @@
-"""The key of a question: the name of the place that asks it, `~`, and eight hexadecimal digits that name what was asked."""
+"""The key of a question: the name of the place that asks it, `~`, and eight hexadecimal digits that name what is asked."""
 
 import re
 
@@ -6,7 +6,7 @@ _SUFFIX = re.compile(r"~[0-9a-f]{8}\Z")
 
 
 def full_key(name: str, asked: str) -> str:
-    """The key of a question; `asked` is a hexadecimal digest of what the client is shown."""
+    """The key of a question; `asked` is a hexadecimal digest of the call and of what the client is shown in it."""
     return f"{name}~{asked[:8]}"
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from pydantic import BaseModel
+
 from bespeak.resolve.callables import owner_of, peel_partial
 from bespeak.resolve.hints import peel
 from bespeak.resolve.scopes import Scope, names_in, scope_of
@@ -43,7 +45,8 @@ def _all(
     fn: Any, frame: types.FrameType | None, shown: Mapping[str, inspect.Parameter], bound: set[str]
 ) -> Iterator[Hidden]:
     called = peel_partial(fn)
-    for function, name in _marked(_chain(getattr(called, "__func__", called)), frame, _may_be_marked):
+    wrapping = (one for one in _chain(getattr(called, "__func__", called)) if not inspect.isclass(one))
+    for function, name in _marked(wrapping, frame, _may_be_marked):
         # What the signature shows is read elsewhere.
         if name not in bound and (name not in shown or shown[name].annotation != function.__annotations__[name]):
             yield Hidden(
@@ -59,19 +62,27 @@ def _all(
                     f"parameter {name!r} has `Resolve` or a question as a default value, which the signature hides",
                     f"write {name}: Annotated[..., Resolve(fn)]",
                 )
-    for owner, method in _overridden(called):
+    for owner, method in _overridden(called, frame):
         for _, name in _marked(_chain(method), frame, _is_marked, owner):
             if name in shown and name not in bound:
                 yield Hidden(
                     name,
-                    f"parameter {name!r} is marked with `Resolve` in {owner.__qualname__}.{method.__name__}, and not here",
+                    f"parameter {name!r} is marked with `Resolve` in {method.__qualname__}, and not here",
                     f"repeat the marker: {name}: Annotated[..., Resolve(fn)]",
                 )
     for inner in _held(called):
         for function, name in _marked(_chain(inner), frame, _may_be_marked):
             if name not in shown or name in bound:
                 continue
-            if shown[name].annotation == function.__annotations__[name]:
+            if shown[name].annotation != function.__annotations__[name]:
+                if _is_marked(function.__annotations__[name], scope_of(function, frame)):
+                    yield Hidden(
+                        name,
+                        f"parameter {name!r} is marked with `Resolve` in {function.__qualname__}, which this one wraps, and "
+                        "not here",
+                        f"use functools.wraps, or repeat the marker: {name}: Annotated[..., Resolve(fn)]",
+                    )
+            else:
                 yield Hidden(
                     name,
                     f"the annotation of parameter {name!r} was copied from {function.__qualname__}, where it is marked with "
@@ -116,10 +127,12 @@ def _marked(
 ) -> Iterator[tuple[Any, str]]:
     """The parameters that functions mark, each with the function."""
     for function in functions:
-        if not inspect.isroutine(function):
+        if not (inspect.isroutine(function) or inspect.isclass(function)):
             continue
         scope = scope_of(function, frame, owner)
-        annotations: dict[str, Any] = getattr(function, "__annotations__", None) or {}
+        annotations: dict[str, Any] = getattr(function, "__dict__", {}).get("__annotations__") or getattr(
+            function, "__annotations__", {}
+        )
         yield from ((function, name) for name, raw in annotations.items() if name != "return" and marked(raw, scope))
 
 
@@ -156,25 +169,34 @@ def _chain(function: Any) -> Iterator[Any]:
         function = getattr(function, "__wrapped__", None)
 
 
-def _overridden(called: Any) -> Iterator[tuple[type[Any], Any]]:
+def _overridden(called: Any, frame: types.FrameType | None) -> Iterator[tuple[type[Any], Any]]:
     """The methods in whose place this one stands, in base classes, and beside it where a class is called."""
     if inspect.isclass(called):
         made = cast("type[Any]", called)
         yield from _methods(made, {"__init__", "__new__"})
+        yield from ((cls, cls) for cls in made.__mro__ if issubclass(cls, BaseModel))  # its fields are its parameters
         yield from _methods(type(made), {"__call__"})
     elif inspect.ismethod(called):
         owner: Any = owner_of(called)
         yield from _methods(owner, _names_of(owner, called.__func__))
     elif not inspect.isroutine(called):
         yield from _methods(cast("type[Any]", type(called)), {"__call__"})
-    elif isinstance(called, types.FunctionType) and "<locals>" not in called.__qualname__:
-        path = called.__qualname__.split(".")[:-1]  # of a static method: its class
-        owner = called.__globals__.get(path[0]) if path else None
-        for step in path[1:]:
+    elif isinstance(called, types.FunctionType):
+        owner = _class_of(called, frame)
+        if owner is not None:
+            yield from _methods(owner, _names_of(owner, called))
+
+
+def _class_of(function: types.FunctionType, frame: types.FrameType | None) -> type[Any] | None:
+    """The class that a static method was written in, as far as its name tells."""
+    qualname = function.__qualname__.rpartition(".")[0]
+    local = frame.f_locals.values() if frame is not None and "<locals>" in qualname else ()
+    owner: Any = next((one for one in local if isinstance(one, type) and one.__qualname__ == qualname), None)
+    if owner is None and qualname and "<locals>" not in qualname:
+        owner = function.__globals__.get(qualname.split(".")[0])
+        for step in qualname.split(".")[1:]:
             owner = getattr(owner, "__dict__", {}).get(step)
-        if isinstance(owner, type):
-            made = cast("type[Any]", owner)
-            yield from _methods(made, _names_of(made, called))
+    return cast("type[Any]", owner) if isinstance(owner, type) else None
 
 
 def _methods(owner: type[Any], names: set[str]) -> Iterator[tuple[type[Any], Any]]:

@@ -16,11 +16,11 @@ class Resolve:
     fn: Callable[..., Any]
     _: KW_ONLY
     key: str | None = None
-    """The question's key on the wire, instead of one derived from the function's name."""
+    """The name in the question's key on the wire, instead of one derived from the function's name."""
     once: bool = False
     """Compute once per call and seal the value into the progress, so every round sees the same one."""
     guard: bool = False
-    """Run first, in every round; if it raises, nobody is asked anything."""
+    """Run first, in every round that is not answered from the ledger; if it raises, nobody is asked anything."""
     timeout: float | None = None
     """Seconds this resolver may take in one round. A person's time never counts."""
 
