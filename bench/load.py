@@ -82,30 +82,34 @@ class Http:
 
 
 class _Retries:
-    """The second requests of calls that ask, written beforehand but for the state."""
+    """The second requests of calls that ask, written beforehand but for the key and the state."""
 
     _MARK = b'"requestState":"'
+    _ASKED = b'"inputRequests":{"'
 
     def __init__(self, head: str, tool: str, calls: int) -> None:
         self._head = head
         self._tool = tool
         self._calls = calls
-        self._parts: list[tuple[bytes, bytes]] = []
+        self._parts: list[list[bytes]] = []
+        self._sent: set[int] = set()
 
     def state(self, body: bytes) -> bytes:
         """The state in a response; empty if it asks nothing."""
         return body.partition(self._MARK)[2].partition(b'"')[0]
 
     def request(self, number: int, state: bytes, body: bytes) -> bytes:
-        if not self._parts:  # the first response says under which key to answer
-            (key,) = json.loads(body)["result"]["inputRequests"]
-            answers = {key: {"action": "accept", "content": {"yes": True}}}
+        if not self._parts:
+            answers = {"@": {"action": "accept", "content": {"yes": True}}}
             for call in range(self._calls):
                 written = message(self._tool, call, inputResponses=answers, requestState="@")
-                before, _, after = written.partition(b'"@"')
-                self._parts.append((before + b'"', b'"' + after))
-        before, after = self._parts[number]
-        return _request(self._head, before + state + after)
+                self._parts.append(written.split(b'"@"'))
+        if number in self._sent:
+            raise AssertionError(f"call {number} of {self._tool} asks again: {body!r}")
+        self._sent.add(number)
+        key = body.partition(self._ASKED)[2].partition(b'"')[0]
+        before, between, after = self._parts[number]
+        return _request(self._head, b'%s"%s"%s"%s"%s' % (before, key, between, state, after))
 
 
 def _request(head: str, body: bytes) -> bytes:
