@@ -314,3 +314,21 @@ def test_a_wrapper_that_fills_the_marked_parameter_itself_is_let_pass() -> None:
         return await refund(order, ok=False)
 
     MCPServer("desk").add_tool(wrapper)
+
+
+def test_a_function_beside_it_with_a_parameter_of_the_same_name_is_let_pass() -> None:
+    def make() -> Callable[..., Any]:
+        class Order(BaseModel):
+            id: str
+
+        async def stored(order: Order) -> str:
+            return order.id
+
+        stored.__annotations__["order"] = "Order"  # as under postponed annotations, and gone when it is read
+
+        async def refund(order: str) -> str:
+            return await stored(Order(id=order))
+
+        return refund
+
+    MCPServer("desk").add_tool(make())

@@ -74,8 +74,10 @@ def _all(
         for function, name in _marked(_chain(inner), frame, _may_be_marked):
             if name not in shown or name in bound:
                 continue
-            if shown[name].annotation != function.__annotations__[name]:
-                if _is_marked(function.__annotations__[name], scope_of(function, frame)):
+            written, scope = function.__annotations__[name], scope_of(function, frame)
+            if shown[name].annotation != written:
+                # What can no longer be read there says nothing about a parameter that is written otherwise here.
+                if not scope.lost(written) and _is_marked(written, scope):
                     yield Hidden(
                         name,
                         f"parameter {name!r} is marked with `Resolve` in {function.__qualname__}, which this one wraps, and "
