@@ -154,7 +154,12 @@ def run(*arguments: str) -> Any:
         (["missing.py", "--http", "--workers", "2"], "bespeak: there is no file 'missing.py'"),
         (["x.py", "--workers", "2"], "bespeak: several workers need --http: over stdio there is one client"),
         (["x.py", "--http", "--path", "mcp"], "bespeak: --path must start with '/', unlike 'mcp'"),
-        (["x.py", "--port", "9000"], "bespeak: --host, --port and --path need --http"),
+        (["x.py", "--port", "9000"], "bespeak: --host, --port, --path and --trusted-proxy need --http"),
+        (["x.py", "--trusted-proxy", "10.0.0.4"], "bespeak: --host, --port, --path and --trusted-proxy need --http"),
+        (
+            ["x.py", "--http", "--trusted-proxy", "nginx"],
+            "bespeak: --trusted-proxy: 'nginx' is not an IP address or a network",
+        ),
         (["x.py", "--http", "--port", "0"], "--port"),
         (["x.py", "--http", "--port", "65536"], "--port"),
         (["x.py", "--http", "--workers", "0"], "--workers"),
@@ -228,6 +233,24 @@ def test_workers_share_one_port_and_each_makes_its_own_app(write: Write, started
     assert Settings.inherited() == Settings(target, "127.0.0.1", 8123, "/here")
     with pytest.warns(RuntimeWarning, match="state keys are given but no store"):
         assert isinstance(make_app(), HttpApp)
+
+
+def test_workers_are_told_which_proxies_to_trust(write: Write, started: list[Any]) -> None:
+    told = Settings(str(write("target_shop.py", ONE)), "127.0.0.1", 8123, "/mcp", ("10.0.0.4", "fd00::/8"))
+    workers.run(told, 2)
+    assert Settings.inherited() == told
+
+
+def test_a_single_process_is_told_which_proxies_to_trust(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[str, Any] = {}
+
+    def remember(self: Any, transport: str, **options: Any) -> None:
+        told.update(options)
+
+    monkeypatch.setattr("bespeak.server.server.MCPServer.run", remember)
+    target = str(write("target_shop.py", ONE))
+    assert run(target, "--http", "--trusted-proxy", "10.0.0.4", "--trusted-proxy", "fd00::/8").exit_code == 0
+    assert told["trusted_proxies"] == ("10.0.0.4", "fd00::/8")
 
 
 @pytest.mark.parametrize("before", [None, "", " , "])

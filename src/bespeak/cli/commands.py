@@ -10,6 +10,7 @@ from bespeak.cli import workers
 from bespeak.server.running import run_stdio
 from bespeak.server.server import MCPServer
 from bespeak.server.targets import NoServer, load
+from bespeak.transports.client_addresses import ClientAddresses
 from bespeak.transports.transport import MissingExtra
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -34,23 +35,41 @@ def run(
     number: Annotated[
         int, typer.Option("--workers", help="How many processes share the work, with --http.", min=1)
     ] = 1,
+    proxies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trusted-proxy",
+            help="A proxy that is believed about its clients' addresses, with --http; may be repeated.",
+            metavar="ADDRESS|NETWORK",
+        ),
+    ] = None,
 ) -> None:
     """Run a server: over stdio for the client that starts it, or over HTTP for many."""
     if path is not None and not path.startswith("/"):
         _refuse(f"--path must start with '/', unlike {path!r}")
     if not http and number > 1:
         _refuse("several workers need --http: over stdio there is one client")
-    if not http and (host, port, path) != (None, None, None):
-        _refuse("--host, --port and --path need --http")
+    if not http and (host, port, path, proxies) != (None, None, None, None):
+        _refuse("--host, --port, --path and --trusted-proxy need --http")
     if not http:
         return run_stdio(lambda: _loaded(target))
-    where = workers.Settings(target, host or "127.0.0.1", port or 8000, path or "/mcp")
+    try:
+        ClientAddresses(proxies or ())
+    except ValueError as error:
+        _refuse(f"--{str(error).replace('trusted_proxies', 'trusted-proxy')}")
+    where = workers.Settings(target, host or "127.0.0.1", port or 8000, path or "/mcp", tuple(proxies or ()))
     server = _loaded(target)  # for several workers too: what is wrong with it is said once, and not by each of them
     try:
         if number > 1:
             workers.run(where, number)
         else:
-            server.run("streamable-http", host=where.host, port=where.port, streamable_http_path=where.path)
+            server.run(
+                "streamable-http",
+                host=where.host,
+                port=where.port,
+                streamable_http_path=where.path,
+                trusted_proxies=where.proxies,
+            )
     except MissingExtra as error:
         _refuse(str(error))
 

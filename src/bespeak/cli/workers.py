@@ -23,15 +23,17 @@ class Settings:
     host: str
     port: int
     path: str
+    proxies: tuple[str, ...] = ()
 
     def hand_down(self) -> None:
-        for name in self.__slots__:
-            os.environ[_PREFIX + name.upper()] = str(getattr(self, name))
+        values = (self.target, self.host, str(self.port), self.path, ",".join(self.proxies))
+        for name, value in zip(self.__slots__, values, strict=True):
+            os.environ[_PREFIX + name.upper()] = value
 
     @staticmethod
     def inherited() -> "Settings":
-        target, host, port, path = (os.environ[_PREFIX + name.upper()] for name in Settings.__slots__)
-        return Settings(target, host, int(port), path)
+        target, host, port, path, proxies = (os.environ[_PREFIX + name.upper()] for name in Settings.__slots__)
+        return Settings(target, host, int(port), path, tuple(filter(None, proxies.split(","))))
 
 
 def run(settings: Settings, number: int) -> None:
@@ -53,5 +55,8 @@ def make_app() -> HttpApp:
     """A worker's app. A session lives in one process, and the next request may reach another: so there are none."""
     settings = Settings.inherited()
     return load(settings.target).streamable_http_app(
-        host=settings.host, streamable_http_path=settings.path, stateless_http=True
+        host=settings.host,
+        streamable_http_path=settings.path,
+        stateless_http=True,
+        trusted_proxies=settings.proxies,
     )

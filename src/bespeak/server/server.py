@@ -280,6 +280,7 @@ class MCPServer(Generic[LifespanT]):
         transport_security: TransportSecuritySettings | None = None,
         host: str = "127.0.0.1",
         health_path: str | None = "/health",
+        trusted_proxies: Sequence[str] = (),
     ) -> "HttpApp":
         """The server as an ASGI app, to run or to mount.
 
@@ -288,6 +289,10 @@ class MCPServer(Generic[LifespanT]):
 
         Only clients of 2025-11-25 and earlier have sessions. `stateless_http` serves them without, and then nothing can be
         asked of them; `event_store` lets them come back to a stream that broke off, after `retry_interval` milliseconds.
+
+        Bounds for one client are counted by its address. Behind a proxy that is the forwarded one, if `trusted_proxies` names
+        the proxy by its address or network, such as `10.0.0.0/8`. Name only proxies that write `X-Forwarded-For` or
+        `Forwarded` themselves: whatever they forward is believed.
         """
         # Who serves on stdio only needs none of it.
         from bespeak.transports.http_legacy import LegacyOptions
@@ -309,6 +314,7 @@ class MCPServer(Generic[LifespanT]):
             body_limit=max_request_body_size,
             host=host,
             security=transport_security,
+            trusted_proxies=trusted_proxies,
             legacy=LegacyOptions(
                 stateless=stateless_http,
                 json_only=json_response,

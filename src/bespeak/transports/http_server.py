@@ -25,6 +25,7 @@ from bespeak.protocol.origins import Gate, TransportSecuritySettings
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, check_version
 from bespeak.resolve.straight import within
 from bespeak.transports.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
+from bespeak.transports.client_addresses import ClientAddresses
 from bespeak.transports.http_exchange import Exchange
 from bespeak.transports.http_legacy import LegacyHttp, LegacyOptions
 from bespeak.transports.http_routes import Route, serve_routes
@@ -47,6 +48,7 @@ class HttpOptions:
     body_limit: int = MESSAGE_LIMIT
     host: str = "127.0.0.1"
     security: TransportSecuritySettings | None = None
+    trusted_proxies: Sequence[str] = ()
     legacy: LegacyOptions = field(default_factory=LegacyOptions)
 
 
@@ -61,6 +63,7 @@ class HttpApp:
         self._routes = routes
         self._legacy = LegacyHttp(server, options.legacy)
         self._gate = Gate(options.host, options.security)
+        self._addresses = ClientAddresses(options.trusted_proxies)
         self._path = options.path.rstrip("/")
         self._welcome: set[tuple[str | bytes | None, ...]] = set()
         """Combinations of headers that have been judged, and passed: clients send the same ones again and again."""
