@@ -55,7 +55,9 @@ class Till:
     ) -> None:
         self.clock = clock or Clock()
         security = RequestStateSecurity(keys=[KEY], clock=self.clock)
-        self.mcp = MCPServer[Any]("till", request_state_security=security, store=store or MemoryStore())
+        self.mcp = MCPServer[Any](
+            "till", request_state_security=security, store=store or MemoryStore(steady=self.clock)
+        )
         self.log: list[str] = []
         self.reached = {place: asyncio.Event() for place in ("phase one", "phase two", "body")}
         self.pass_ = {place: asyncio.Event() for place in self.reached}
@@ -269,7 +271,8 @@ async def test_a_body_may_call_another_tool_while_the_server_waits_for_it(
 async def test_a_call_whose_worker_died_runs_again_only_if_the_tool_is_idempotent(
     connect: Connect, idempotent: bool
 ) -> None:
-    clock, store = Clock(), MemoryStore()
+    clock = Clock()
+    store = MemoryStore(steady=clock)
     dying = Till(store, clock=clock, idempotent=idempotent)
     living = Till(store, clock=clock, idempotent=idempotent)
     async with (
@@ -291,7 +294,8 @@ async def test_a_call_whose_worker_died_runs_again_only_if_the_tool_is_idempoten
 
 
 async def test_another_worker_with_the_same_keys_and_store_knows_what_was_spent(connect: Connect) -> None:
-    clock, store = Clock(), MemoryStore()
+    clock = Clock()
+    store = MemoryStore(steady=clock)
     first, second = Till(store, clock=clock), Till(store, clock=clock)
     async with connect(first.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,13 +16,15 @@ from bespeak.state.ledger import (
     OutcomeUnknown,
     ResultGone,
     SettledOtherwise,
+    ShareUsedUp,
     Shelter,
     Spending,
     StillRunning,
+    Ticket,
     TooLate,
 )
 from bespeak.state.stores.memory import MemoryStore
-from bespeak.state.stores.store import Claim
+from bespeak.state.stores.store import Entry
 
 DEADLINE = 10_000.0
 
@@ -56,24 +59,35 @@ class Patient(MemoryStore):
     """Waiting takes no time: the clock jumps. A live worker renews its lease meanwhile, a dead one does not."""
 
     def __init__(self, clock: Clock, *, alive: bool) -> None:
-        super().__init__()
+        super().__init__(steady=clock)
         self._clock = clock
         self._alive = alive
 
     async def changed(self, call: str, timeout: float) -> None:
         assert timeout > 0
         self._clock.now += timeout
-        there = await self.read(call)
+        there = await self.read(call, self._clock.now, DEADLINE)
         if self._alive and there is not None:
-            await self.renew(call, there.owner, self._clock.now + 15)
+            await self.renew(call, there.owner, 15)
+
+
+def a_ledger(store: MemoryStore, clock: Clock) -> Ledger:
+    return Ledger(store, clock, steady=clock)
+
+
+def ticket(issued: float = 0.0, deadline: float = DEADLINE, lifetime: float = 600.0) -> Ticket:
+    return Ticket(issued, min(issued + lifetime, deadline), deadline)
 
 
 def spend(
     ledger: Ledger, work: Callable[[], Coroutine[Any, Any, bytes]], digest: str = "yes", **options: Any
 ) -> Awaitable[bytes]:
     shelter = options.pop("shelter", None) or Shelter()
-    deadline = options.pop("deadline", DEADLINE)
-    return ledger.spend("call", Spending(digest, f"sent {digest}", deadline), work, shelter, **options)
+    given = options.pop("ticket", None) or ticket()
+    holder = options.pop("holder", None)
+    return ledger.spend(
+        options.pop("call", "call"), Spending(digest, f"sent {digest}", given, holder), work, shelter, **options
+    )
 
 
 async def start(ledger: Ledger, work: Work, digest: str = "yes", **options: Any) -> "asyncio.Task[bytes]":
@@ -134,7 +148,7 @@ async def test_a_result_that_was_evicted_is_said_to_be_gone_and_the_work_is_not_
 
 
 async def test_every_refusal_is_a_text_the_model_may_read() -> None:
-    for error in (SettledOtherwise, ResultGone, OutcomeUnknown, StillRunning, TooLate, LedgerFull):
+    for error in (SettledOtherwise, ResultGone, OutcomeUnknown, StillRunning, TooLate, LedgerFull, ShareUsedUp):
         assert issubclass(error, ToolError)
 
 
@@ -142,24 +156,26 @@ async def test_every_refusal_is_a_text_the_model_may_read() -> None:
 
 
 async def test_a_lapsed_lease_means_the_outcome_is_unknown_and_never_a_second_run() -> None:
-    clock, store, work = Clock(), MemoryStore(), Work(held=True)
-    dead = await start(Ledger(store, clock), work)
+    clock = Clock()
+    store, work = MemoryStore(steady=clock), Work(held=True)
+    dead = await start(a_ledger(store, clock), work)
     clock.now = 15.0
     with pytest.raises(
         OutcomeUnknown, match=r"the server running it died: whether it took effect is unknown\. It is not run"
     ):
-        await spend(Ledger(store, clock), work)
+        await spend(a_ledger(store, clock), work)
     assert work.runs == 1
     work.go_on.set()
     await dead
 
 
 async def test_a_lease_holds_for_fifteen_seconds() -> None:
-    clock, store = Clock(), MemoryStore()
+    clock = Clock()
+    store = MemoryStore(steady=clock)
     work = Work(held=True)
-    first = await start(Ledger(store, clock), work)
+    first = await start(a_ledger(store, clock), work)
     clock.now = 14.9
-    second = asyncio.ensure_future(spend(Ledger(store, clock), work))
+    second = asyncio.ensure_future(spend(a_ledger(store, clock), work))
     await asyncio.sleep(0.01)
     work.go_on.set()
     assert await second == await first == b"result"
@@ -168,19 +184,20 @@ async def test_a_lease_holds_for_fifteen_seconds() -> None:
 async def test_a_wait_ends_with_the_lease_of_a_worker_that_died_meanwhile() -> None:
     clock = Clock()
     store, work = Patient(clock, alive=False), Work(held=True)
-    dead = await start(Ledger(store, clock), work)
+    dead = await start(a_ledger(store, clock), work)
     with pytest.raises(OutcomeUnknown):
-        await spend(Ledger(store, clock), work)
+        await spend(a_ledger(store, clock), work)
     assert clock.now == 15.0
     work.go_on.set()
     await dead
 
 
 async def test_an_idempotent_work_is_run_again_when_the_lease_lapsed() -> None:
-    clock, store, stuck = Clock(), MemoryStore(), Work(b"late", held=True)
-    dead = await start(Ledger(store, clock), stuck)
+    clock = Clock()
+    store, stuck = MemoryStore(steady=clock), Work(b"late", held=True)
+    dead = await start(a_ledger(store, clock), stuck)
     clock.now = 15.0
-    ledger, again = Ledger(store, clock), Work(b"again")
+    ledger, again = a_ledger(store, clock), Work(b"again")
     assert await spend(ledger, again, idempotent=True) == b"again"
     stuck.go_on.set()
     await dead
@@ -189,11 +206,12 @@ async def test_an_idempotent_work_is_run_again_when_the_lease_lapsed() -> None:
 
 
 async def test_a_lapsed_idempotent_work_is_taken_over_by_one_only() -> None:
-    clock, store, stuck = Clock(), MemoryStore(), Work(held=True)
-    dead = await start(Ledger(store, clock), stuck)
+    clock = Clock()
+    store, stuck = MemoryStore(steady=clock), Work(held=True)
+    dead = await start(a_ledger(store, clock), stuck)
     clock.now = 15.0
     again = Work(b"again", held=True)
-    takers = [asyncio.ensure_future(spend(Ledger(store, clock), again, idempotent=True)) for _ in range(20)]
+    takers = [asyncio.ensure_future(spend(a_ledger(store, clock), again, idempotent=True)) for _ in range(20)]
     await asyncio.sleep(0.01)
     assert again.runs == 1
     again.go_on.set()
@@ -207,16 +225,16 @@ async def test_one_who_loses_the_race_to_take_over_waits_for_the_winner() -> Non
     clock = Clock()
 
     class Raced(MemoryStore):
-        async def take_over(self, call: str, lapsed_owner: str, claim: Claim) -> bool:
-            await super().take_over(call, lapsed_owner, Claim("yes", "sent yes", "winner", clock.now + 15, DEADLINE))
+        async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
+            await super().take_over(call, lapsed_owner, replace(entry, owner="winner"), lease)
             await self.finish(call, "winner", b"theirs")
             return False
 
-    store, stuck, again = Raced(), Work(held=True), Work()
-    dead = await start(Ledger(store, clock), stuck)
+    store, stuck, again = Raced(steady=clock), Work(held=True), Work()
+    dead = await start(a_ledger(store, clock), stuck)
     clock.now = 15.0
     shelter = Shelter()
-    assert await spend(Ledger(store, clock), again, idempotent=True, shelter=shelter) == b"theirs"
+    assert await spend(a_ledger(store, clock), again, idempotent=True, shelter=shelter) == b"theirs"
     assert again.runs == 0
     assert not shelter.closed
     stuck.go_on.set()
@@ -224,38 +242,40 @@ async def test_one_who_loses_the_race_to_take_over_waits_for_the_winner() -> Non
 
 
 async def test_other_answers_do_not_take_over_a_lapsed_claim() -> None:
-    clock, store, stuck = Clock(), MemoryStore(), Work(held=True)
-    dead = await start(Ledger(store, clock), stuck)
+    clock = Clock()
+    store, stuck = MemoryStore(steady=clock), Work(held=True)
+    dead = await start(a_ledger(store, clock), stuck)
     clock.now = 15.0
     with pytest.raises(SettledOtherwise):
-        await spend(Ledger(store, clock), stuck, "no", idempotent=True)
+        await spend(a_ledger(store, clock), stuck, "no", idempotent=True)
     stuck.go_on.set()
     await dead
 
 
 async def test_a_worker_that_was_slow_and_not_dead_still_stores_its_result() -> None:
-    clock, store, work = Clock(), MemoryStore(), Work(held=True)
-    slow = await start(Ledger(store, clock), work)
+    clock = Clock()
+    store, work = MemoryStore(steady=clock), Work(held=True)
+    slow = await start(a_ledger(store, clock), work)
     clock.now = 20.0
     with pytest.raises(OutcomeUnknown):
-        await spend(Ledger(store, clock), work)
+        await spend(a_ledger(store, clock), work)
     work.go_on.set()
     await slow
-    assert await spend(Ledger(store, clock), work) == b"result"
+    assert await spend(a_ledger(store, clock), work) == b"result"
 
 
 @pytest.mark.parametrize("idempotent", [False, True])
 async def test_waiting_for_a_live_worker_ends_after_sixty_seconds(idempotent: bool) -> None:
     clock = Clock()
     store, work = Patient(clock, alive=True), Work(held=True)
-    first = await start(Ledger(store, clock), work)
+    first = await start(a_ledger(store, clock), work)
     with pytest.raises(StillRunning, match="still running; send the same request again later to get its result"):
-        await spend(Ledger(store, clock), work, idempotent=idempotent)
+        await spend(a_ledger(store, clock), work, idempotent=idempotent)
     assert clock.now == 60.0
     assert work.runs == 1
     work.go_on.set()
     assert await first == b"result"
-    assert await spend(Ledger(store, clock), work) == b"result"
+    assert await spend(a_ledger(store, clock), work) == b"result"
 
 
 class Renewing(MemoryStore):
@@ -267,24 +287,21 @@ class Renewing(MemoryStore):
         self.renewed_thrice = asyncio.Event()
         self._failures = list(failures)
 
-    async def renew(self, call: str, owner: str, lease_until: float) -> None:
-        self.leases.append(lease_until)
+    async def renew(self, call: str, owner: str, lease: float) -> None:
+        self.leases.append(lease)
         if len(self.leases) == 3:
             self.renewed_thrice.set()
         if self._failures:
             raise self._failures.pop()
-        await super().renew(call, owner, lease_until)
+        await super().renew(call, owner, lease)
 
 
 async def test_a_lease_is_renewed_while_the_work_runs_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_module, "LEASE_SECONDS", 0.03)
-    clock, store, work = Clock(), Renewing(), Work(held=True)
-    first = await start(Ledger(store, clock), work)
-    clock.now = 7.0
+    store, work = Renewing(), Work(held=True)
+    first = await start(Ledger(store, Clock()), work)
     await asyncio.wait_for(store.renewed_thrice.wait(), 5)
-    there = await store.read("call")
-    assert there is not None
-    assert there.lease_until == 7.03
+    assert set(store.leases) == {0.03}
     work.go_on.set()
     await first
     count = len(store.leases)
@@ -311,15 +328,15 @@ async def test_a_renewal_that_fails_is_logged_and_tried_again(
 async def test_a_full_ledger_refuses_new_questions_and_new_claims() -> None:
     clock = Clock()
     ledger = Ledger(MemoryStore(max_claims=1), clock)
-    await ledger.check_room()
+    await ledger.check_room(None)
     await spend(ledger, Work())
     with pytest.raises(LedgerFull, match="cannot take more calls that ask questions now; try again later"):
-        await ledger.check_room()
+        await ledger.check_room(None)
     with pytest.raises(LedgerFull):
-        await ledger.spend("another", Spending("yes", "sent", DEADLINE), Work(), Shelter())
+        await spend(ledger, Work(), call="another")
     assert await spend(ledger, Work(b"other")) == b"result", "what is settled is still known"
-    clock.now = DEADLINE
-    await ledger.check_room()
+    clock.now = 660.0
+    await ledger.check_room(None)
 
 
 async def test_who_waits_is_not_sheltered_and_who_runs_is() -> None:
@@ -337,14 +354,15 @@ async def test_who_waits_is_not_sheltered_and_who_runs_is() -> None:
 
 
 async def test_a_claim_that_runs_past_its_deadline_is_not_run_again_by_one_who_waits() -> None:
-    clock, store = Clock(), MemoryStore()
-    ledger, work = Ledger(store, clock), Work(held=True)
-    first = await start(ledger, work, deadline=10.0)
+    clock = Clock()
+    store = MemoryStore(steady=clock)
+    ledger, work = a_ledger(store, clock), Work(held=True)
+    first = await start(ledger, work, ticket=ticket(deadline=10.0))
     clock.now = 9.0
-    second = asyncio.ensure_future(spend(ledger, work, deadline=10.0))
+    second = asyncio.ensure_future(spend(ledger, work, ticket=ticket(deadline=10.0)))
     await asyncio.sleep(0.01)
     clock.now = 10.0
-    await store.has_room(clock.now)  # some other call comes to a question, and old claims are purged
+    await store.check_room(None, clock.now)  # some other call comes to a question, and old claims are purged
     await asyncio.sleep(0.01)
     work.go_on.set()
     await asyncio.gather(first, second, return_exceptions=True)
@@ -352,10 +370,159 @@ async def test_a_claim_that_runs_past_its_deadline_is_not_run_again_by_one_who_w
 
 
 async def test_nothing_is_claimed_after_the_deadline() -> None:
-    clock, store = Clock(), MemoryStore()
+    clock = Clock()
+    store = MemoryStore(steady=clock)
     clock.now = 10.1  # the state was opened in time; its resolvers took a moment
-    ledger, work = Ledger(store, clock), Work()
+    ledger, work = a_ledger(store, clock), Work()
     for _ in range(2):
         with pytest.raises(TooLate, match="the time for this call has run out; start a new call"):
-            await spend(ledger, work, deadline=10.0)
+            await spend(ledger, work, ticket=ticket(deadline=10.0))
     assert work.runs == 0
+
+
+# How long a claim is kept
+
+
+async def test_a_claim_is_kept_for_the_lifetime_of_a_round_and_60_seconds() -> None:
+    clock, store, work = Clock(), MemoryStore(), Work()
+    ledger = Ledger(store, clock, 600.0)
+    clock.now = 100.0
+    await spend(ledger, work, ticket=ticket(issued=50.0))
+    clock.now = 759.9
+    await ledger.check_room(None)
+    assert store.claims == 1
+    clock.now = 760.0
+    await ledger.check_room(None)
+    assert store.claims == 0
+
+
+async def test_a_claim_is_kept_until_its_token_expires_though_the_lifetime_was_lowered() -> None:
+    clock, store, work = Clock(), MemoryStore(), Work()
+    old, new = Ledger(store, clock, 600.0), Ledger(store, clock, 60.0)
+    issued_by_old = ticket(issued=0.0, lifetime=600.0)
+    clock.now = 10.0
+    await spend(new, work, ticket=issued_by_old)
+    clock.now = 599.0
+    for ledger in (new, old):
+        await ledger.check_room(None)
+        assert await spend(ledger, work, ticket=issued_by_old) == b"result"
+    clock.now = 660.0
+    await new.check_room(None)
+    assert store.claims == 0
+    assert work.runs == 1
+
+
+async def test_an_earlier_token_with_a_longer_lifetime_cannot_be_spent_after_the_claim_was_dropped() -> None:
+    clock, store, work = Clock(), MemoryStore(), Work()
+    new = Ledger(store, clock, 60.0)
+    first, second = ticket(issued=0.0, lifetime=600.0), ticket(issued=5.0, lifetime=60.0)
+    clock.now = 10.0
+    await spend(new, work, ticket=second)
+    clock.now = 200.0
+    await new.check_room(None)
+    assert store.claims == 0
+    with pytest.raises(TooLate):
+        await new.settled("call", "sent yes", first)
+    with pytest.raises(TooLate):
+        await new.check_unspent("call", first)
+    with pytest.raises(TooLate):
+        await spend(new, work, ticket=first)
+    assert work.runs == 1
+
+
+async def test_a_claim_is_kept_until_the_deadline_at_most() -> None:
+    clock, store, work = Clock(), MemoryStore(), Work()
+    ledger = Ledger(store, clock, 600.0)
+    await spend(ledger, work, ticket=ticket(deadline=30.0))
+    clock.now = 30.0
+    await ledger.check_room(None)
+    assert store.claims == 0
+    clock.now = 20.0  # set back
+    with pytest.raises(TooLate):
+        await spend(ledger, work, ticket=ticket(deadline=30.0))
+    assert work.runs == 1
+
+
+async def test_a_clock_stepped_back_after_a_purge_cannot_revive_a_claim() -> None:
+    clock, store, work = Clock(), MemoryStore(), Work()
+    ledger = Ledger(store, clock, 600.0)
+    clock.now = 5000.0
+    await spend(ledger, work, ticket=ticket(issued=4990.0))
+    clock.now = 5660.0
+    await ledger.check_room(None)
+    assert store.claims == 0
+    clock.now = 5005.0
+    with pytest.raises(TooLate, match="the time for this call has run out; start a new call"):
+        await spend(ledger, work, ticket=ticket(issued=4990.0))
+    assert work.runs == 1
+
+
+async def test_nobody_is_asked_while_the_clock_is_so_far_back_that_no_claim_could_follow(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, store = Clock(), MemoryStore()
+    ledger = Ledger(store, clock, 600.0)
+    clock.now = 5000.0
+    await spend(ledger, Work(), ticket=ticket(issued=4990.0))
+    clock.now = 5660.0
+    await ledger.check_room(None)
+    clock.now = 5060.0
+    with pytest.raises(LedgerFull):
+        await ledger.check_room(None)
+    assert "the clock was set back by so much that no question can be asked until it has caught up" in caplog.text
+    clock.now = 5061.0  # a step back of less than a round's lifetime refuses nobody
+    await ledger.check_room(None)
+
+
+async def test_a_body_longer_than_the_lifetime_stays_claimed_while_it_runs() -> None:
+    clock = Clock()
+    store, work = MemoryStore(steady=clock), Work(held=True)
+    ledger = Ledger(store, clock, 60.0, steady=clock)
+    first = await start(ledger, work, ticket=ticket(lifetime=60.0))
+    for now in range(10, 5000, 10):
+        clock.now = float(now)
+        await store.renew("call", await owner_of(store), 15.0)
+        await ledger.check_room(None)
+    with pytest.raises(SettledOtherwise):
+        await spend(ledger, work, "no", ticket=ticket(lifetime=60.0))
+    work.go_on.set()
+    assert await first == b"result"
+    assert work.runs == 1
+
+
+async def owner_of(store: MemoryStore) -> str:
+    there = await store.read("call", 0.0, DEADLINE)
+    assert there is not None
+    return there.owner
+
+
+async def test_a_step_of_the_wall_clock_lapses_no_lease_and_nothing_runs_twice_at_once() -> None:
+    wall, steady = Clock(), Clock()
+    store, work = MemoryStore(steady=steady), Work(held=True)
+    ledger = Ledger(store, wall, steady=steady)
+    first = await start(ledger, work)
+    for step in (16.0, 3000.0, -5000.0):
+        wall.now += step
+        second = asyncio.ensure_future(spend(ledger, work, idempotent=True))
+        await asyncio.sleep(0.01)
+        assert not second.done()
+        second.cancel()
+    work.go_on.set()
+    assert await first == b"result"
+    assert work.runs == 1
+
+
+async def test_one_holder_is_told_that_its_share_is_used_up_and_another_is_served() -> None:
+    store = MemoryStore(max_claims=10)
+    ledger = Ledger(store, Clock())
+    for number in range(6):
+        await spend(ledger, Work(), call=f"call {number}", holder="address 10.0.0.1")
+    words = (
+        "the server is busy, and too many recent calls that asked questions came from you or your address; try again"
+    )
+    with pytest.raises(ShareUsedUp, match=words):
+        await ledger.check_room("address 10.0.0.1")
+    with pytest.raises(ShareUsedUp):
+        await spend(ledger, Work(), call="one more", holder="address 10.0.0.1")
+    await ledger.check_room("address 10.0.0.2")
+    assert await spend(ledger, Work(), call="another", holder="address 10.0.0.2") == b"result"

@@ -257,7 +257,7 @@ def test_a_token_over_the_budget_names_what_is_largest() -> None:
 def test_what_was_sealed_is_what_is_opened() -> None:
     seal = seal_of()
     sealed = State("id", 7, START + 50, True, '"by hand"')
-    assert seal.open(close(seal, sealed), BINDING) == sealed
+    assert seal.open(close(seal, sealed), BINDING) == (sealed, START, START + 50)
 
 
 @pytest.mark.parametrize(

@@ -112,13 +112,15 @@ class Exchange:
     headers: Mapping[str, str]
     body: bytes
     path: str = "/mcp"
+    address: str = "127.0.0.1"
+    """Where it comes from."""
     status: int = 0
     said: dict[str, str] = field(default_factory=dict[str, str])
     comments: int = 0
     _buffer: bytes = b""
 
     async def __aenter__(self) -> "Exchange":
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, local_addr=(self.address, 0))
         self.send()
         return self
 
@@ -207,8 +209,11 @@ class Exchange:
 class Older:
     """A client of one older revision. Without a session it has not shaken hands."""
 
-    def __init__(self, port: int, version: str | None = None, session: str | None = None) -> None:
+    def __init__(
+        self, port: int, version: str | None = None, session: str | None = None, *, address: str = "127.0.0.1"
+    ) -> None:
         self.port = port
+        self.address = address
         self.version = version
         self.session = session
 
@@ -228,7 +233,7 @@ class Older:
     def open(self, body: Any = b"", *, verb: str = "POST", path: str = "/mcp", **headers: Any) -> Exchange:
         """A request whose response is read bit by bit."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return Exchange(self.port, verb, self.headers(**headers), raw, path)
+        return Exchange(self.port, verb, self.headers(**headers), raw, path, self.address)
 
     async def post(self, body: Any, **headers: Any) -> Reply:
         async with self.open(body, **headers) as exchange:
@@ -274,11 +279,11 @@ class Served:
         """How many there are."""
         return self.app._legacy.sessions  # pyright: ignore[reportPrivateUsage] - nobody else counts them
 
-    def stranger(self, version: str | None = None) -> Older:
-        return Older(self.port, version)
+    def stranger(self, version: str | None = None, *, address: str = "127.0.0.1") -> Older:
+        return Older(self.port, version, address=address)
 
-    async def client(self, version: str = NOVEMBER, capabilities: Any = None) -> Older:
-        older = Older(self.port)
+    async def client(self, version: str = NOVEMBER, capabilities: Any = None, *, address: str = "127.0.0.1") -> Older:
+        older = Older(self.port, address=address)
         await older.initialize(version, capabilities)
         return older
 

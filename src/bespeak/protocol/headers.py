@@ -23,12 +23,14 @@ _OWS = b" \t"
 class Headers(Mapping[str, str]):
     """The headers of one request, by name in any case. A header sent twice reads as one, joined with a comma.
 
-    `raw` is what ASGI has: names in lower case, values as they came.
+    `raw` is what ASGI has: names in lower case, values as they came. `address` is the one the request came from, for bounds
+    that hold for each address; `None` if it is not known.
     """
 
-    __slots__ = ("last", "raw")
+    __slots__ = ("address", "last", "raw")
 
-    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]], address: str | None = None) -> None:
+        self.address = address
         self.raw = raw if isinstance(raw, list) else list(raw)
         self.last = dict(self.raw)
         """The last value of each, by name in lower case."""

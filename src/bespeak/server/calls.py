@@ -31,7 +31,7 @@ from bespeak.resolve.tasks import is_cancelled, spawn
 from bespeak.resolve.threads import BODIES, in_thread
 from bespeak.server.context import Context, facts_of
 from bespeak.server.replies import Consumer, Reply
-from bespeak.state.ledger import Ledger, ResultGone, Shelter, Spending
+from bespeak.state.ledger import Ledger, ResultGone, Shelter, Spending, Ticket
 from bespeak.state.seal import BUDGET, Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
 
 logger = logging.getLogger("bespeak.server")
@@ -112,6 +112,8 @@ class Call(Shelter):
     """One round of one call. It shelters itself when it must not be cancelled any more."""
 
     _state: State | None = None
+    _ticket: Ticket | None = None
+    _bound: Binding | None = None
     _progress: Progress | None = None
     _raised: Exception | None = None
     _sent_as: str | None = None
@@ -146,7 +148,7 @@ class Call(Shelter):
         try:
             if not isinstance(token, str):
                 raise InvalidRequestState("not a string")
-            state = self.calls.seal.open(token, self._binding())
+            state, issued, expiry = self.calls.seal.open(token, self._binding())
             if state.by_hand == bool(self.consumer.graph.nodes):
                 raise InvalidRequestState("made by hand, or not, unlike what it is sent to")
             if state.by_hand:
@@ -159,11 +161,20 @@ class Call(Shelter):
         except (InvalidRequestState, ValueError) as reason:
             logger.warning("refused the requestState of %r, request %r: %s", self.consumer.name, request_id, reason)
             raise MCPError(INVALID_PARAMS, "invalid or expired requestState; start the call again") from None
-        self._state = state
+        self._state, self._ticket = state, Ticket(issued, expiry, state.deadline)
         self._facts.id, self._facts.round = state.call_id, state.round + 1
 
     def _binding(self) -> Binding:
-        return self.calls.binding(self.consumer, self._arguments or digest(self._sent), self._context)
+        if self._bound is None:
+            self._bound = self.calls.binding(self.consumer, self._arguments or digest(self._sent), self._context)
+        return self._bound
+
+    def _holder(self) -> str | None:
+        """Whom the ledger counts the call for: the caller, or the address if nobody says who that is."""
+        principal = self._binding().principal
+        if principal is not None:
+            return f"principal {principal}"
+        return f"address {self._facts.address}" if self._facts.address is not None else None
 
     async def run(self) -> dict[str, Any]:
         """The wire result. Raises `MCPError` for a protocol error."""
@@ -200,7 +211,7 @@ class Call(Shelter):
         for key, answer in (self._facts.answers or {}).items():
             typed_answer(key, answer)  # a malformed one is refused before anything is spent
         key = f"{self._state.call_id}/{self._state.round}"
-        return await self._spend(self._state, key, self._facts.answers, lambda: self._plain(arguments))
+        return await self._spend(key, self._facts.answers, lambda: self._plain(arguments))
 
     async def ask(self, value: InputRequiredResult) -> dict[str, Any]:
         """The wire result of a plain consumer that turned out to ask by hand."""
@@ -243,10 +254,10 @@ class Call(Shelter):
 
         A lost response is looked for first: a guard that asks "not yet refunded?" would refuse what it succeeded in.
         """
-        state = self._state
-        if state is not None:
+        state, ticket = self._state, self._ticket
+        if state is not None and ticket is not None:
             idempotent = self.consumer.idempotent
-            stored = await self.calls.ledger.settled(state.call_id, self._sent_digest(), idempotent=idempotent)
+            stored = await self.calls.ledger.settled(state.call_id, self._sent_digest(), ticket, idempotent=idempotent)
             if stored is not None:
                 return self._stored(state.call_id, stored)
         try:
@@ -264,7 +275,7 @@ class Call(Shelter):
     async def _settle(
         self, state: State, round_: Round, work: Callable[[], Awaitable[dict[str, Any]]]
     ) -> dict[str, Any]:
-        return await self._spend(state, state.call_id, round_.settled(), work)
+        return await self._spend(state.call_id, round_.settled(), work)
 
     def _sent_digest(self) -> str:
         """Of what the client sent this time: the same request again is the same claim, whatever the world is like now."""
@@ -293,8 +304,8 @@ class Call(Shelter):
         return result
 
     async def _ask(self, questions: dict[str, dict[str, Any]], progress: Progress) -> dict[str, Any]:
-        if self._state is not None:
-            await self.calls.ledger.check_unspent(self._state.call_id)
+        if self._state is not None and self._ticket is not None:
+            await self.calls.ledger.check_unspent(self._state.call_id, self._ticket)
         return await self._input_required(questions, progress.encode().decode(), progress.heaviest, by_hand=False)
 
     # Without resolvers
@@ -350,7 +361,7 @@ class Call(Shelter):
     ) -> dict[str, Any]:
         if self._declared is None:
             raise NoClient(_no_client(self.consumer.name, requests))
-        await self.calls.ledger.check_room()
+        await self.calls.ledger.check_room(self._holder())
         facts, now = self._facts, self.calls.security.clock()
         if facts.id is None:
             facts.id = new_call_id()
@@ -360,10 +371,9 @@ class Call(Shelter):
         asked = {"inputRequests": requests} if requests else {}
         return {"resultType": "input_required", **asked, "requestState": token}
 
-    async def _spend(
-        self, state: State, key: str, answers: Any, work: Callable[[], Awaitable[dict[str, Any]]]
-    ) -> dict[str, Any]:
+    async def _spend(self, key: str, answers: Any, work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """Run what a settled call does, once, and hand its one reply to everybody who brings the same answers."""
+        assert self._ticket is not None, "only a call that was resumed has something to spend"
         mine: list[Reply] = []
 
         async def conclude() -> bytes:
@@ -378,7 +388,7 @@ class Call(Shelter):
 
         stored = await self.calls.ledger.spend(
             key,
-            Spending(digest(answers), self._sent_digest(), state.deadline),
+            Spending(digest(answers), self._sent_digest(), self._ticket, self._holder()),
             conclude,
             self,
             idempotent=self.consumer.idempotent,

@@ -55,6 +55,8 @@ class CallFacts:
     id: str | None = None
     round: int = 1
     principal: str | None = None
+    address: str | None = None
+    """Where the request came from, for bounds that hold for each address."""
     answers: dict[str, dict[str, Any]] | None = None
     request_state: str | None = None
     """What the author returned as the state of a question made by hand."""

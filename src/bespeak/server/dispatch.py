@@ -184,7 +184,9 @@ class Dispatch:
             if not isinstance(result, InputRequiredResult):
                 return result
             asked = result
-        context = self._context(CallFacts(tool.name, answers=answers), request, notify, headers, None)
+        address = headers.address if headers is not None else None
+        facts = CallFacts(tool.name, address=address, answers=answers)
+        context = self._context(facts, request, notify, headers, None)
         call = Call(
             self._calls,
             tool,

@@ -106,7 +106,8 @@ class MCPServer(Generic[LifespanT]):
                 RuntimeWarning,
                 stacklevel=2,
             )
-        self._calls = Calls(security, Ledger(store or MemoryStore(), security.clock), self.name)
+        kept = store if store is not None else MemoryStore()
+        self._calls = Calls(security, Ledger(kept, security.clock, security.ttl), self.name)
         self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.drain)
         self._tools = ToolRegistry()
         self._overrides = Overrides(self._tools)

@@ -3,13 +3,24 @@
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from bespeak.resolve.errors import ToolError
 from bespeak.resolve.straight import straight
-from bespeak.state.stores.store import Claim, Forgotten, Store, StoreFull
+from bespeak.state.stores.store import (
+    CLOCK_DIFFERENCE,
+    DIGEST_BYTES,
+    Claim,
+    Entry,
+    Forgotten,
+    ShareTaken,
+    Store,
+    StoreFull,
+)
 
 logger = logging.getLogger("bespeak.state")
 
@@ -54,6 +65,13 @@ class LedgerFull(LedgerError):
         super().__init__("the server cannot take more calls that ask questions now; try again later")
 
 
+class ShareUsedUp(LedgerError):
+    def __init__(self) -> None:
+        super().__init__(
+            "the server is busy, and too many recent calls that asked questions came from you or your address; try again later"
+        )
+
+
 @dataclass(slots=True)
 class Shelter:
     """Whether a call's task may be cancelled from outside. A claimed call, and one that cleans up, may not."""
@@ -62,57 +80,92 @@ class Shelter:
 
 
 @dataclass(frozen=True, slots=True)
+class Ticket:
+    """What the state that a call is resumed with says about itself."""
+
+    issued: float
+    expiry: float
+    deadline: float
+    """Of the whole call."""
+
+
+@dataclass(frozen=True, slots=True)
 class Spending:
     """What a call is claimed with."""
 
-    digest: str
-    """Of the settled answers: with others, the claim is another one."""
-    sent: str
-    """Of the request: the very same one again need not be looked into."""
-    deadline: float
+    answers: str
+    """A digest of the settled answers: with others, the claim is another one."""
+    request: str
+    """A digest of the request: the very same one again need not be looked into."""
+    ticket: Ticket
+    holder: str | None
+    """The principal or address that the claim counts for; `None` counts for nobody."""
 
 
 class Ledger:
     """The claims of one server, in a store."""
 
-    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], float],
+        lifetime: float = 600.0,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._lifetime = lifetime
+        """How long states live that are issued here, in seconds."""
+        self._steady = steady
+        """A clock that nobody sets, for waiting."""
         self._owner = secrets.token_hex(8)
 
-    async def check_room(self) -> None:
-        """Raise `LedgerFull` if a call that asks now could not be claimed later."""
-        if not await self._store.has_room(self._clock()):
-            raise LedgerFull
+    async def check_room(self, holder: str | None) -> None:
+        """Raise `LedgerFull` or `ShareUsedUp` if a call that asks now could not be claimed later."""
+        try:
+            await self._store.check_room(holder, self._clock())
+        except StoreFull:
+            raise LedgerFull from None
+        except ShareTaken:
+            raise ShareUsedUp from None
+        except Forgotten:
+            logger.error("the clock was set back by so much that no question can be asked until it has caught up")
+            raise LedgerFull from None
 
-    async def check_unspent(self, call: str) -> None:
+    async def check_unspent(self, call: str, ticket: Ticket) -> None:
         """Raise `SettledOtherwise` if the call is claimed: nobody is asked what could not be spent any more."""
-        if await self._store.read(call) is not None:
+        if await self._read(call, ticket) is not None:
             raise SettledOtherwise
 
-    async def settled(self, call: str, sent: str, *, idempotent: bool = False) -> bytes | None:
+    async def settled(self, call: str, request: str, ticket: Ticket, *, idempotent: bool = False) -> bytes | None:
         """The result for a request that was sent before; `None` if this one is new, or is to be run again.
 
         Asked before anybody is asked anything: what a settled call has changed would change its questions too.
         """
-        there = await self._store.read(call)
-        give_up = self._clock() + WAIT_SECONDS
-        while there is not None and there.sent == sent:
+        there = await self._read(call, ticket)
+        sent, give_up = _short(request), self._steady() + WAIT_SECONDS
+        while there is not None and there.request == sent:
             if there.done:
                 return _result(there)
-            now = self._clock()
-            if there.lease_until <= now:
+            if there.lease_left <= 0:
                 if idempotent:
                     return None
                 raise OutcomeUnknown
-            await self._wait(call, there, give_up, now)
-            there = await self._store.read(call)
+            await self._wait(call, there, give_up)
+            there = await self._read(call, ticket)
         return None
 
-    async def _wait(self, call: str, there: Claim, give_up: float, now: float) -> None:
-        if now >= give_up:
+    async def _read(self, call: str, ticket: Ticket) -> Claim | None:
+        try:
+            return await self._store.read(call, ticket.issued, ticket.deadline)
+        except Forgotten:
+            raise TooLate from None
+
+    async def _wait(self, call: str, there: Claim, give_up: float) -> None:
+        left = give_up - self._steady()
+        if left <= 0:
             raise StillRunning
-        await self._store.changed(call, min(there.lease_until, give_up) - now)
+        await self._store.changed(call, min(there.lease_left, left))
 
     async def spend(
         self,
@@ -126,48 +179,60 @@ class Ledger:
         """Run the work if nobody has, or hand out what the first to run it got. Raises a `LedgerError` otherwise."""
         owner = f"{self._owner}.{secrets.token_hex(4)}"
         shelter.closed = True
-        there = await self._enter(call, self._claim(spending, owner))
+        entry = self._entry(spending, owner)
+        there = await self._enter(call, entry)
         if there is None:
             return await self._run(call, owner, work)
         shelter.closed = False
-        give_up = self._clock() + WAIT_SECONDS
+        give_up = self._steady() + WAIT_SECONDS
         while True:
-            if there.digest != spending.digest:
+            if there.answers != entry.answers:
                 raise SettledOtherwise
             if there.done:
                 return _result(there)
-            now = self._clock()
-            if there.lease_until <= now:
+            if there.lease_left <= 0:
                 if not idempotent:
                     raise OutcomeUnknown
                 shelter.closed = True
-                if await self._store.take_over(call, there.owner, self._claim(spending, owner)):
+                if await self._store.take_over(call, there.owner, entry, LEASE_SECONDS):
                     return await self._run(call, owner, work)
                 shelter.closed = False
             else:
-                await self._wait(call, there, give_up, now)
-            next_one = await self._store.read(call)
+                await self._wait(call, there, give_up)
+            next_one = await self._read(call, spending.ticket)
             if next_one is None:  # forgotten at its deadline
                 raise TooLate
             there = next_one
 
-    def _claim(self, spending: "Spending", owner: str) -> Claim:
-        return Claim(spending.digest, spending.sent, owner, self._clock() + LEASE_SECONDS, spending.deadline)
+    def _entry(self, spending: "Spending", owner: str) -> Entry:
+        """The claim, kept for as long as any state of its call could still open."""
+        now, ticket = self._clock(), spending.ticket
+        return Entry(
+            answers=_short(spending.answers),
+            request=_short(spending.request),
+            owner=owner,
+            issued=ticket.issued,
+            claimed=now,
+            kept_until=min(max(ticket.expiry, now + self._lifetime) + CLOCK_DIFFERENCE, ticket.deadline),
+            deadline=ticket.deadline,
+            holder=spending.holder,
+        )
 
-    async def _enter(self, call: str, claim: Claim) -> Claim | None:
-        now = self._clock()
-        if now >= claim.deadline:
+    async def _enter(self, call: str, entry: Entry) -> Claim | None:
+        if entry.claimed >= entry.deadline:
             # From here on a store may have forgotten who ran this call, so nobody runs it any more.
             raise TooLate
         try:
-            return await self._store.claim(call, claim, now)
+            return await self._store.claim(call, entry, LEASE_SECONDS)
         except StoreFull:
             raise LedgerFull from None
+        except ShareTaken:
+            raise ShareUsedUp from None
         except Forgotten:
             raise TooLate from None
 
     async def _run(self, call: str, owner: str, work: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
-        renewing = _Renewal(lambda: self._store.renew(call, owner, self._clock() + LEASE_SECONDS))
+        renewing = _Renewal(lambda: self._store.renew(call, owner, LEASE_SECONDS))
         try:
             result = await straight(work(), renewing.start)
         finally:
@@ -180,6 +245,11 @@ def _result(there: Claim) -> bytes:
     if there.result is None:
         raise ResultGone
     return there.result
+
+
+def _short(digest: str) -> bytes:
+    """What a store keeps of a digest. It tells requests and answers of one call apart, and guards nothing."""
+    return blake2b(digest.encode(), digest_size=DIGEST_BYTES).digest()
 
 
 class _Renewal:

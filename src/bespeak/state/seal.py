@@ -10,7 +10,8 @@ import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from threading import Lock
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
@@ -146,6 +147,7 @@ class RequestStateSecurity:
         self.clock = clock
         self._keys = keys
         self._codec = codec
+        self._making = Lock()
         self.shared = keys is not None or codec is not None
         """Whether another process could hold the same keys."""
 
@@ -159,7 +161,8 @@ class RequestStateSecurity:
     @property
     def codec(self) -> RequestStateCodec:
         if self._codec is None:
-            self._codec = AESGCMRequestStateCodec(self._keys or [secrets.token_bytes(32)])
+            with self._making:  # two threads that made keys of their own could not read each other's states
+                self._codec = self._codec or AESGCMRequestStateCodec(self._keys or [secrets.token_bytes(32)])
         return self._codec
 
 
@@ -189,6 +192,14 @@ class State:
     by_hand: bool
     body: str
     """Encoded progress, or what the author's own state was."""
+
+
+class Opened(NamedTuple):
+    """A state and when it was issued, and expires."""
+
+    state: State
+    issued: float
+    expiry: float
 
 
 _Payload = tuple[int, str, str, str, str, str | None, float, float, float, int, str, bool, str]
@@ -228,7 +239,7 @@ class Seal:
             )
         return token
 
-    def open(self, token: str, binding: Binding) -> State:
+    def open(self, token: str, binding: Binding) -> Opened:
         """The state in a token. Raises `InvalidRequestState` unless it is valid for exactly this call, now."""
         if len(token) > BUDGET:
             raise InvalidRequestState(f"longer than any state of ours ({len(token)} characters)")
@@ -245,7 +256,7 @@ class Seal:
                 arguments,
                 audience,
                 principal,
-                _,
+                issued,
                 expiry,
                 deadline,
                 round_,
@@ -266,7 +277,7 @@ class Seal:
             raise InvalidRequestState("past the deadline of the call")
         if now >= expiry:
             raise InvalidRequestState("expired")
-        return State(call_id, round_, deadline, by_hand, body)
+        return Opened(State(call_id, round_, deadline, by_hand, body), issued, expiry)
 
     def close_result(self, call: str, result: bytes) -> bytes:
         """A result as the ledger stores it, for one call and no other."""

@@ -84,7 +84,7 @@ class HttpApp:
     # Messages
 
     async def _message(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope["headers"])
+        headers = Headers(scope["headers"], self._addresses.of(scope))
         refusal = self._refusal(scope, headers)
         if refusal is not None:
             return await refuse(send, *refusal)

@@ -2,99 +2,253 @@
 
 import asyncio
 import heapq
-from collections import OrderedDict
+import math
+import secrets
+import time
+from array import array
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from threading import Lock
 
-from bespeak.state.stores.store import Claim, Forgotten, StoreFull
+from bespeak.state.stores.spent import KEY_BYTES, Spent, SpentClaims
+from bespeak.state.stores.store import Claim, Entry, Horizon, ShareTaken, StoreFull
 
-MAX_CLAIMS = 100_000
+MAX_CLAIMS = 1_000_000
 MAX_RESULT_BYTES = 64 * 1024 * 1024
+RESULT_OVERHEAD = 512
+"""Bytes that a claim with its result takes beside the result."""
+PURGED_AT_ONCE = 256
+"""Old claims dropped for each new one, so that nobody waits long for room to be made."""
+_SHARES = 1 << 16
+
+
+@dataclass(slots=True)
+class _Live:
+    """A claim that runs, or whose result is still there."""
+
+    entry: Entry
+    share: int
+    lease_until: float
+    result: bytes | None = None
+
+
+@dataclass(slots=True)
+class _Due:
+    """The claims that may be dropped from one second on, and the horizon once they are."""
+
+    keys: bytearray = field(default_factory=bytearray)
+    claimed: float = -math.inf
+    deadline: float = -math.inf
 
 
 class MemoryStore:
-    """Claims in a dict. Nothing in it suspends, so each method is atomic in its event loop."""
+    """Claims by a digest of their call: running ones and results as objects, all others packed.
 
-    def __init__(self, *, max_claims: int = MAX_CLAIMS, max_result_bytes: int = MAX_RESULT_BYTES) -> None:
+    It may be used by several event loops in several threads. Up to `max_claims` claims are kept, and results of up to
+    `max_result_bytes` in all. New questions are refused when `question_limit` of the room is taken, claims when all is.
+    Above `pressure` of it, each principal, or each address if there is none, may hold `share` of the room.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_claims: int = MAX_CLAIMS,
+        max_result_bytes: int = MAX_RESULT_BYTES,
+        question_limit: float = 0.8,
+        pressure: float = 0.5,
+        share: float = 0.1,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if max_claims < 1:
+            raise ValueError("max_claims must be at least 1")
+        if not (0 < question_limit <= 1 and 0 <= pressure <= 1 and 0 < share <= 1):
+            raise ValueError("question_limit, pressure and share are parts of max_claims, between 0 and 1")
         self._max_claims = max_claims
         self._max_result_bytes = max_result_bytes
-        self._claims: dict[str, Claim] = {}
-        self._deadlines: list[tuple[float, str]] = []
-        self._results: OrderedDict[str, int] = OrderedDict()
+        self._most_for_questions = max(1, math.floor(max_claims * question_limit))
+        self._pressure = max_claims * pressure
+        self._share = max(1, math.floor(max_claims * share))
+        self._steady = steady
+        self._lock = Lock()
+        self._live: dict[bytes, _Live] = {}
+        self._spent = SpentClaims()
+        self._results: dict[bytes, int] = {}
+        """What each kept result counts, the oldest first."""
         self._result_bytes = 0
-        self._forgotten_until = float("-inf")
-        self._waiting: dict[str, asyncio.Event] = {}
+        self._due: dict[int, _Due] = {}
+        self._seconds: list[int] = []
+        """The keys of `_due`, as a heap."""
+        self._horizon = Horizon()
+        self._waiting: dict[bytes, list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]] = {}
+        self._held = array("I", [0]) * _SHARES
+        """How many claims count for each share. Two holders may meet in one, which is rare, and nobody can arrange it."""
+        self._salt = secrets.token_bytes(16)
 
-    async def claim(self, call: str, claim: Claim, now: float) -> Claim | None:
-        self._purge(now)
-        there = self._claims.get(call)
-        if there is not None:
-            return there
-        if claim.deadline <= self._forgotten_until:
-            raise Forgotten
-        if len(self._claims) >= self._max_claims:
-            raise StoreFull
-        self._claims[call] = claim
-        heapq.heappush(self._deadlines, (claim.deadline, call))
-        return None
+    @property
+    def claims(self) -> int:
+        """How many claims are kept."""
+        return len(self._live) + len(self._spent)
 
-    async def take_over(self, call: str, lapsed_owner: str, claim: Claim) -> bool:
-        there = self._claims.get(call)
-        if there is None or there.done or there.owner != lapsed_owner:
-            return False
-        self._claims[call] = claim
-        return True
+    async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
+        key = _key(call)
+        with self._lock:
+            self._purge(entry.claimed)
+            there = self._read(key)
+            if there is not None:
+                return there
+            self._horizon.check(entry.issued, entry.deadline)
+            taken = self._taken(entry.claimed)
+            if taken >= self._max_claims:
+                raise StoreFull
+            share = self._check_share(entry.holder, taken)
+            self._live[key] = _Live(entry, share, self._steady() + lease)
+            self._held[share] += 1
+            self._schedule(key, entry, entry.kept_until)
+            return None
 
-    async def renew(self, call: str, owner: str, lease_until: float) -> None:
-        there = self._claims.get(call)
-        if there is not None and there.owner == owner:
-            self._claims[call] = replace(there, lease_until=lease_until)
+    async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
+        with self._lock:
+            there = self._live.get(_key(call))
+            if there is None or there.result is not None or there.entry.owner != lapsed_owner:
+                return False
+            there.entry, there.lease_until = entry, self._steady() + lease
+            return True
+
+    async def renew(self, call: str, owner: str, lease: float) -> None:
+        with self._lock:
+            there = self._live.get(_key(call))
+            if there is not None and there.entry.owner == owner:
+                there.lease_until = self._steady() + lease
 
     async def finish(self, call: str, owner: str, result: bytes) -> None:
-        there = self._claims.get(call)
-        if there is None or there.owner != owner:
-            return
-        self._claims[call] = replace(there, done=True, result=result)
-        self._results[call] = len(result)
-        self._result_bytes += len(result)
-        while self._result_bytes > self._max_result_bytes:
-            self._evict(next(iter(self._results)))
-        self._notify(call)
+        key = _key(call)
+        with self._lock:
+            there = self._live.get(key)
+            if there is None or there.entry.owner != owner or there.result is not None:
+                return
+            there.result = result
+            self._results[key] = len(result) + RESULT_OVERHEAD
+            self._result_bytes += self._results[key]
+            while self._result_bytes > self._max_result_bytes:
+                self._evict(next(iter(self._results)))
+            self._notify(key)
 
-    async def read(self, call: str) -> Claim | None:
-        return self._claims.get(call)
+    async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
+        with self._lock:
+            there = self._read(_key(call))
+            if there is None:
+                self._horizon.check(issued, deadline)
+            return there
 
     async def changed(self, call: str, timeout: float) -> None:
-        if call not in self._claims:
-            return
-        event = self._waiting.setdefault(call, asyncio.Event())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await event.wait()
+        key, event = _key(call), asyncio.Event()
+        mine = asyncio.get_running_loop(), event
+        with self._lock:
+            there = self._live.get(key)
+            if there is None or there.result is not None:
+                return
+            self._waiting.setdefault(key, []).append(mine)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    await event.wait()
+        finally:
+            with self._lock:
+                waiting = self._waiting.get(key, [])
+                if mine in waiting:
+                    waiting.remove(mine)
+                    if not waiting:
+                        del self._waiting[key]
 
-    async def has_room(self, now: float) -> bool:
-        self._purge(now)
-        return len(self._claims) < self._max_claims
+    async def check_room(self, holder: str | None, now: float) -> None:
+        with self._lock:
+            self._purge(now)
+            self._horizon.check(now, math.inf)
+            taken = self._taken(now)
+            if taken >= self._most_for_questions:
+                raise StoreFull
+            self._check_share(holder, taken)
 
-    def _notify(self, call: str) -> None:
-        event = self._waiting.pop(call, None)
-        if event is not None:
-            event.set()
+    def _read(self, key: bytes) -> Claim | None:
+        there = self._live.get(key)
+        if there is not None:
+            entry, left = there.entry, there.lease_until - self._steady()
+            return Claim(entry.answers, entry.request, entry.owner, left, there.result is not None, there.result)
+        spent = self._spent.get(key)
+        return Claim(spent.answers, spent.request, "", 0.0, done=True) if spent is not None else None
 
-    def _evict(self, call: str) -> None:
-        self._result_bytes -= self._results.pop(call)
-        self._claims[call] = replace(self._claims[call], result=None)
+    def _taken(self, now: float) -> int:
+        """How many claims there are, without those that wait to be dropped."""
+        taken = self.claims
+        if self._seconds and self._seconds[0] <= now:
+            taken -= sum(len(due.keys) for second, due in self._due.items() if second <= now) // KEY_BYTES
+        return taken
 
-    def _drop(self, call: str) -> None:
-        if call in self._results:
-            self._result_bytes -= self._results.pop(call)
-        self._claims.pop(call, None)
+    def _check_share(self, holder: str | None, taken: int) -> int:
+        """The share a holder's claims count for. Raises `ShareTaken`. Claims that nobody holds are never limited."""
+        if holder is None:
+            return 0
+        digest = blake2b(holder.encode(), digest_size=4, key=self._salt).digest()
+        share = 1 + int.from_bytes(digest, "big") % (_SHARES - 1)
+        if self._held[share] >= self._share and taken > self._pressure:
+            raise ShareTaken
+        return share
+
+    # Making room
+
+    def _schedule(self, key: bytes, entry: Entry, when: float) -> None:
+        second = math.ceil(when)
+        due = self._due.get(second)
+        if due is None:
+            due = self._due[second] = _Due()
+            heapq.heappush(self._seconds, second)
+        due.keys += key
+        if entry.kept_until >= entry.deadline:
+            due.deadline = max(entry.deadline, due.deadline)
+        else:
+            due.claimed = max(entry.claimed, due.claimed)
 
     def _purge(self, now: float) -> None:
-        while self._deadlines and self._deadlines[0][0] <= now:
-            _, call = heapq.heappop(self._deadlines)
-            there = self._claims.get(call)
-            self._forgotten_until = now
-            if there is not None and there.deadline <= now:
-                self._drop(call)
-                self._notify(call)
+        """Drop some of what need not be kept any longer."""
+        left = PURGED_AT_ONCE
+        while left and self._seconds and self._seconds[0] <= now:
+            due = self._due[self._seconds[0]]
+            self._horizon.move(due.claimed, due.deadline)
+            while left and due.keys:
+                left -= 1
+                key = bytes(due.keys[-KEY_BYTES:])
+                del due.keys[-KEY_BYTES:]
+                self._drop(key, now)
+            if not due.keys:
+                del self._due[heapq.heappop(self._seconds)]
+
+    def _drop(self, key: bytes, now: float) -> None:
+        there = self._live.get(key)
+        if there is None:
+            spent = self._spent.pop(key)
+            if spent is not None:
+                self._held[spent.share] -= 1
+            return
+        if there.result is None and there.lease_until > self._steady():
+            self._schedule(key, there.entry, now + max(1.0, there.lease_until - self._steady()))
+            return
+        del self._live[key]
+        self._held[there.share] -= 1
+        self._result_bytes -= self._results.pop(key, 0)
+        self._notify(key)
+
+    def _evict(self, key: bytes) -> None:
+        self._result_bytes -= self._results.pop(key)
+        there = self._live.pop(key)
+        self._spent.add(key, Spent(there.entry.answers, there.entry.request, there.share))
+
+    def _notify(self, key: bytes) -> None:
+        for loop, event in self._waiting.pop(key, ()):
+            with suppress(RuntimeError):  # its loop is closed: nobody waits there any more
+                loop.call_soon_threadsafe(event.set)
+
+
+def _key(call: str) -> bytes:
+    return blake2b(call.encode(), digest_size=KEY_BYTES).digest()
