@@ -1,5 +1,6 @@
 """One message to a server without a client: its raw response."""
 
+from collections.abc import Callable
 from typing import Any
 
 from bespeak import MCPServer
@@ -20,6 +21,9 @@ class _OneWay:
 
     def pause(self) -> None:
         raise AssertionError("there is no connection to let go of")
+
+    def when_gone(self, callback: Callable[[], object]) -> None:
+        raise AssertionError("nothing can be asked")
 
 
 async def serve(mcp: MCPServer[Any], message: bytes, notify: Notify = lambda _: None) -> bytes | None:

@@ -1,7 +1,7 @@
 """Questions pushed to older clients (design section 5, "Legacy era"): one at a time in graph order, and what goes on beside."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Annotated, Any, cast
 
@@ -138,6 +138,9 @@ class Older:
 
     def pause(self) -> None:
         raise AssertionError("there is no connection to let go of")
+
+    def when_gone(self, callback: Callable[[], object]) -> None:
+        """There is no connection that could be gone."""
 
 
 class Thinking:

@@ -1,7 +1,7 @@
 """How calls with pushed questions end (design section 5): outcomes, slips, faults, failures, silence, and cancellation."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
 import pytest
@@ -464,6 +464,8 @@ async def test_a_call_that_waits_for_a_person_does_not_hold_up_the_end_of_its_se
             pushed.append(message)
 
         def pause(self) -> None: ...
+
+        def when_gone(self, callback: Callable[[], object]) -> None: ...
 
     params: dict[str, Any] = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {}}
     began = asyncio.get_running_loop().time()

@@ -282,6 +282,9 @@ class Recording:
     def pause(self) -> None:
         pass
 
+    def when_gone(self, callback: Callable[[], object]) -> None:
+        """There is no connection that could be gone."""
+
 
 # The end of a server
 

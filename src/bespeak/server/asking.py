@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import itertools
 import secrets
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 from uuid import uuid4
@@ -25,6 +25,7 @@ from bespeak.resolve.markers import Question
 from bespeak.resolve.questions import Outcome, lacking, render, requirements, settle, too_often
 from bespeak.resolve.turns import Push
 from bespeak.server.progress_notifications import ProgressNotifications
+from bespeak.server.waiting import SessionCalls
 from bespeak.transports.transport import Channel
 
 EXCERPT = 200
@@ -41,6 +42,26 @@ class GivenUp:
 
     name: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What becomes of a question whose client's connection is gone, and cannot be gone on with."""
+
+    seconds: float
+    ends_it: Callable[[], bool]
+    """Whether the question is given up then."""
+
+
+class AskingCall(Protocol):
+    """The call whose questions are asked."""
+
+    closed: bool
+    """Whether an approval has been spent on it, so that it must not be broken off."""
+
+    def kept_bytes(self, most: int) -> int:
+        """About how many bytes it keeps of its request while it waits. Need not be exact above `most`."""
+        ...
 
 
 class Questions:
@@ -75,13 +96,24 @@ class Questions:
                 waiting.set_result(NotAnswered(reason))
 
     async def ask(
-        self, channel: Channel, key: str, request: dict[str, Any], seconds: float, over: asyncio.Future[None]
+        self,
+        channel: Channel,
+        key: str,
+        request: dict[str, Any],
+        seconds: float,
+        over: asyncio.Future[None],
+        gone: "Gone",
     ) -> Response:
         """Push a question and wait for its answer, or for the end of its call. Raises `NotAnswered`."""
         if self._over is not None:
             raise NotAnswered(self._over)
         id_ = next(self._ids)
-        waiting = self._open[id_] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        waiting = self._open[id_] = loop.create_future()
+
+        def abandon() -> None:
+            if not waiting.done() and gone.ends_it():
+                waiting.set_result(NotAnswered(f"the client's connection has been gone for {gone.seconds:g} s"))
 
         def take_back(reason: str) -> None:
             self._give_up(id_, GivenUp(bare_name(key), reason))
@@ -90,6 +122,7 @@ class Questions:
 
         try:
             channel.push(write_push(id_, request))
+            channel.when_gone(lambda: loop.call_later(gone.seconds, abandon))
             async with asyncio.timeout(seconds):
                 await asyncio.wait({waiting, over}, return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
@@ -123,6 +156,8 @@ class Asker(Push, Protocol):
     """What the client has said it can answer."""
     progress: ProgressNotifications
     """Those of the request."""
+    call: AskingCall | None
+    """The request's call, once there is one."""
 
     def pause(self) -> None:
         """Let go of the connection, if the client can come back for the rest."""
@@ -143,8 +178,14 @@ class PushAsker:
         seconds: float,
         progress: ProgressNotifications,
         heartbeat: float | None,
+        room: SessionCalls,
     ) -> None:
         self._questions = questions
+        self._room = room
+        self._open = 0
+        """How many of its questions are open: a body may ask several at once."""
+        self._weight = 0
+        self.call: AskingCall | None = None
         self._channel = channel
         self._version = version
         self._seconds = seconds
@@ -188,13 +229,29 @@ class PushAsker:
             params.setdefault("elicitationId", str(uuid4()))
         params["_meta"] = {**params.get("_meta", {}), KEY_META: key}
         question = {**pushed, "params": params}
-        async with self._heartbeats():
-            response = await self._questions.ask(self._channel, key, question, self._seconds, self._over)
+        gone = Gone(self._room.limits.gone_seconds, lambda: self.call is None or not self.call.closed)
+        with self._counted():
+            async with self._heartbeats():
+                response = await self._questions.ask(self._channel, key, question, self._seconds, self._over, gone)
         if response.error is not None:
             raise NotAnswered(f"the client answered with an error{_spell(response.error)}")
         if not isinstance(response.result, dict):
             raise BadAnswer(f"the answer to {bare_name(key)!r} is no object")
         return cast("dict[str, Any]", response.result)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Generator[None]:
+        """Have the call counted among those that wait. Raises `NotAnswered` if no more may."""
+        call = self.call
+        if not self._open:
+            self._weight = self._room.enter(call.kept_bytes if call is not None else lambda _: 0)
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                self._room.leave(self._weight)
 
     @contextlib.asynccontextmanager
     async def _heartbeats(self) -> AsyncGenerator[None]:

@@ -198,16 +198,16 @@ class Call(Shelter):
 
     async def outcome(self) -> dict[str, Any]:
         """The wire result, failures raised as they are."""
-        arguments = self.consumer.arguments.read(self._sent)
         if self.consumer.graph.nodes:
-            return await self._resolved(arguments)
+            return await self._resolved(self.consumer.arguments.read(self._sent))
         if self._state is None:
-            value = await self._body(arguments)
+            value = await self._body(self.consumer.arguments.read(self._sent))
             return (
                 await self._ask_by_hand(value)
                 if isinstance(value, InputRequiredResult)
                 else result_of(self.consumer, value)
             )
+        arguments = self.consumer.arguments.read(self._sent)
         for key, answer in (self._facts.answers or {}).items():
             typed_answer(key, answer)  # a malformed one is refused before anything is spent
         key = f"{self._state.call_id}/{self._state.round}"

@@ -21,6 +21,7 @@ from bespeak.server.listing import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.peers import LegacyPeer
 from bespeak.server.pushed import PushedCall
 from bespeak.server.tools import Tool, ToolRegistry
+from bespeak.server.waiting import WaitingCalls
 from bespeak.transports.transport import Answer, Notify
 
 logger = logging.getLogger("bespeak.server")
@@ -45,6 +46,7 @@ class Dispatch:
         page_size: int | None,
         question_seconds: float,
         question_heartbeat: float | None,
+        waiting: WaitingCalls,
         context: Callable[[CallFacts, Request, Notify, Headers | None, Asker | None], Context[Any, Any]],
     ) -> None:
         self._info = info
@@ -56,6 +58,7 @@ class Dispatch:
         self._page_size = page_size
         self._question_seconds = question_seconds
         self._question_heartbeat = question_heartbeat
+        self._waiting = waiting
         self._context = context
         self._legacy_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
@@ -70,6 +73,7 @@ class Dispatch:
             {"capabilities": CAPABILITIES, "serverInfo": self._info, **self._instructions},
             question_seconds=self._question_seconds,
             question_heartbeat=self._question_heartbeat,
+            waiting=self._waiting,
             unaskable=unaskable,
             assumed=assumed,
         )
@@ -217,6 +221,9 @@ class Dispatch:
         raise_exceptions: bool,
     ) -> dict[str, Any]:
         """A call that has one request. What later revisions send with a retry means nothing here."""
+        # It may wait for a person. Nothing is kept meanwhile that it does not need.
+        for name in request.params.keys() - {"name", "_meta"}:
+            del request.params[name]
         asked: InputRequiredResult | None = None
         if tool.plain:
             result = await run_plain(tool, arguments, raise_exceptions=raise_exceptions)

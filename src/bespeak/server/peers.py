@@ -25,6 +25,7 @@ from bespeak.protocol.revisions import capabilities_at, info_at
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.asking import Asker, PushAsker, Questions
 from bespeak.server.progress_notifications import ProgressNotifications
+from bespeak.server.waiting import WaitingCalls
 from bespeak.transports.transport import Answer, Channel, Notify
 
 logger = logging.getLogger("bespeak.server")
@@ -51,6 +52,7 @@ class LegacyPeer:
         *,
         question_seconds: float,
         question_heartbeat: float | None,
+        waiting: WaitingCalls,
         unaskable: Obstacle | None = None,
         assumed: str | None = None,
     ) -> None:
@@ -66,6 +68,7 @@ class LegacyPeer:
         self._client_info: dict[str, Any] | None = None
         self._log_level = DEFAULT_LOG_LEVEL
         self._questions = Questions()
+        self._waiting = waiting.of_session()
         self._under_way: dict[RequestId, PushAsker] = {}
         self._own: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "initialize": self._initialize,
@@ -91,6 +94,7 @@ class LegacyPeer:
             seconds=self._question_seconds,
             progress=ProgressNotifications(meta),
             heartbeat=self._question_heartbeat,
+            room=self._waiting,
         )
         whole = Request(request.id, request.method, request.params, meta)
         self._under_way[request.id] = asker

@@ -14,8 +14,9 @@ from bespeak.resolve.progress import Progress
 from bespeak.resolve.rounds import Round
 from bespeak.server.asking import Asker
 from bespeak.server.calls import Call, Calls, result_of
-from bespeak.server.context import Context
+from bespeak.server.context import Context, request_of
 from bespeak.server.replies import Consumer
+from bespeak.server.waiting import weigh
 
 RUNS = 8
 """How often a body that asks by hand is run again."""
@@ -38,8 +39,20 @@ class PushedCall(Call):
     ) -> None:
         super().__init__(calls, consumer, sent, context, declared=asker.declared, raise_exceptions=raise_exceptions)
         self._asker = asker
+        asker.call = self
+        self._kept: Any = sent
+
+    def kept_bytes(self, most: int) -> int:
+        request = request_of(self._context)
+        about = () if request is None else (request.id, request.meta.raw)
+        return weigh([self._kept, *about, *(self._context.headers or {}).items()], most)
 
     # With resolvers
+
+    async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        self._kept = arguments
+        self._sent.clear()  # they have been read, and a digest was taken: while somebody is asked, one copy is enough
+        return await super()._resolved(arguments)
 
     def _round(self, arguments: dict[str, Any]) -> Round:
         return Round(

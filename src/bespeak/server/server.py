@@ -29,6 +29,7 @@ from bespeak.server.listing import CacheableMethod, CacheHint
 from bespeak.server.overrides import UNSET, Overrides
 from bespeak.server.running import http_server, leave_threads_behind, run_stdio, serve_http, serve_stdio
 from bespeak.server.tools import Tool, ToolOptions, ToolRegistry, wire_tool
+from bespeak.server.waiting import WaitingCalls, WaitingLimits
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.memory import MemoryStore
@@ -68,17 +69,31 @@ class MCPServer(Generic[LifespanT]):
         page_size: int | None = None,
         question_timeout: float = 600.0,
         question_heartbeat: float | None = 15.0,
+        max_waiting_calls: int = 1024,
+        max_waiting_calls_per_session: int = 32,
+        max_waiting_bytes: int = 64 * 1024 * 1024,
+        disconnect_grace: float = 30.0,
     ) -> None:
         """A server. `question_timeout` is how long, in seconds, a question pushed to a client of 2025-11-25 and earlier waits
         for its answer.
 
         `question_heartbeat` is how many seconds of silence such a client hears while its question is open: then a progress
         notification tells it that the call is alive, if it asked for progress. `None` sends none.
+
+        A call of such a client stays in memory while it waits at a question. `max_waiting_calls` bounds how many do, and
+        `max_waiting_bytes` what they keep of their requests; a question too many is a tool error. If the client's connection
+        is gone for `disconnect_grace` seconds and nothing was approved, the call ends, unless there is an event store.
         """
         if question_timeout <= 0:
             raise ValueError("question_timeout is seconds and must be positive")
         if question_heartbeat is not None and not _is_seconds(question_heartbeat):
             raise ValueError("question_heartbeat is seconds and must be positive, or None for no heartbeats")
+        if min(max_waiting_calls, max_waiting_calls_per_session, max_waiting_bytes) < 1:
+            raise ValueError(
+                "max_waiting_calls, max_waiting_calls_per_session and max_waiting_bytes must be at least 1"
+            )
+        if not _is_seconds(disconnect_grace):
+            raise ValueError("disconnect_grace is seconds and must be positive")
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1")
         self.name = name or "bespeak"
@@ -123,6 +138,14 @@ class MCPServer(Generic[LifespanT]):
             page_size=page_size,
             question_seconds=question_timeout,
             question_heartbeat=question_heartbeat,
+            waiting=WaitingCalls(
+                WaitingLimits(
+                    server=max_waiting_calls,
+                    session=max_waiting_calls_per_session,
+                    bytes=max_waiting_bytes,
+                    gone_seconds=disconnect_grace,
+                )
+            ),
             context=self._context,
         )
 

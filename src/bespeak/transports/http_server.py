@@ -101,6 +101,7 @@ class HttpApp:
             return None
         try:
             request = read_message(body)
+            del body  # a call may wait for a person, and does not need it meanwhile
             if not isinstance(request, Request):
                 return await self._unmarked(request, scope, headers, receive, send)
             try:

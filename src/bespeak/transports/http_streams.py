@@ -70,6 +70,7 @@ class PostStream:
         """It is clear what kind of response it will be."""
         self._response: bytes | None = None
         self._when_ended: Callable[[], object] = lambda: None
+        self._when_gone: list[Callable[[], object]] = []
 
     # What the server says
 
@@ -99,6 +100,10 @@ class PostStream:
         if self._store is not None and self._connection is not None:
             self._pausing = True
             self._let_go()
+
+    def when_gone(self, callback: Callable[[], object]) -> None:
+        if self._store is None:
+            self._when_gone.append(callback)
 
     def _let_go(self) -> None:
         """End the connection if that is wanted, and the client knows where to go on."""
@@ -223,6 +228,9 @@ class PostStream:
             if mine:
                 self.leave(mine[0])
                 mine[0].close()
+            for callback in self._when_gone:
+                callback()
+            self._when_gone.clear()
 
     async def _interrupted(self, mine: list[EventStream], send: Send) -> None:
         """Somebody stopped the server's own task: the client is told before it ends."""

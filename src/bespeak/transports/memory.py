@@ -91,3 +91,6 @@ class _Direct:
 
     def pause(self) -> None:
         """There is no connection to let go of."""
+
+    def when_gone(self, callback: Callable[[], object]) -> None:
+        """The session is gone with its connection, and its questions then end."""

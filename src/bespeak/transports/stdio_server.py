@@ -198,6 +198,9 @@ class _Pipe:
     def pause(self) -> None:
         """There is nothing to come back to."""
 
+    def when_gone(self, callback: Callable[[], object]) -> None:
+        """The session is gone with its connection, and its questions then end."""
+
 
 @dataclass(slots=True)
 class PrivateFiles:

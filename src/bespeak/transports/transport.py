@@ -47,6 +47,10 @@ class Channel(Protocol):
         """Let go of the connection, if the client can come back for the rest."""
         ...
 
+    def when_gone(self, callback: Callable[[], object], /) -> None:
+        """Have something done when the client's connection is gone, though not its session, and it cannot come back to it."""
+        ...
+
 
 class Peer(Protocol):
     """A server's side of one handshake: one client of an older revision."""
