@@ -10,7 +10,7 @@ from mcp_types.jsonrpc import JSONRPCMessage, JSONRPCNotification
 
 from bespeak import MCPServer
 from bespeak.transports.event_store import EventMessage, MemoryEventStore
-from bespeak.transports.http_legacy import HttpSession
+from bespeak.transports.http_sessions import HttpSession
 from tests.transports.legacy import (
     JUNE,
     NOVEMBER,
@@ -161,7 +161,7 @@ async def test_every_event_has_an_id_of_its_own(server: Served) -> None:
 
 def inside(server: Served) -> HttpSession:
     """The server's side of the only session."""
-    (session,) = server.app._legacy._sessions.values()  # pyright: ignore[reportPrivateUsage] - nobody else knows
+    (session,) = server.app._legacy._sessions.all()  # pyright: ignore[reportPrivateUsage] - nobody else knows
     return session
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from bespeak import MCPServer
-from bespeak.transports.http_legacy import HttpSession
+from bespeak import Context, MCPServer
+from bespeak.transports.http_sessions import HttpSession
 from tests.transports.legacy import (
     JUNE,
     NOVEMBER,
     Desk,
     Older,
+    Served,
     accepted,
     call,
     cancelled,
@@ -238,10 +239,10 @@ async def test_a_session_that_nobody_uses_expires(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     "message",
-    [request("ping"), call("echo"), notification("notifications/nonsense"), accepted("q-99")],
-    ids=["ping", "call", "notification", "response"],
+    [call("echo"), notification("notifications/nonsense"), accepted("q-99")],
+    ids=["call", "notification", "response"],
 )
-async def test_whatever_a_client_sends_keeps_its_session(monkeypatch: pytest.MonkeyPatch, message: Any) -> None:
+async def test_what_a_client_sends_keeps_its_session_in_use(monkeypatch: pytest.MonkeyPatch, message: Any) -> None:
     clock = Clock(monkeypatch)
     async with served(Desk().mcp, session_idle_timeout=100) as server:
         older, other = await server.client(), await server.client()
@@ -250,6 +251,21 @@ async def test_whatever_a_client_sends_keeps_its_session(monkeypatch: pytest.Mon
             assert (await older.post(message)).status in (200, 202)
         assert server.sessions == 1
         assert (await other.post(request("ping"))).status == 404
+
+
+@pytest.mark.parametrize(
+    "message", [request("ping"), notification("notifications/initialized")], ids=["ping", "initialized"]
+)
+async def test_a_ping_is_not_use_and_neither_is_the_end_of_the_handshake(
+    monkeypatch: pytest.MonkeyPatch, message: Any
+) -> None:
+    clock = Clock(monkeypatch)
+    async with served(Desk().mcp, session_idle_timeout=100) as server:
+        older = await server.client()
+        await clock.forward(90)
+        assert (await older.post(message)).status in (200, 202)
+        await clock.forward(20)
+        assert server.sessions == 0
 
 
 async def test_a_session_with_a_call_under_way_is_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +331,7 @@ async def test_a_session_with_a_standing_stream_is_not_idle(monkeypatch: pytest.
 
 
 def alive_streams(app: Any) -> int:
-    return sum(len(session.standing) for session in app._legacy._sessions.values())
+    return sum(len(session.standing) for session in app._legacy._sessions.all())
 
 
 async def test_without_a_limit_a_session_never_expires(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,45 +362,139 @@ async def test_a_thousand_sessions_that_are_abandoned_leave_nothing(monkeypatch:
 # Too many
 
 
-async def test_the_session_not_used_for_longest_makes_room() -> None:
+def somebody(number: int) -> str:
+    """An address of one client."""
+    return f"127.0.1.{number + 1}"
+
+
+async def clients(server: Served, number: int, *, used: bool = True) -> list[Older]:
+    """So many clients, each with an address of its own, which have said something after their handshake, or not."""
+    found = [await server.client(address=somebody(one)) for one in range(number)]
+    for client in found if used else ():
+        assert (await client.post(call("echo"))).status == 200
+    return found
+
+
+async def known(*clients: Older) -> list[bool]:
+    """Which sessions are still there. A ping does not change that."""
+    return [(await client.post(request("ping"))).status == 200 for client in clients]
+
+
+async def test_a_session_that_said_nothing_after_its_handshake_makes_room_first() -> None:
+    async with served(Desk().mcp, max_sessions=4) as server:
+        first, second = await clients(server, 2)
+        silent, later = await server.client(address=somebody(2)), await server.client(address=somebody(3))
+        newcomer = await server.client(address=somebody(4))
+        assert server.sessions == 4
+        assert await known(first, second, silent, later, newcomer) == [True, True, False, True, True]
+
+
+async def test_a_session_in_recent_use_is_not_ended_for_a_newcomer() -> None:
     async with served(Desk().mcp, max_sessions=3) as server:
-        first, second, third = await server.client(), await server.client(), await server.client()
-        await first.post(request("ping"))
-        fourth = await server.client()
-        assert server.sessions == 3
-        statuses = [(await one.post(request("ping"))).status for one in (first, second, third, fourth)]
-        assert statuses == [200, 404, 200, 200]
+        used = await clients(server, 3)
+        reply = await server.stranger(address=somebody(3)).post(hello(id_="late"))
+        assert (reply.status, reply.json["id"], reply.headers["retry-after"]) == (503, "late", "30")
+        assert reply.reason == "there are too many sessions, all of them in use; try again later"
+        assert "mcp-session-id" not in reply.headers
+        assert await known(*used) == [True, True, True]
 
 
-async def test_a_busy_session_is_not_the_one_to_make_room() -> None:
-    desk = Desk()
+async def test_of_sessions_not_in_recent_use_the_one_not_used_for_longest_makes_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    async with served(Desk().mcp, max_sessions=3) as server:
+        first, second, third = await clients(server, 3)
+        await first.post(call("echo"))
+        await clock.forward(301)
+        fourth = await server.client(address=somebody(3))
+        assert await known(first, second, third, fourth) == [True, False, True, True]
+
+
+async def test_a_busy_session_is_not_the_one_to_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk, clock = Desk(), Clock(monkeypatch)
     async with served(desk.mcp, max_sessions=2) as server:
-        busy, idle = await server.client(), await server.client()
+        busy, idle = await clients(server, 2)
         async with busy.open(call("hold")) as held:
             await desk.begun()
-            await idle.post(request("ping"))
-            await server.client()
-            assert (await idle.post(request("ping"))).status == 404
+            await idle.post(call("echo"))
+            await clock.forward(301)
+            await server.client(address=somebody(2))
+            assert await known(idle) == [False]
             desk.gate.set()
-            assert (await held.whole()).text == "held"
+            assert text(await held.message()) == "held"
 
 
 async def test_when_all_sessions_are_busy_a_newcomer_is_told_to_come_later() -> None:
     desk = Desk()
     async with served(desk.mcp, max_sessions=2) as server:
-        first, second = await server.client(), await server.client()
+        first, second = await clients(server, 2, used=False)
         async with first.open(call("hold")) as held, second.stand() as standing:
             await desk.begun()
             assert await standing.head() == 200
-            reply = await server.stranger().post(hello(id_="late"))
-            assert (reply.status, reply.json["id"]) == (503, "late")
-            assert "too many sessions; try again later" in reply.reason
-            assert "mcp-session-id" not in reply.headers
-            assert server.sessions == 2
+            assert (await server.stranger(address=somebody(2)).post(hello())).status == 503
             desk.gate.set()
             await held.whole()
-            assert (await server.stranger().post(hello())).status == 200
-            assert (await first.post(request("ping"))).status == 404
+
+
+async def test_a_flood_of_handshakes_ends_no_session_in_use_and_newcomers_are_served() -> None:
+    async with served(Desk().mcp, max_sessions=20) as server:
+        (honest,) = await clients(server, 1)
+        flood = server.stranger(address="127.0.0.2")
+        statuses = [(await flood.post(hello())).status for _ in range(50)]
+        assert statuses == [200] * 10 + [429] * 40
+        assert await known(honest) == [True]
+        for number in range(1, 6):
+            newcomer = await server.client(address=somebody(number))
+            assert (await newcomer.post(call("echo"))).status == 200
+
+
+async def test_above_half_full_one_address_has_at_most_a_tenth_of_the_sessions() -> None:
+    async with served(Desk().mcp, max_sessions=20) as server:
+        await clients(server, 11)
+        flood = server.stranger(address="127.0.0.2")
+        replies = [await flood.post(hello()) for _ in range(4)]
+        assert [reply.status for reply in replies] == [200, 200, 429, 429]
+        assert replies[-1].reason == (
+            "your address has 2 sessions, the most it may have while there are so many; end one, or try again later"
+        )
+        assert replies[-1].headers["retry-after"] == "30"
+        flood.session, flood.version = replies[0].headers["mcp-session-id"], NOVEMBER
+        assert (await flood.delete()).status == 204
+        assert (await server.stranger(address="127.0.0.2").post(hello())).status == 200, "it has ended one"
+
+
+async def test_behind_a_trusted_proxy_sessions_count_for_the_forwarded_address() -> None:
+    async with served(Desk().mcp, max_sessions=20, trusted_proxies=["127.0.0.1"]) as server:
+        proxy = server.stranger()
+        for number in range(15):
+            assert (await proxy.post(hello(), x_forwarded_for=f"10.0.0.{number}")).status == 200
+        statuses = [(await proxy.post(hello(), x_forwarded_for="10.0.1.1")).status for _ in range(3)]
+        assert statuses == [200, 200, 429]
+
+
+async def test_a_session_keeps_little_of_what_its_client_says_of_itself() -> None:
+    mcp = Desk().mcp
+
+    @mcp.tool()
+    async def who(ctx: Context) -> str:
+        info = ctx.session.client_info
+        return "nobody" if info is None else f"{info.name} {info.version} {len(info.icons or [])}"
+
+    async with served(mcp) as server:
+        for info, kept in {
+            "plain": ({"name": "shop", "version": "1", "icons": [{"src": "data:,x"}]}, "shop 1 1"),
+            "heavy": ({"name": "shop", "version": "1", "icons": [{"src": "data:," + "x" * 50_000}]}, "shop 1 0"),
+            "too heavy": ({"name": "x" * 50_000, "version": "1"}, "nobody"),
+        }.values():
+            greeting = hello()
+            greeting["params"]["clientInfo"] = info
+            client = server.stranger()
+            client.session, client.version = (await client.post(greeting)).headers["mcp-session-id"], NOVEMBER
+            assert (await client.post(call("who"))).text == kept
+        reply = await server.stranger().post(hello(capabilities={"experimental": {"x" * 50_000: {}}}))
+        assert (reply.status, reply.code) == (400, -32602)
+        assert reply.reason == "initialize: capabilities take more than 16384 bytes; declare less"
 
 
 async def test_modern_requests_count_as_nobodys_session() -> None:

@@ -25,11 +25,13 @@ from bespeak.protocol.revisions import capabilities_at, info_at
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.asking import Asker, PushAsker, Questions
 from bespeak.server.progress_notifications import ProgressNotifications
-from bespeak.server.waiting import WaitingCalls
+from bespeak.server.waiting import WaitingCalls, weigh
 from bespeak.transports.transport import Answer, Channel, Notify
 
 logger = logging.getLogger("bespeak.server")
 
+HANDSHAKE_BYTES = 16 * 1024
+"""The most that a session keeps of its client's capabilities, and as much of its name and the like, as it lies in memory."""
 DEFAULT_LOG_LEVEL = "info"
 """What a client is told that has not said what it wants to hear."""
 
@@ -172,9 +174,13 @@ class LegacyPeer:
             raise MCPError(INVALID_PARAMS, "initialize: protocolVersion must be the revision the client speaks")
         if not isinstance(declared, dict):
             raise MCPError(INVALID_PARAMS, "initialize: capabilities must be an object")
+        if weigh([declared], HANDSHAKE_BYTES) > HANDSHAKE_BYTES:
+            raise MCPError(
+                INVALID_PARAMS, f"initialize: capabilities take more than {HANDSHAKE_BYTES} bytes; declare less"
+            )
         version = wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
         self.version = version
-        self._client_info = cast("dict[str, Any]", info) if isinstance(info, dict) else None
+        self._client_info = _kept_info(cast("dict[str, Any]", info)) if isinstance(info, dict) else None
         if self._unaskable is None:
             self._declared = capabilities_at(version, cast("dict[str, Any]", declared))
         info = info_at(version, self._hello["serverInfo"])
@@ -187,3 +193,9 @@ class LegacyPeer:
             raise MCPError(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
         self._log_level = level
         return {}
+
+
+def _kept_info(info: dict[str, Any]) -> dict[str, Any] | None:
+    """What a session keeps of what its client says of itself: all of it, or its name and version if that is too much."""
+    named = {key: info[key] for key in ("name", "title", "version") if key in info}
+    return next((some for some in (info, named) if weigh([some], HANDSHAKE_BYTES) <= HANDSHAKE_BYTES), None)

@@ -1,12 +1,10 @@
-"""Streamable HTTP for clients of older revisions: sessions, the streams of each, and who may come back to what."""
+"""Streamable HTTP for clients of older revisions: the requests of a session, its streams, and who may come back to what."""
 
 import asyncio
 import logging
-import secrets
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import to_json
@@ -19,7 +17,6 @@ from bespeak.protocol.envelopes import (
     Message,
     Notification,
     Request,
-    RequestId,
     Response,
     is_id,
     no_batch,
@@ -36,8 +33,9 @@ from bespeak.protocol.versions import ASSUMED_VERSION
 from bespeak.transports.asgi import JSON, Receive, Scope, Send, respond
 from bespeak.transports.event_store import EventMessage, EventStore
 from bespeak.transports.http_exchange import EventStream
+from bespeak.transports.http_sessions import HttpSession, HttpSessions, Refusal, is_use
 from bespeak.transports.http_streams import STOPPING, STORE_SECONDS, PostStream, first_of, gone, keep
-from bespeak.transports.transport import CANCELLED_INSIDE, Answer, Answering, Peer
+from bespeak.transports.transport import CANCELLED_INSIDE, Answer, Answering
 
 logger = logging.getLogger("bespeak.http")
 
@@ -80,55 +78,13 @@ class LegacyOptions:
     max_sessions: int | None = 10_000
 
 
-@dataclass(slots=True, eq=False)
-class HttpSession:
-    """One older client."""
-
-    id: str
-    peer: Peer
-    last_used: float
-    prefix: str = field(default_factory=lambda: secrets.token_hex(8))
-    """Of its streams' names, which an event store gets to see."""
-    tasks: dict[RequestId, asyncio.Task[Answer]] = field(default_factory=dict[RequestId, Any])
-    cancelled: set[RequestId] = field(default_factory=set[RequestId])
-    """Requests the client cancelled: they get no response, however they end."""
-    streams: dict[str, PostStream] = field(default_factory=dict[str, PostStream])
-    standing: list[EventStream] = field(default_factory=list[EventStream])
-    count: int = 0
-    closed: bool = False
-
-    @property
-    def busy(self) -> bool:
-        return bool(self.tasks or self.standing or self.streams)
-
-    def close(self, reason: str) -> None:
-        """End everything that is under way for it."""
-        self.closed = True
-        self.peer.close(reason)
-        for task in self.tasks.values():
-            task.cancel(reason)
-        for stream in self.standing:
-            stream.end()
-
-
-class Refusal(Exception):
-    """A request that is turned away: status, and reason."""
-
-    def __init__(self, status: int, reason: str, code: int = INVALID_REQUEST) -> None:
-        self.status = status
-        self.code = code
-        super().__init__(reason)
-
-
 class LegacyHttp:
     """Serves the older clients of one app."""
 
     def __init__(self, server: Answering, options: LegacyOptions) -> None:
         self._server = server
         self._options = options
-        self._sessions: OrderedDict[str, HttpSession] = OrderedDict()
-        """By id, the one not used for longest first."""
-        self._sweeping: asyncio.TimerHandle | None = None
+        self._sessions = HttpSessions(options.max_sessions, options.idle_seconds)
         self._closed = False
         self._tasks: set[asyncio.Task[Answer]] = set()
         """The requests under way, of whatever session, or of none."""
@@ -141,11 +97,7 @@ class LegacyHttp:
     async def close(self) -> None:
         """The app stops: so do all sessions, and every call that nobody has approved of."""
         self._closed = True
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            self._sweeping = None
-        for session in list(self._sessions.values()):
-            self._end(session, STOPPING)
+        self._sessions.end_all(STOPPING)
         for task in self._tasks:
             task.cancel(STOPPING)
         if self._tasks:
@@ -174,6 +126,9 @@ class LegacyHttp:
         except (Refusal, MCPError) as refusal:
             return await refuse(send, refusal, message)
         messages = message.messages if isinstance(message, Batch) else (message,)
+        used = any(map(is_use, messages))
+        if used:
+            self._sessions.touch(session)
         for one in messages:
             if isinstance(one, (Notification, Response)):
                 self._heard(session, one)
@@ -184,7 +139,8 @@ class LegacyHttp:
         # Whoever stops takes no more connections, and an answer would need one.
         scope[END_OF_STREAM] = lambda: session.peer.close(STOPPING)
         await stream.answer(session.peer.version, receive, send)
-        self._touch(session)
+        if used:
+            self._sessions.touch(session)
         return None
 
     async def _initialize(self, request: Bare, headers: Headers, send: Send) -> None:
@@ -194,7 +150,7 @@ class LegacyHttp:
             return await respond(send, 400, answer.message, JSON)
         if self._options.stateless:
             return await respond(send, 200, answer.message, JSON)
-        session = self._admit(peer)
+        session = self._sessions.admit(peer, headers.address)
         return await respond(send, 200, answer.message, JSON, (SESSION_HEADER.lower().encode(), session.id.encode()))
 
     def _session(self, version: str | None, headers: Headers) -> HttpSession:
@@ -210,7 +166,6 @@ class LegacyHttp:
         session = self._sessions.get(id_.decode("latin-1"))
         if session is None:
             raise Refusal(404, NO_SUCH_SESSION)
-        self._touch(session)
         return session
 
     def _heard(self, session: HttpSession, message: Notification | Response) -> None:
@@ -299,6 +254,7 @@ class LegacyHttp:
             if not accepts_streams(headers.joined(b"accept")):
                 raise Refusal(406, "the Accept header must list text/event-stream")
             session = self._known(headers, HTTP_SSE)
+            self._sessions.touch(session)
             last = headers.only("Last-Event-ID")
             if last is not None:
                 return await self._resume(session, last.decode(errors="replace"), scope, receive, send)
@@ -323,7 +279,7 @@ class LegacyHttp:
             await attend(connection, scope, receive)
         finally:
             session.standing.remove(connection)
-            self._touch(session)
+            self._sessions.touch(session)
 
     async def _resume(self, session: HttpSession, last: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Send what a client has missed of one of its streams, and go on with it."""
@@ -357,7 +313,7 @@ class LegacyHttp:
         await attend(connection, scope, receive)
         if stream is not None:
             stream.leave(connection)
-        self._touch(session)
+        self._sessions.touch(session)
         return None
 
     # DELETE
@@ -370,53 +326,8 @@ class LegacyHttp:
             session = self._known(headers, NO_SESSION)
         except (Refusal, MCPError) as refusal:
             return await refuse(send, refusal)
-        self._end(session, "the client has ended the session")
+        self._sessions.end(session, "the client has ended the session")
         return await respond(send, 204, b"")
-
-    # Which sessions there are
-
-    def _admit(self, peer: Peer) -> HttpSession:
-        """A new session. If there are too many, the one not used for longest has to go."""
-        most = self._options.max_sessions
-        if most is not None and len(self._sessions) >= most:
-            idle = next((one for one in self._sessions.values() if not one.busy), None)
-            if idle is None:
-                raise Refusal(503, "there are too many sessions; try again later")
-            self._end(idle, "there were too many sessions")
-        now = asyncio.get_running_loop().time()
-        session = HttpSession(secrets.token_urlsafe(24), peer, now)
-        self._sessions[session.id] = session
-        self._sweep_later()
-        return session
-
-    def _end(self, session: HttpSession, reason: str) -> None:
-        del self._sessions[session.id]
-        session.close(reason)
-
-    def _touch(self, session: HttpSession) -> None:
-        if session.id in self._sessions:
-            session.last_used = asyncio.get_running_loop().time()
-            self._sessions.move_to_end(session.id)
-
-    def _sweep_later(self) -> None:
-        idle = self._options.idle_seconds
-        if idle is None or self._sweeping is not None or not self._sessions:
-            return
-        oldest = next(iter(self._sessions.values()))
-        self._sweeping = asyncio.get_running_loop().call_at(oldest.last_used + idle, self._sweep, idle)
-
-    def _sweep(self, idle: float) -> None:
-        """End the sessions that nobody has used for a while."""
-        self._sweeping = None
-        now = asyncio.get_running_loop().time()
-        for session in list(self._sessions.values()):
-            if session.last_used + idle > now:
-                break
-            if session.busy:
-                self._touch(session)
-            else:
-                self._end(session, "the session was not used for too long")
-        self._sweep_later()
 
 
 def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostStream | None) -> None:
@@ -447,5 +358,7 @@ async def refuse(send: Send, refusal: Refusal | MCPError, message: Message | Bat
     if isinstance(refusal, MCPError):
         return await respond(send, 400, write_error(id_, refusal), JSON)
     extra = [(b"allow", b"POST")] if refusal.status == 405 else []
+    if refusal.retry_seconds is not None:
+        extra.append((b"retry-after", b"%d" % refusal.retry_seconds))
     error = MCPError(refusal.code, str(refusal))
     return await respond(send, refusal.status, write_error(id_, error), JSON, *extra)
