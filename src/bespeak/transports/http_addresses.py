@@ -1,37 +1,59 @@
 """URLs as they may be shown: without what may be secret in them, in errors and in the log of the library that uses them."""
 
 import logging
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from urllib.parse import urlsplit
+
+# Not `urlsplit`, which remembers the last URLs it was given, tokens included.
+_URL = re.compile(
+    r"(https?)://(?:[^/?#\\\x00-\x1f\x7f]*@)?"  # who asks
+    r"(\[[0-9a-f:.]+\]|[^/?#\\@:\[\]\s\x00-\x1f\x7f]+)(?::([0-9]{0,5}))?"
+    r"(/[^?#\x00-\x1f\x7f]*)?([?#][^\x00-\x1f\x7f]*)?",
+    re.IGNORECASE,
+)
+HIGHEST_PORT = 65535
 
 
 def public(url: str) -> str | None:
     """A URL without what may be secret in it; `None` if it is none that can be used."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError:
+    found = _URL.fullmatch(url)
+    if found is None:
         return None
-    if parts.scheme not in ("http", "https") or not host:
+    scheme, host, port, path = found.group(1, 2, 3, 4)
+    if port and int(port) > HIGHEST_PORT:
         return None
-    name = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path}"
+    return f"{scheme.lower()}://{host.lower()}{f':{port}' if port else ''}{path or ''}"
 
 
-def hide(url: str, where: str) -> None:
-    """Keep what may be secret in a URL out of the log of the library that sends it."""
+@contextmanager
+def hiding() -> Generator[None]:
+    """Keep what may be secret in a URL out of the log of the library that sends requests, for those sent inside."""
     log = logging.getLogger("httpx2")
     if not any(isinstance(one, _Hiding) for one in log.filters):
         log.addFilter(_Hiding())
-    _HIDDEN[url] = where
+    before = _ours.set(True)
+    try:
+        yield
+    finally:
+        _ours.reset(before)
+
+
+_ours: ContextVar[bool] = ContextVar("bespeak_hides_urls", default=False)
+"""Whether a request is ours. The library's log says of a request only its URL, and others may use the library too."""
+
+
+def forget() -> None:
+    """Forget the URLs that the standard library keeps: `urlsplit`, which reads cookies and redirects, remembers the last ones."""
+    getattr(urlsplit, "cache_clear", lambda: None)()
 
 
 class _Hiding(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.args, tuple):
+        if _ours.get() and isinstance(record.args, tuple):
             record.args = tuple(
-                _HIDDEN.get(str(one), one) if type(one).__name__ == "URL" else one for one in record.args
+                public(str(one)) or "a URL" if type(one).__name__ == "URL" else one for one in record.args
             )
         return True
-
-
-_HIDDEN: dict[str, str] = {}

@@ -6,14 +6,14 @@ import functools
 import logging
 import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bespeak.protocol.events import EventReader, EventTooLong
 from bespeak.protocol.headers import SESSION_HEADER
 from bespeak.transports.conversation import cancellation
-from bespeak.transports.http_addresses import hide, public
+from bespeak.transports.http_addresses import forget, hiding, public
 from bespeak.transports.http_reading import Reading, error_in, excerpt, media_type, rest_of
 from bespeak.transports.transport import ANSWER_LIMIT, Ask, Lost, MissingExtra, Outgoing, SessionGone
 
@@ -99,7 +99,6 @@ class HttpTransport:
                 raise ValueError(f"the value of the header {name!r} is not one line of plain ASCII")
         self._url = url
         self._where = where
-        hide(url, where)
         self._headers = dict(headers or {})
         self._auth = auth
         self._given = http_client
@@ -134,6 +133,7 @@ class HttpTransport:
             client, self._client = self._client, None
             if client is not None and self._given is None:
                 await client.aclose()
+            forget()
 
     async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
         for pause in CONNECT_PAUSES:
@@ -321,9 +321,11 @@ class HttpTransport:
         if self._session is not None and legacy and what != "initialize":
             sent[SESSION_HEADER] = self._session
         try:
-            async with self._client.stream(
-                method, url, content=content, headers=sent, follow_redirects=False, **more
-            ) as response:
+            async with AsyncExitStack() as stack:
+                with hiding():
+                    response = await stack.enter_async_context(
+                        self._client.stream(method, url, content=content, headers=sent, follow_redirects=False, **more)
+                    )
                 yield response
         except errors.LocalProtocolError:  # whose text may hold the header's value
             raise ValueError("the request cannot be sent: one of its headers is none") from None
@@ -345,9 +347,7 @@ class HttpTransport:
         if (target.scheme, target.host, target.port) != (here.scheme, here.host, here.port):
             elsewhere = f"it moved to {public(str(target))}; use that URL"
             raise HttpStatusError(response.status_code, self._where, elsewhere)
-        moved = str(self._errors.URL(self._url).copy_with(raw_path=target.raw_path))
-        hide(moved, public(moved) or self._where)
-        return moved
+        return str(self._errors.URL(self._url).copy_with(raw_path=target.raw_path))
 
     async def _body(self, kind: str, response: "httpx2.Response", *, probe: bool = False) -> bytes:
         """A response that is no stream. Raises `HttpStatusError` if it is no message either.
