@@ -8,6 +8,10 @@ KEEP_ALIVE = b":\r\n\r\n"
 LONGEST_ID = 1024
 LONGEST_RETRY = 9
 """Digits of the longest pause, in milliseconds, that is listened to."""
+LONGEST_NAME = len("event")
+"""Bytes of the longest name of a field that is known."""
+SLICE_BYTES = 16 * 1024
+"""How much of a piece is cut into lines at once."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -28,15 +32,14 @@ def write_first_event(id_: str, retry_ms: int | None) -> bytes:
 
 
 class EventReader:
-    """Finds the messages in a stream that arrives in pieces."""
+    """Finds the messages in a stream that arrives in pieces. Holds about twice an event's length, however it is cut."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._pieces: list[bytes] = []
-        self._held = 0
-        self._data: list[bytes] = []
-        self._length = 0
-        self._kind = b""
+        self._held = bytearray()
+        """The beginning of a line whose end has not come yet."""
+        self._data: bytearray | None = None
+        self._of_another_kind = False
         self._after_return = False
         self._first = True
         self._id: str | None = None
@@ -47,49 +50,66 @@ class EventReader:
 
     def again(self) -> None:
         """The same stream comes over another connection: what had begun on the old one does not go on."""
-        self._pieces, self._held, self._data, self._length, self._kind = [], 0, [], 0, b""
+        self._held, self._data, self._of_another_kind = bytearray(), None, False
         self._after_return, self._first, self._id = False, True, self.last_id
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The data of each event that this piece completes. Raises `EventTooLong`."""
-        if not piece:
-            return
+        # A piece that was packed may be long, and all its lines at once would take many times as much.
+        for start in range(0, len(piece), SLICE_BYTES):
+            yield from self._slice(piece[start : start + SLICE_BYTES])
+
+    def _slice(self, piece: bytes) -> Iterator[bytes]:
         # A line may end in CR, LF, or both, and the two may come in different pieces.
         if self._after_return:
             piece = piece.removeprefix(b"\n")
         self._after_return = piece.endswith(b"\r")
-        lines = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        for line in lines[:-1]:
-            self._hold(line)
-            whole = b"".join(self._pieces)
-            self._pieces, self._held = [], 0
+        *lines, rest = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for line in lines:
+            self._check_room(len(line))
+            if not self._held:
+                yield from self._line(line)
+                continue
+            self._held += line
+            whole, self._held = self._held, bytearray()
             yield from self._line(whole)
-        self._hold(lines[-1])
+            del whole
+        self._check_room(len(rest))
+        self._held += rest
 
-    def _hold(self, part: bytes) -> None:
-        self._pieces.append(part)
-        self._held += len(part)
-        if self._held + self._length > self._limit:
+    def _check_room(self, more: int) -> None:
+        data = 0 if self._data is None else len(self._data) + 1
+        if len(self._held) + more + data > self._limit:
             raise EventTooLong
 
-    def _line(self, line: bytes) -> Iterator[bytes]:
+    def _line(self, line: bytes | bytearray) -> Iterator[bytes]:
         if self._first:
-            line, self._first = line.removeprefix(_BYTE_ORDER_MARK), False
+            self._first = False
+            if line.startswith(_BYTE_ORDER_MARK):
+                line = line[len(_BYTE_ORDER_MARK) :]
         if not line:
-            data, kind = self._data, self._kind
-            self._data, self._length, self._kind = [], 0, b""
+            data = None if self._data is None or self._of_another_kind else bytes(self._data)
+            self._data, self._of_another_kind = None, False
             self.last_id = self._id
-            if data and kind in (b"", b"message"):
-                yield b"\n".join(data)
+            if data is not None:
+                yield data
             return
-        name, _, value = line.partition(b":")
-        value = value.removeprefix(b" ")
+        colon = line.find(b":", 0, LONGEST_NAME + 1)
+        name = bytes(line[: LONGEST_NAME + 1 if colon < 0 else colon])
+        start = len(line) if colon < 0 else colon + (2 if line[colon + 1 : colon + 2] == b" " else 1)
         if name == b"data":
-            self._data.append(value)
-            self._length += len(value) + 1
+            self._add(line, start)
         elif name == b"event":
-            self._kind = value
-        elif name == b"id" and b"\0" not in value and len(value) <= LONGEST_ID:
-            self._id = value.decode(errors="replace") or None
-        elif name == b"retry" and value.isdigit() and len(value) <= LONGEST_RETRY:
-            self.retry_ms = int(value)
+            self._of_another_kind = line[start:] not in (b"", b"message")
+        elif name == b"id" and b"\0" not in line and len(line) - start <= LONGEST_ID:
+            self._id = line[start:].decode(errors="replace") or None
+        elif name == b"retry" and len(line) - start <= LONGEST_RETRY and line[start:].isdigit():
+            self.retry_ms = int(line[start:])
+
+    def _add(self, line: bytes | bytearray, start: int) -> None:
+        if self._data is None:
+            self._data = bytearray()
+        else:
+            self._data += b"\n"
+        with memoryview(line) as view:
+            self._data += view[start:]

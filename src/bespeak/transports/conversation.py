@@ -101,7 +101,7 @@ class Conversation:
         for line in self._cutter.feed(piece):
             if isinstance(line, LineTooLong):
                 self._too_long(line)
-            elif line.strip():
+            elif line and not line.isspace():
                 self._line(line)
 
     def _too_long(self, line: LineTooLong) -> None:

@@ -24,33 +24,44 @@ class LineTooLong:
 
 
 class LineCutter:
-    """Finds the lines in a stream that arrives in pieces."""
+    """Finds the lines in a stream that arrives in pieces. Holds about twice a line's length, however it is cut."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._pieces: list[bytes] = []
-        self._held = 0
+        self._held = bytearray()
+        """The beginning of a line whose end has not come yet."""
         self._skipping = False
 
     def feed(self, piece: bytes) -> Iterator[bytes | LineTooLong]:
         """The lines that this piece completes, without their ends. One that is too long is reported once, when it is."""
         *lines, rest = piece.split(b"\n")
         for line in lines:
-            if not self._skipping and self._held + len(line) <= self._limit:
-                yield b"".join([*self._pieces, line]).removesuffix(b"\r")
-            elif not self._skipping:
+            if self._skipping:
+                self._skipping = False
+            elif len(self._held) + len(line) > self._limit:
                 yield self._too_long(line)
-            self._pieces, self._held, self._skipping = [], 0, False
-        if self._skipping or not rest:
+            elif self._held:
+                yield self._whole(line)
+            else:
+                yield line.removesuffix(b"\r")
+        if self._skipping:
             return
-        self._pieces.append(rest)
-        self._held += len(rest)
-        if self._held > self._limit:
-            yield self._too_long(b"")
-            self._pieces, self._held, self._skipping = [], 0, True
+        if len(self._held) + len(rest) > self._limit:
+            self._skipping = True
+            yield self._too_long(rest)
+        else:
+            self._held += rest
+
+    def _whole(self, end: bytes) -> bytes:
+        self._held += end
+        if self._held.endswith(b"\r"):
+            del self._held[-1:]
+        line, self._held = bytes(self._held), bytearray()
+        return line
 
     def _too_long(self, rest: bytes) -> LineTooLong:
-        return LineTooLong(next((piece for piece in self._pieces if piece), rest)[:HEAD_BYTES])
+        head, self._held = bytes(self._held[:HEAD_BYTES]), bytearray()
+        return LineTooLong((head + rest[: HEAD_BYTES - len(head)])[:HEAD_BYTES])
 
 
 class ThreadedReader:
