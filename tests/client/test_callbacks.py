@@ -372,7 +372,7 @@ async def test_five_thousand_questions_are_answered_eight_at_a_time() -> None:
 
     keys = [f"q{number}" for number in range(5000)]
     fake = Fake(asking(dict.fromkeys(keys, FORM)), COMPLETE)
-    async with Client(fake, elicitation_callback=answer) as client:
+    async with Client(fake, elicitation_callback=answer, input_required_max_questions=5000) as client:
         assert text(await client.call_tool("tool")) == "done"
     answers = fake.params[1]["inputResponses"]
     assert most == 8

@@ -2,7 +2,12 @@
 
 from bespeak.client.callbacks import CallbackContext
 from bespeak.client.client import Client
-from bespeak.client.errors import CallbackFailed, InputRequiredRoundsExceededError, InvalidServerResponse
+from bespeak.client.errors import (
+    CallbackFailed,
+    InputRequiredQuestionsExceededError,
+    InputRequiredRoundsExceededError,
+    InvalidServerResponse,
+)
 from bespeak.client.session import ClientSession
 from bespeak.transports.http_client import HttpStatusError
 from bespeak.transports.http_client import HttpTransport as streamable_http_client
@@ -16,6 +21,7 @@ __all__ = [
     "Client",
     "ClientSession",
     "HttpStatusError",
+    "InputRequiredQuestionsExceededError",
     "InputRequiredRoundsExceededError",
     "InvalidServerResponse",
     "Lost",

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from bespeak.client.callbacks import CallbackContext, Callbacks
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse, Undeclared
+from bespeak.client.urls import check_url
 from bespeak.protocol.methods import ELICIT, SAMPLE
 from bespeak.resolve.flat import check_content
 from bespeak.resolve.questions import lacking, requirements
@@ -45,12 +46,23 @@ class Answers:
         if lacking(needs, self._callbacks.capabilities() if pushed_to is None else pushed_to):
             raise Undeclared(f"the server asked {key!r} ({question['method']}), which was not declared")
 
+    def check_url(self, key: str, question: Mapping[str, Any]) -> None:
+        """Raises `InvalidServerResponse` for a question that sends people to a URL that is not valid or not allowed."""
+        params: Any = question.get("params", {})
+        url: Any = params.get("url")
+        if question["method"] != ELICIT or params.get("mode") != "url" or not isinstance(url, str):
+            return
+        fault = check_url(key, url, self._callbacks.url_schemes)
+        if fault is not None:
+            raise InvalidServerResponse(fault)
+
     async def answer(self, session: "ClientSession", key: str, question: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to one question. Raises `CallbackFailed` if there is none, `InvalidServerResponse` if it is none."""
         method: str = question["method"]
         params: dict[str, Any] = question.get("params", {})
         context = CallbackContext(session, key, method)
         if method == ELICIT:
+            self.check_url(key, question)
             return await self._elicit(context, params)
         if method == SAMPLE:
             typed = _typed(CreateMessageRequestParams, key, params)

@@ -16,6 +16,7 @@ from mcp_types import (
     SamplingCapability,
 )
 
+from bespeak.client.urls import WEB
 from bespeak.protocol.keys import bare_name
 
 if TYPE_CHECKING:
@@ -73,12 +74,14 @@ class Callbacks:
     sampling: SamplingCallback | None = None
     sampling_capabilities: SamplingCapability | None = None
     list_roots: ListRootsCallback | None = None
+    url_schemes: tuple[str, ...] = WEB
+    """Of the URLs that people are sent to."""
 
     def capabilities(self) -> dict[str, Any]:
         """What to declare in every request."""
         declared: dict[str, Any] = {}
         if self.elicitation is not None:
-            declared["elicitation"] = {"form": {}, "url": {}}
+            declared["elicitation"] = {"form": {}, "url": {}} if self.url_schemes else {"form": {}}
         if self.sampling is not None:
             chosen = self.sampling_capabilities or SamplingCapability()
             declared["sampling"] = chosen.model_dump(mode="json", by_alias=True, exclude_none=True)

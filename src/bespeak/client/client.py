@@ -1,5 +1,6 @@
 """`Client`: calls tools of a server, and answers what they ask with callbacks."""
 
+from collections.abc import Collection
 from importlib.metadata import version
 from types import TracebackType
 from typing import Any, cast
@@ -26,7 +27,9 @@ from bespeak.client.callbacks import (
 )
 from bespeak.client.driver import Driver
 from bespeak.client.negotiation import MODES, Hello, negotiate
+from bespeak.client.pushed import MAX_QUESTIONS
 from bespeak.client.session import ClientSession, retry_params, typed
+from bespeak.client.urls import WEB, read_schemes
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
 from bespeak.resolve.questions import lacking
 from bespeak.transports.http_client import HttpTransport
@@ -40,6 +43,9 @@ class Client:
 
     `server` is a URL, the `StdioServerParameters` of a command, or a server object in this process; for more say over
     how it is reached, what `streamable_http_client(...)` or `stdio_client(...)` returns.
+
+    `input_required_max_questions` bounds what is asked in one round, and what an older server asks at one time. Only URLs of
+    the `elicitation_url_schemes` reach the `elicitation_callback`.
     """
 
     def __init__(
@@ -58,13 +64,23 @@ class Client:
         mode: str = "auto",
         elicitation_callback: ElicitationCallback | None = None,
         input_required_max_rounds: int = 10,
+        input_required_max_questions: int = MAX_QUESTIONS,
+        elicitation_url_schemes: Collection[str] = WEB,
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
         if input_required_max_rounds < 0:
             raise ValueError("input_required_max_rounds cannot be negative")
+        if input_required_max_questions < 0:
+            raise ValueError("input_required_max_questions cannot be negative")
         self._transport = _transport(server, raise_exceptions)
-        callbacks = Callbacks(elicitation_callback, sampling_callback, sampling_capabilities, list_roots_callback)
+        callbacks = Callbacks(
+            elicitation_callback,
+            sampling_callback,
+            sampling_capabilities,
+            list_roots_callback,
+            read_schemes(elicitation_url_schemes),
+        )
         self._capabilities = callbacks.capabilities()
         answers = Answers(callbacks)
         self._session = ClientSession(
@@ -76,8 +92,9 @@ class Client:
             read_timeout_seconds=read_timeout_seconds,
             logging_callback=logging_callback,
             message_handler=message_handler,
+            max_questions=input_required_max_questions,
         )
-        self._driver = Driver(self._session, answers, input_required_max_rounds)
+        self._driver = Driver(self._session, answers, input_required_max_rounds, input_required_max_questions)
         self._mode = mode
         self._hello: Hello | None = None
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from bespeak.client.answers import Answers
-from bespeak.client.errors import InputRequiredRoundsExceededError
+from bespeak.client.errors import InputRequiredQuestionsExceededError, InputRequiredRoundsExceededError
 from bespeak.client.results import Asking, read_result
 from bespeak.client.session import ClientSession
 
@@ -21,10 +21,12 @@ Send = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 class Driver:
     """Answers rounds with a client's callbacks."""
 
-    def __init__(self, session: ClientSession, answers: Answers, max_rounds: int) -> None:
+    def __init__(self, session: ClientSession, answers: Answers, max_rounds: int, max_questions: int) -> None:
         self._session = session
         self._answers = answers
         self._max_rounds = max_rounds
+        self._max_questions = max_questions
+        """Of one round."""
 
     async def drive(self, send: Send, extra: dict[str, Any]) -> dict[str, Any]:
         """Send a request until its result asks nothing. The complete result, raw."""
@@ -38,6 +40,8 @@ class Driver:
             asked.append([_spell(key, question) for key, question in asking.questions.items()])
             if len(asked) > self._max_rounds:
                 raise InputRequiredRoundsExceededError(self._max_rounds, asked)
+            if len(asking.questions) > self._max_questions:
+                raise InputRequiredQuestionsExceededError(self._max_questions, len(asking.questions))
             if asking.questions:
                 pause = BACKOFF[0]
                 extra = {"inputResponses": await self._answered(asking)}
@@ -52,6 +56,7 @@ class Driver:
         """The answers to all questions of a round, or one exception."""
         for key, question in asking.questions.items():
             self._answers.check_declared(key, question)
+            self._answers.check_url(key, question)
         if len(asking.questions) == 1:
             return {
                 key: await self._answers.answer(self._session, key, question)

@@ -33,6 +33,18 @@ class InputRequiredRoundsExceededError(RuntimeError):
         super().__init__("\n".join([f"{head}; it asked:", *lines]) if lines else head)
 
 
+class InputRequiredQuestionsExceededError(RuntimeError):
+    """The server asked more in one round than this client answers. Nobody was asked anything."""
+
+    def __init__(self, max_questions: int, asked: int) -> None:
+        self.max_questions = max_questions
+        self.asked = asked
+        super().__init__(
+            f"the server asked {asked} questions in one round, more than this client answers: {max_questions}"
+            " (input_required_max_questions)"
+        )
+
+
 def _listed(questions: Sequence[str]) -> str:
     if not questions:
         return "nothing, it only handed out a state"

@@ -20,8 +20,10 @@ from bespeak.transports.transport import Lost
 
 logger = logging.getLogger("bespeak.client")
 
+MAX_QUESTIONS = 64
+"""Questions that are answered at the same time, unless somebody says otherwise."""
 MOST_OPEN = 100
-"""Pushed requests that are looked at at the same time."""
+"""Pushed requests beside them that are looked at at the same time."""
 AT_ONCE = 8
 """Answers that are sent at the same time."""
 REFUSED = -1
@@ -92,12 +94,18 @@ Answer = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 class PushedQuestions:
     """Answers what one server pushes."""
 
-    def __init__(self, answer: Answer, say: Callable[[bytes], Awaitable[None]]) -> None:
+    def __init__(
+        self, answer: Answer, say: Callable[[bytes], Awaitable[None]], max_questions: int = MAX_QUESTIONS
+    ) -> None:
         self._answer = answer
         self._say = say
+        self._max_questions = max_questions
         self._open: dict[str | int, asyncio.Task[None]] = {}
         self._belongs: dict[str | int, set[Leg]] = {}
         """The requests each of them may belong to."""
+        self._asked: set[str | int] = set()
+        """Those that are put to somebody."""
+        self._dropping = False
         self._saying = asyncio.Semaphore(AT_ONCE)
         self._closed = False
         self.legs: set[Leg] = set()
@@ -114,18 +122,29 @@ class PushedQuestions:
         if not is_id(id_) or id_ in self._open:
             logger.warning("the server sent a request with the id %.80r, which cannot be answered", id_)
             return
-        if len(self._open) >= MOST_OPEN:
-            logger.warning("the server asks more than anybody could answer; some of it is not answered")
+        if len(self._open) - len(self._asked) >= MOST_OPEN:
+            if not self._dropping:
+                logger.warning("the server asks more than anybody could answer; some of it is not answered")
+            self._dropping = True
             return
         if leg is None and len(self.legs) == 1:
             (leg,) = self.legs  # there is only one that it can belong to
-        task = asyncio.create_task(self._serve(leg, id_, request), name="bespeak pushed question")
+        refused = None
+        if request.get("method") in ASKABLE:
+            if len(self._asked) < self._max_questions:
+                self._asked.add(id_)
+            else:
+                most = self._max_questions
+                refused = _error(REFUSED, f"the client answers {most} questions at one time, and so many are open")
+        task = asyncio.create_task(self._serve(leg, id_, request, refused), name="bespeak pushed question")
         self._open[id_] = task
         self._belongs[id_] = {leg} if leg is not None else set(self.legs)
         task.add_done_callback(lambda _: self._forget(id_))
 
     def _forget(self, id_: str | int) -> None:
         del self._open[id_], self._belongs[id_]
+        self._asked.discard(id_)
+        self._dropping = self._dropping and bool(self._open)
 
     def ended(self, leg: Leg) -> None:
         """A request is over: so are the questions that can belong to no other."""
@@ -151,8 +170,11 @@ class PushedQuestions:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _serve(self, leg: Leg | None, id_: str | int, request: dict[str, Any]) -> None:
-        reply, failure = await self._reply(leg, id_, request)
+    async def _serve(
+        self, leg: Leg | None, id_: str | int, request: dict[str, Any], refused: dict[str, Any] | None
+    ) -> None:
+        reply, failure = (refused, None) if refused is not None else await self._reply(leg, id_, request)
+        self._asked.discard(id_)  # whoever answered can answer the next
         if leg is not None and failure is not None:
             leg.doom(failure)
         try:

@@ -30,7 +30,7 @@ from pydantic_core import from_json, to_json
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.client.inbox import Inbox
-from bespeak.client.pushed import Leg, PushedQuestions
+from bespeak.client.pushed import MAX_QUESTIONS, Leg, PushedQuestions
 from bespeak.client.results import read_result
 from bespeak.protocol.envelopes import write_request
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
@@ -84,6 +84,7 @@ class ClientSession:
         read_timeout_seconds: float | None = None,
         logging_callback: LoggingCallback | None = None,
         message_handler: MessageHandler | None = None,
+        max_questions: int = MAX_QUESTIONS,
     ) -> None:
         self._transport = transport
         self._answers = answers
@@ -93,6 +94,7 @@ class ClientSession:
         self._read_timeout = read_timeout_seconds
         self._logging_callback = logging_callback
         self._message_handler = message_handler
+        self._max_questions = max_questions
         self._ids = itertools.count(1)
         self._mirrors: dict[str, tuple[Mirror, ...]] = {}
         self._meta: dict[str, Any] = {}
@@ -124,7 +126,7 @@ class ClientSession:
         """Make the handshake of an older revision, and speak what comes of it from now on."""
         self.version, self._meta = version, {}
         await self.close()  # whatever was asked before, nobody waits there for its answer
-        self._pushed = PushedQuestions(self._answer_pushed, self._say)
+        self._pushed = PushedQuestions(self._answer_pushed, self._say, self._max_questions)
         self._declared = declared_at(version, self._capabilities)
         params = {
             "protocolVersion": version,

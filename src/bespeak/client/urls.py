@@ -1,0 +1,47 @@
+"""URLs that a server sends people to: which of them may reach whoever opens them."""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+WEB = ("http", "https")
+HIGHEST_PORT = 65535
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+# Not `urlsplit`, which remembers the last URLs it was given: there may be a token in one.
+_HOST = re.compile(r"//(?:[^/?#]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)(?::([0-9]{0,5}))?(?:[/?#].*)?")
+
+
+def read_schemes(schemes: Collection[Any]) -> tuple[str, ...]:
+    """The schemes that somebody allows. Raises `ValueError`."""
+    names: list[Any] = [""] if isinstance(schemes, str) else list(schemes)
+    if not all(isinstance(name, str) and _SCHEME.fullmatch(name) for name in names):
+        raise ValueError(
+            f'elicitation_url_schemes must be a collection of URL schemes, such as ("https",), not {schemes!r}'
+        )
+    return tuple(name.lower() for name in names)
+
+
+def check_url(key: str, url: str, schemes: Collection[str]) -> str | None:
+    """Why a URL is not handed on, in a sentence about the question of that key; `None` if it may be.
+
+    The sentence does not repeat the URL. What a browser and another reader would take for different hosts (a backslash), or
+    what nobody would see (a control character), is not valid in a URL either.
+    """
+    asks = f"the question {key!r:.200} sends people to a URL"
+    if not url.isprintable() or not {*' "<>\\'}.isdisjoint(url):
+        return f"{asks} that is not valid: it contains characters that are not allowed in a URL"
+    name, colon, rest = url.partition(":")
+    if not colon or not _SCHEME.fullmatch(name):
+        return f"{asks} that is not valid: it has no scheme"
+    scheme = name.lower()
+    if scheme not in schemes:
+        return (
+            f"{asks} with the scheme {scheme[:40]!r}; this client allows {', '.join(schemes)} (elicitation_url_schemes)"
+        )
+    if scheme not in WEB:
+        return None
+    found = _HOST.fullmatch(rest)
+    if found is None or int(found.group(1) or 0) > HIGHEST_PORT:
+        return f"{asks} that is not valid: it has no valid host"
+    return None
