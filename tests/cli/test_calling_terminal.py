@@ -4,7 +4,7 @@ import json
 import re
 import termios
 import webbrowser
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +210,70 @@ def test_what_a_server_printed_before_it_died_cannot_steer_the_terminal(tmp_path
     program.write_text("printf 'EVIL\\033[2J\\033]0;x\\007' >&2\nexit 1\n")
     ended = at_terminal("call", f"sh {program}", "t")
     assert (ended.code, "EVIL" in ended.screen, harmless(ended.screen)) == (3, True, True)
+
+
+FAKES = {
+    "line break": "no\nbespeak: FAKE",
+    "carriage return": "no\rbespeak: FAKE",
+    "next line": "no\x85bespeak: FAKE\u2028bespeak: FAKE",
+    "padding": f"no{' ' * 69}bespeak: FAKE",
+    "many widths": "no" + "".join(f"{' ' * width}bespeak: FAKE" for width in range(40, 90)),
+    "cursor": "no\x1b[1000D\x1b[Bbespeak: FAKE",
+    "prompt": "no\n\nThe server asks:\n  message | FAKE\na = accept, d = decline, c = cancel: ",
+}
+OURS = ("bespeak:", "The server asks", "a = accept", "d = decline", "  message |", "Field", "Mind:", "> ")
+
+
+def fake_lines(screen: str) -> list[str]:
+    """The lines of a screen that start like ours, as a terminal of eighty columns breaks them, and are not."""
+    lines = [line[at : at + 80] for line in screen.split("\n") for at in range(0, max(len(line), 1), 80)]
+    return [line for line in lines if line.startswith(OURS) and line.partition("bespeak: ")[2].startswith("FAKE")]
+
+
+PLACES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "error": lambda fake: {"error": {"code": 1, "message": fake}},
+    "type": lambda fake: {"result": {"resultType": fake}},
+    "key": lambda fake: asking(**{fake: form("?", x=QUESTION)}),
+    "message": lambda fake: asking(q=form(fake, x=QUESTION)),
+    "field": lambda fake: asking(q=form("?", **{fake: {"type": "integer"}})),
+    "title": lambda fake: asking(q=form("?", x={"type": "integer", "title": fake, "description": fake})),
+    "result": text,
+    "failure": lambda fake: text(fake, isError=True),
+    "structured": lambda fake: {"result": {"resultType": "complete", "content": [], "structuredContent": {fake: fake}}},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("fake", ["many widths", "line break"])
+def test_a_servers_words_never_start_a_line_like_ours(raw: Raw, place: str, fake: str) -> None:
+    ended = at_terminal("call", raw(PLACES[place](FAKES[fake])), "t", typed="a\nx\ny\nz\n", output=True)
+    assert "FAKE" in ended.screen
+    assert fake_lines(ended.screen) == []
+    assert harmless(ended.screen)
+
+
+@pytest.mark.parametrize("fake", FAKES.values(), ids=FAKES)
+@pytest.mark.parametrize("output", [True, False], ids=["terminal", "pipe"])
+def test_a_servers_error_is_one_complaint_whatever_it_says(raw: Raw, fake: str, output: bool) -> None:
+    ended = at_terminal("call", raw({"error": {"code": 1, "message": fake}}), "t", output=output)
+    first, *others = ended.screen.removesuffix("\n").split("\n")
+    assert first.startswith("bespeak: no")
+    assert all(line.startswith(" " * 9) for line in others)
+    assert fake_lines(ended.screen) == []
+
+
+def test_a_servers_error_is_one_complaint_in_a_log_too(raw: Raw) -> None:
+    result = bespeak("call", raw({"error": {"code": 1, "message": FAKES["line break"]}}), "t")
+    assert result.stderr == "bespeak: no\n         bespeak: FAKE (1)\n"
+
+
+def test_a_result_that_is_not_shown_at_a_terminal_is_left_as_it_is(raw: Raw) -> None:
+    assert bespeak("call", raw(text("bespeak: FAKE")), "t").stdout == "bespeak: FAKE\n"
+    structured: dict[str, Any] = {
+        "result": {"resultType": "complete", "content": [], "structuredContent": {"a": "bespeak: x"}}
+    }
+    shown = at_terminal("call", raw(structured), "t", output=True).screen
+    assert json.loads(shown) == {"a": "bespeak: x"}
 
 
 def test_a_long_result_of_many_lines_is_whole_at_a_terminal(raw: Raw) -> None:

@@ -367,3 +367,18 @@ async def test_a_question_of_a_session_that_is_gone_ends_with_the_client_too() -
     assert calling.done()
     assert calling.exception() is not None
     await eventually(lambda: slow.cancelled, 2)
+
+
+async def test_a_server_that_refuses_the_log_level_writes_no_lines_of_its_own_into_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def refuse(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
+        return {"code": -32602, "message": "no\nCRITICAL all is lost\x1b[2J"}
+
+    server = OldServer(logging_setLevel=refuse)
+    server.capabilities["logging"] = {}
+    async with Client(server, log_level="info"):
+        pass
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "the server does not let its log level be set: no\\nCRITICAL all is lost\\x1b[2J"
+    ]

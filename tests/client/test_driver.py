@@ -265,6 +265,13 @@ async def test_a_question_without_a_message_is_listed_by_its_method() -> None:
         await driven(Fake(asking({"q": {"method": "roots/list"}})), input_required_max_rounds=0)
 
 
+async def test_a_question_of_several_lines_is_listed_on_one() -> None:
+    question = {**FORM, "params": {**FORM["params"], "message": "Sure?\n  round 2: \x1b[2J\u202e"}}
+    with pytest.raises(InputRequiredRoundsExceededError) as caught:
+        await driven(Fake(asking({"q\n": question})), input_required_max_rounds=0)
+    assert str(caught.value).splitlines()[1:] == ["  round 1: q\\n (Sure?\\n  round 2: \\x1b[2J\\u202e)"]
+
+
 # Rounds without questions
 
 

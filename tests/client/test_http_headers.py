@@ -188,6 +188,7 @@ INVALID = [
     ({"a": {"type": "string", "x-mcp-header": "X"}, "b": {"type": "string", "x-mcp-header": "x"}}, "two properties"),
     ({"a": {"type": "array", "items": {"type": "string", "x-mcp-header": "A"}}}, "where no path of plain properties"),
     ({"n": {"type": "integer", "maximum": 2**53, "x-mcp-header": "N"}}, "n: a mirrored integer must stay within 2**53"),
+    ({"a\nb": {"type": "array", "x-mcp-header": "A"}}, "a\\nb: only a string, an integer or a boolean"),
 ]
 
 

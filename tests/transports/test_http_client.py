@@ -313,6 +313,8 @@ async def test_a_status_without_a_message_is_an_error_that_says_what_to_do(statu
 async def test_a_page_of_html_is_not_quoted_and_a_line_of_text_is() -> None:
     with pytest.raises(HttpStatusError, match=r"HTTP status 502$"):
         await ask(says(502, b"<html><h1>Bad gateway</h1>", (b"content-type", b"text/html")))
+    with pytest.raises(HttpStatusError, match=r"HTTP status 502 \(no \\x1b\[2J\\u202e\)$"):
+        await ask(says(502, b"no \x1b[2J\xe2\x80\xae", (b"content-type", b"text/plain")))
     with pytest.raises(HttpStatusError, match=r"HTTP status 502 \(no upstream x+\)$") as caught:
         await ask(says(502, b"no\r\n  upstream " + b"x" * 999, (b"content-type", b"text/plain")))
     assert len(str(caught.value)) < 400

@@ -12,7 +12,7 @@ from typing import Any, TextIO, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bespeak.cli.interrupting import run
-from bespeak.cli.saying import complain
+from bespeak.cli.saying import NAME, complain, result_lines
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
@@ -30,7 +30,6 @@ from bespeak.testing.question_names import name_of
 from bespeak.testing.results import Failure
 from bespeak.testing.scripts import PromptScript, Script, written_for
 from bespeak.testing.servers import Unreachable, described
-from bespeak.testing.showing import marked
 from bespeak.testing.suite import EVERYTHING
 from bespeak.testing.talking import BrokenRule, Talk
 from bespeak.testing.variables import literal
@@ -374,9 +373,12 @@ def _printed(envelope: Any, out: TextIO, *, whole: bool) -> int:
     if whole or (not text and "structuredContent" in result):
         _json(result if whole else result["structuredContent"], out)
     else:
-        print("\n".join(map(marked, text.split("\n"))) if out.isatty() else text, file=out)
+        print("\n".join(result_lines(text, out)) if out.isatty() else text, file=out)
     return FAILED if result.get("isError") is True else 0
 
 
 def _json(value: Any, out: TextIO) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=out.isatty()), file=out)
+    text = json.dumps(value, indent=2, ensure_ascii=out.isatty())
+    if out.isatty():  # which may start a line wherever it likes
+        text = text.replace(NAME, NAME.replace(":", "\\u003a"))
+    print(text, file=out)

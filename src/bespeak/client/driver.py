@@ -8,6 +8,7 @@ from bespeak.client.answers import Answers
 from bespeak.client.errors import InputRequiredQuestionsExceededError, InputRequiredRoundsExceededError
 from bespeak.client.results import Asking, read_result
 from bespeak.client.session import ClientSession
+from bespeak.protocol.excerpts import one_line
 
 DIALOGS = 8
 """Questions of one round that are put to the callbacks at once."""
@@ -81,4 +82,4 @@ class Driver:
 
 def _spell(key: str, question: Mapping[str, Any]) -> str:
     message = question.get("params", {}).get("message")
-    return f"{key} ({message[:200]})" if isinstance(message, str) else f"{key} ({question['method']})"
+    return f"{one_line(key)} ({one_line(message if isinstance(message, str) else question['method'])})"

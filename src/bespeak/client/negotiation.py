@@ -19,6 +19,7 @@ from bespeak.protocol.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
     MCPError,
 )
+from bespeak.protocol.excerpts import one_line
 from bespeak.protocol.versions import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     LATEST_HANDSHAKE_VERSION,
@@ -87,7 +88,7 @@ async def _probe(session: ClientSession, version: str = LATEST_MODERN_VERSION, *
         if error.code in (HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY):
             raise
         if error.code != UNSUPPORTED_PROTOCOL_VERSION:
-            return Legacy(f"{error.message} ({error.code})")
+            return Legacy(f"{one_line(error.message)} ({error.code})")
         mutual = _mutual(_listed(error.data), error)
         if mutual not in MODERN_PROTOCOL_VERSIONS:
             return Legacy(f"it speaks {mutual}", mutual)
@@ -134,7 +135,7 @@ def _mutual(theirs: Sequence[str], error: MCPError | None) -> str:
     for version in SPOKEN:
         if version in theirs:
             return version
-    listed = ", ".join(map(str, theirs)) or "nothing that it names"
+    listed = one_line(", ".join(map(str, theirs))) or "nothing that it names"
     raise ConnectionError(f"the server speaks {listed}, and this client {', '.join(SPOKEN)}") from error
 
 

@@ -34,6 +34,7 @@ from bespeak.client.pushed import MAX_QUESTIONS, Leg, PushedQuestions
 from bespeak.client.results import read_result
 from bespeak.protocol.envelopes import write_request
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
+from bespeak.protocol.excerpts import one_line
 from bespeak.protocol.headers import routing_headers
 from bespeak.protocol.mirrors import InvalidMirror, Mirror, mirror_headers, mirrors
 from bespeak.protocol.revisions import JUNE, capabilities_at, declared_at, info_at
@@ -147,7 +148,7 @@ class ClientSession:
             try:
                 await send("logging/setLevel", {"level": self._log_level}, self._headers("logging/setLevel", {}))
             except MCPError as error:
-                logger.warning("the server does not let its log level be set: %s", error)
+                logger.warning("the server does not let its log level be set: %s", one_line(error.message))
         return result
 
     async def _shake_again(self, before: int) -> None:
@@ -340,7 +341,7 @@ class ClientSession:
         try:
             self._mirrors[str(listed.get("name"))] = mirrors(known)
         except InvalidMirror as error:
-            logger.warning("the tool %r is left out: %s", listed.get("name"), error)
+            logger.warning("the tool %.200r is left out: %s", listed.get("name"), one_line(str(error)))
             self._mirrors.pop(str(listed.get("name")), None)
             return False
         return True

@@ -5,16 +5,14 @@ bar, and every line without one, is ours. So nothing a server says can pass for 
 not wrapped, so that it can be copied: it is shown as ASCII without spaces.
 """
 
-import os
 import sys
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from bespeak.testing.prompt_addresses import Address
 from bespeak.testing.prompt_fields import CHOICES, Field, as_typed
-from bespeak.testing.showing import LONG, SHORT, clean, text_at
+from bespeak.testing.showing import LONG, SHORT, clean, columns, rows, text_at
 from bespeak.testing.verdicts import Question
 
 URL_CHARACTERS = 8_000
@@ -36,12 +34,12 @@ class Screen:
 
     def show(self, label: str, text: str) -> None:
         """Text of the server's, behind the bar."""
-        width = _columns() - MARGIN - 4
+        width = columns(sys.stderr) - MARGIN - 4
         lines = text[:LONG].splitlines() or [""]
-        rows = [row for line in lines for row in _rows(clean(line), width)]
-        for number, row in enumerate(rows[:ROWS]):
+        shown = [row for line in lines for row in rows(clean(line), width)]
+        for number, row in enumerate(shown[:ROWS]):
             self.say(f"{'' if number else label:>{MARGIN}} | {row}")
-        if len(text) > LONG or len(rows) > ROWS:
+        if len(text) > LONG or len(shown) > ROWS:
             self.say(f"{'':>{MARGIN}}   (cut: there are {len(text):,} characters)")
 
     def mention(self, label: str, name: str) -> None:
@@ -94,33 +92,6 @@ class Screen:
 def to_stderr(text: str) -> None:
     sys.stderr.write(text)
     sys.stderr.flush()
-
-
-def _columns() -> int:
-    try:
-        columns = os.get_terminal_size(sys.stderr.fileno()).columns
-    except (AttributeError, OSError, ValueError):
-        columns = 0
-    return columns or 80
-
-
-def _rows(line: str, width: int) -> Iterator[str]:
-    """A line in pieces that fit: a terminal would start its own pieces without the bar."""
-    start, space, used = 0, 0, 0
-    for at, char in enumerate(line):
-        columns = _wide(char)
-        while used + columns > width and at > start:
-            end = space if space > start else at
-            yield line[start:end]
-            start, used = end, sum(map(_wide, line[end:at]))
-        used += columns
-        if char == " ":
-            space = at + 1
-    yield line[start:]
-
-
-def _wide(char: str) -> int:
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def _content(content: Any) -> str:

@@ -5,9 +5,11 @@ is wrong, so there every such character leaves a trace: `marked` puts a sign in 
 """
 
 import json
+import os
 import re
 import unicodedata
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TextIO
 
 from bespeak.testing.matching import ABSENT
 
@@ -60,6 +62,34 @@ def marked(text: str) -> str:
     return "".join(
         REPLACED if unicodedata.category(char) in _OBEYED or char in "\ufffe\uffff" else char for char in text
     )
+
+
+def rows(line: str, width: int) -> Iterator[str]:
+    """A line in pieces that fit: a terminal would start pieces of its own at the very left, where only we speak."""
+    start, space, used = 0, 0, 0
+    for at, char in enumerate(line):
+        columns = _wide(char)
+        while used + columns > width and at > start:
+            end = space if space > start else at
+            yield line[start:end]
+            start, used = end, sum(map(_wide, line[end:at]))
+        used += columns
+        if char == " ":
+            space = at + 1
+    yield line[start:]
+
+
+def _wide(char: str) -> int:
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def columns(stream: TextIO) -> int:
+    """How many characters a line of a terminal has; 80 if that is not known."""
+    try:
+        found = os.get_terminal_size(stream.fileno()).columns
+    except (AttributeError, OSError, ValueError):
+        found = 0
+    return found or 80
 
 
 def printable(text: str) -> str:

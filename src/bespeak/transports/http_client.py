@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bespeak.protocol.events import EventReader, EventTooLong
+from bespeak.protocol.excerpts import one_line
 from bespeak.protocol.headers import SESSION_HEADER
 from bespeak.transports.conversation import cancellation
 from bespeak.transports.http_addresses import forget, hiding, public
@@ -64,7 +65,7 @@ class HttpStatusError(ConnectionError):
         }.get(status, "")
         self.says_nothing = says_nothing(status)
         """Whether the status is about who asks, or how the server is, and not about what was asked."""
-        super().__init__(f"{where} answered with HTTP status {status}{f' ({said})' if said else ''}{hint}")
+        super().__init__(f"{where} answered with HTTP status {status}{f' ({one_line(said)})' if said else ''}{hint}")
 
 
 def says_nothing(status: int) -> bool:
