@@ -93,8 +93,13 @@ def test_without_a_schema_an_argument_is_json_or_else_text(raw: Raw, page: Any) 
         (["nowhere.py", "t", "--nothing"], "No such option"),
         (["", "t"], "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
         (["'", "t"], "is no command: No closing quotation"),
-        (["--resume", "nowhere.json", "desk.py"], "it takes no target, tool"),
-        (["--resume", "nowhere.json", "--arguments", "{}"], "it takes no target, tool"),
+        (
+            ["--resume", "nowhere.json", "desk.py", "t"],
+            "it accepts a TARGET, but no tool, arguments or era; type bespeak",
+        ),
+        (["--resume", "nowhere.json", "--arguments", "{}"], "it accepts a TARGET, but no tool, arguments or era"),
+        (["--resume", "nowhere.json", "--era", "modern"], "it accepts a TARGET, but no tool, arguments or era"),
+        (["desk.py", "--resume", "nowhere.json"], "--resume: nowhere.json cannot be read: No such file or directory"),
         (["--resume", "nowhere.json"], "--resume: nowhere.json cannot be read: No such file or directory"),
     ],
 )
@@ -208,6 +213,15 @@ def test_an_answer_that_does_not_fit_is_not_sent(desk: str, answer: str, said: s
     result = bespeak("call", desk, "forecast", "--answer", "city=Rome", "--answer", answer)
     assert said in told(result, 1)
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(("number", "code"), [(64, 0), (65, 1)])
+def test_a_round_of_more_questions_than_anybody_would_answer_is_not_answered(raw: Raw, number: int, code: int) -> None:
+    questions = asking(**{f"q{at}": WORD for at in range(number)})
+    answers = [word for at in range(number) for word in ("--answer", f"q{at}=x")]
+    said = told(bespeak("call", raw(questions, "echo"), "t", *answers), code)
+    refused = "bespeak: the server asked 65 questions in one round, more than are answered here: 64\n"
+    assert said == (refused if code else "")
 
 
 NASTY = [

@@ -46,28 +46,32 @@ def test_two_open_questions_of_one_name_are_answered_by_their_keys(raw: Raw) -> 
 
 
 def test_what_waits_is_printed_by_name_and_gone_on_with_by_name(raw: Raw, tmp_path: Path) -> None:
-    result = bespeak("call", raw(asks(FIRST, "city~deadbeef")), "t", *given("city=x"))
+    target = raw(asks(FIRST, "city~deadbeef"))
+    result = bespeak("call", target, "t", *given("city=x"))
     told(result, 6)
     pending = json.loads(result.stdout)
     assert list(pending["waiting"]) == ["pay"]
-    assert pending["resume"] == "bespeak call --resume FILE --answer pay=..."
+    assert pending["resume"] == f"bespeak call {shlex.quote(target)} --resume FILE --answer pay=..."
     assert [key for key, _ in pending["conversation"]["pending"]["questions"]] == [FIRST, "city~deadbeef"]
     file = tmp_path / "waiting.json"
-    file.write_text(json.dumps({**pending, "target": raw("echo")}))
-    resumed = bespeak("call", "--resume", str(file), "--answer", "pay=x")
+    target = raw("echo")
+    file.write_text(json.dumps({**pending, "target": target}))
+    resumed = bespeak("call", target, "--resume", str(file), "--answer", "pay=x")
     assert json.loads(resumed.stdout)["inputResponses"] == {FIRST: X, "city~deadbeef": X}
 
 
 def test_what_waits_is_printed_by_whole_key_where_two_share_a_name(raw: Raw, tmp_path: Path) -> None:
-    result = bespeak("call", raw(asks(FIRST, SECOND)), "t", *given(f"{FIRST}=x"))
+    target = raw(asks(FIRST, SECOND))
+    result = bespeak("call", target, "t", *given(f"{FIRST}=x"))
     told(result, 6)
     pending = json.loads(result.stdout)
     assert list(pending["waiting"]) == [SECOND]
-    assert pending["resume"] == f"bespeak call --resume FILE --answer {shlex.quote(SECOND)}=..."
+    assert pending["resume"] == f"bespeak call {shlex.quote(target)} --resume FILE --answer {shlex.quote(SECOND)}=..."
     file = tmp_path / "waiting.json"
-    file.write_text(json.dumps({**pending, "target": raw("echo")}))
-    assert BOTH in told(bespeak("call", "--resume", str(file), "--answer", "pay=y"), 1)
-    resumed = bespeak("call", "--resume", str(file), "--answer", f"{SECOND}=y")
+    target = raw("echo")
+    file.write_text(json.dumps({**pending, "target": target}))
+    assert BOTH in told(bespeak("call", target, "--resume", str(file), "--answer", "pay=y"), 1)
+    resumed = bespeak("call", target, "--resume", str(file), "--answer", f"{SECOND}=y")
     assert json.loads(resumed.stdout)["inputResponses"] == {FIRST: X, SECOND: accepted(x="y")}
 
 
@@ -131,12 +135,14 @@ def test_an_answer_by_name_does_not_answer_the_next_question_of_that_name(raw: R
     assert pending["waiting"]["pay"]["params"]["message"] == "Pay 200?"
     assert pending["conversation"]["rounds"][0]["answered"] == {FIRST: X}
     file = tmp_path / "waiting.json"
-    file.write_text(json.dumps({**pending, "target": raw("echo")}))
-    told(bespeak("call", "--resume", str(file)), 6)
-    resumed = bespeak("call", "--resume", str(file), *given("pay=y"))
+    target = raw("echo")
+    file.write_text(json.dumps({**pending, "target": target}))
+    told(bespeak("call", target, "--resume", str(file)), 6)
+    resumed = bespeak("call", target, "--resume", str(file), *given("pay=y"))
     assert json.loads(resumed.stdout)["inputResponses"] == {SECOND: accepted(x="y")}
-    file.write_text(json.dumps({**pending, "target": raw(price("pay~00000000", 300))}))
-    told(bespeak("call", "--resume", str(file), *given("pay=y")), 6)
+    target = raw(price("pay~00000000", 300))
+    file.write_text(json.dumps({**pending, "target": target}))
+    told(bespeak("call", target, "--resume", str(file), *given("pay=y")), 6)
 
 
 def test_an_answer_by_name_answers_the_same_question_again(raw: Raw) -> None:

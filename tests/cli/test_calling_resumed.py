@@ -75,7 +75,7 @@ def test_questions_nobody_is_there_to_answer_are_printed_as_json(desk: str) -> N
         "units": "Which units?",
     }
     assert (pending["target"], pending["revision"]) == (desk, "2026-07-28")
-    assert pending["resume"] == "bespeak call --resume FILE --answer city=... --answer units=..."
+    assert pending["resume"] == f"bespeak call {desk} --resume FILE --answer city=... --answer units=..."
 
 
 @pytest.mark.parametrize(
@@ -101,13 +101,13 @@ def test_doing_what_it_says_comes_to_the_result(
 
 def test_a_call_that_waits_is_resumed_from_standard_input(desk: str) -> None:
     pending = bespeak("call", desk, "trip", "--answer", "city=Rome")
-    ended = bespeak("call", "--resume", "-", "--answer", "sure=true", stdin=pending.stdout)
+    ended = bespeak("call", desk, "--resume", "-", "--answer", "sure=true", stdin=pending.stdout)
     assert (ended.exit_code, ended.stdout) == (0, "Rome True today\n")
 
 
 def test_an_answer_for_a_later_round_is_not_forgotten(desk: str) -> None:
     pending = bespeak("call", desk, "trip", "--answer", "sure=true")
-    ended = bespeak("call", "--resume", "-", "--answer", "city=Rome", stdin=pending.stdout)
+    ended = bespeak("call", desk, "--resume", "-", "--answer", "city=Rome", stdin=pending.stdout)
     assert (ended.exit_code, ended.stdout) == (0, "Rome True today\n")
 
 
@@ -117,8 +117,10 @@ def test_the_rounds_before_are_kept_and_the_cap_counts_them(desk: str) -> None:
     assert {name_of(key): said for key, said in before["asked"].items()} == {"city": "Which city?"}
     short = bespeak("call", desk, "trip", "--max-rounds", "1").stdout
     answers = ("--answer", "city=Rome", "--answer", "sure=true")
-    assert "after 1 answered round" in told(bespeak("call", "--resume", "-", *answers, stdin=short), 1)
-    assert bespeak("call", "--resume", "-", *answers, "--max-rounds", "2", stdin=short).stdout == "Rome True today\n"
+    assert "after 1 answered round" in told(bespeak("call", desk, "--resume", "-", *answers, stdin=short), 1)
+    assert (
+        bespeak("call", desk, "--resume", "-", *answers, "--max-rounds", "2", stdin=short).stdout == "Rome True today\n"
+    )
 
 
 @pytest.mark.parametrize("state", [None, "", "a \u00fc\U0001f600\x00"])
@@ -130,7 +132,7 @@ def test_the_state_is_echoed_as_it_was_after_a_pause_too(raw: Raw, state: str | 
     target = raw(asks)
     pending = waiting(bespeak("call", target, "t", "--arguments", '{"a": 1}'))
     Path(shlex.split(target)[-1]).write_text(json.dumps({"calls": ["echo"], "pages": [{"tools": []}]}))
-    sent = json.loads(bespeak("call", "--resume", "-", "--answer", "q=x", stdin=json.dumps(pending)).stdout)
+    sent = json.loads(bespeak("call", target, "--resume", "-", "--answer", "q=x", stdin=json.dumps(pending)).stdout)
     assert sent.get("requestState") == state
     assert sent["arguments"] == {"a": 1}
 
@@ -148,7 +150,7 @@ def test_the_compatibility_dialect_is_resumed_in_its_own_shape(raw: Raw, tmp_pat
 def test_a_call_of_an_older_revision_cannot_be_resumed_and_says_how_to_make_it_again(desk: str) -> None:
     pending = bespeak("call", desk, "trip", "--era", "2025-06-18")
     assert waiting(pending)["again"].startswith(f"bespeak call {desk} trip ")
-    said = told(bespeak("call", "--resume", "-", "--answer", "city=Rome", stdin=pending.stdout), 2)
+    said = told(bespeak("call", desk, "--resume", "-", "--answer", "city=Rome", stdin=pending.stdout), 2)
     assert "make it again" in said
     assert "'conversation'" not in said
 
@@ -196,7 +198,7 @@ def test_what_is_no_call_that_waits_is_refused_in_words_of_ours(saved: str) -> N
 )
 def test_a_tampered_call_is_refused_in_words_of_ours(desk: str, path: str, value: Any) -> None:
     pending = waiting(bespeak("call", desk, "trip", "--answer", "city=Rome"))
-    result = bespeak("call", "--resume", "-", "--answer", "sure=true", stdin=altered(pending, path, value))
+    result = bespeak("call", desk, "--resume", "-", "--answer", "sure=true", stdin=altered(pending, path, value))
     said = told(result, 2)
     assert "--resume" in said or "put down" in said
     for word in ("object is not", "KeyError", "TypeError", "ValueError", "bespeak.testing", "Dialect", "argument"):
@@ -214,7 +216,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_a_tampered_state_is_the_servers_to_refuse(desk: str) -> None:
     pending = waiting(bespeak("call", desk, "trip", "--answer", "city=Rome"))
     forged = altered(pending, "conversation.pending.requestState", "forged")
-    result = bespeak("call", "--resume", "-", "--answer", "sure=true", stdin=forged)
+    result = bespeak("call", desk, "--resume", "-", "--answer", "sure=true", stdin=forged)
     assert "invalid or expired requestState; start the call again (-32602)" in told(result, 1)
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.testing.questions import page, screen
+from bespeak.testing.answers import Answer, Way
+from tests.testing.questions import Person, page, screen
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,14 @@ async def test_a_url_is_one_unbroken_line_of_ascii() -> None:
     seen = await screen(page(f"https://x.example/ \x1b[2J\u202e\u2028{'y' * 500}"))
     shown = f"https://x.example/%20%1B[2J%E2%80%AE%E2%80%A8{'y' * 500}"
     assert f"      url | {shown}\n" in seen
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", "file:///etc/passwd", "", "https://a.example\uff0fb.example/", "https://@/", "data:,x"],
+)
+async def test_an_address_that_is_not_safe_to_open_can_only_be_declined_or_cancelled(url: str) -> None:
+    person = Person("a", "accept", "d")
+    assert await person.answer(page(url)) == Answer(Way.DECLINE)
+    assert "This question can only be declined or cancelled: its address is not safe to open.\n" in person.seen
+    assert "d = decline, c = cancel: It must be one of decline, cancel.\n" in person.seen

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from bespeak.cli.interrupting import run
+from bespeak.cli.resuming import NotConfirmed, choose_target, read_saved
 from bespeak.cli.saying import NAME, complain, result_lines
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
+from bespeak.client.pushed import MAX_QUESTIONS
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.testing.answers import Answer, CannotAnswer
@@ -107,6 +107,22 @@ class _Nobody:
         return []
 
 
+class _Bounded:
+    """Refuses a round that asks more than anybody would answer."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
+        if len(questions) > MAX_QUESTIONS:
+            asked = f"{len(questions):,} questions in one round"
+            raise CannotAnswer(f"the server asked {asked}, more than are answered here: {MAX_QUESTIONS}")
+        return await self._script.answers(questions, state=state)
+
+    def leftovers(self) -> list[Failure]:
+        return self._script.leftovers()
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
     """One call: whom, what, and how far it has come."""
@@ -128,6 +144,8 @@ def call_tool(flags: Flags) -> int:
             return run(_called(flags, out))
     except (BadFlags, ValueError) as error:
         return complain(str(error), BAD)
+    except NotConfirmed as error:
+        return complain(str(error), FAILED)
     except Unreachable as error:
         return complain(str(error), UNREACHABLE)
     except KeyboardInterrupt:
@@ -140,7 +158,8 @@ async def _called(flags: Flags, out: TextIO) -> int:
         raise BadFlags(f"--timeout takes more than 0 and at most {LONGEST_SECONDS} seconds")
     if flags.save is not None and (flags.save.is_dir() or not flags.save.parent.is_dir()):
         raise BadFlags(f"--save-answers: there is no place for {flags.save}")
-    call = _resumed(flags) if flags.resume is not None else _begun(flags)
+    prompt = Prompt() if at_terminal() else None
+    call = _begun(flags) if flags.resume is None else await _resumed(flags, flags.resume, prompt)
     InputResponseFixture(call.answers)
     pool = Pool()
     try:
@@ -149,7 +168,7 @@ async def _called(flags: Flags, out: TextIO) -> int:
         if flags.resume is None:
             params = {"name": flags.words[1], "arguments": await _arguments(flags, connection)}
             call = replace(call, conversation=Conversation("tools/call", params, call.conversation.max_rounds))
-        return await _talk(flags, call, connection, out)
+        return await _talk(flags, call, connection, prompt, out)
     finally:
         await pool.close()
 
@@ -170,20 +189,13 @@ def _begun(flags: Flags) -> _Call:
     return _Call(target, mode, conversation, dict(map(_answer, flags.answers)))
 
 
-def _resumed(flags: Flags) -> _Call:
-    if flags.words or flags.arguments is not None or flags.era is not None:
-        raise BadFlags("--resume goes on with a call as it was made; it takes no target, tool, arguments or era")
-    text = ""
-    try:
-        text = sys.stdin.read() if flags.resume == "-" else Path(flags.resume or "").read_text(encoding="utf-8")
-        saved = _PutDown.model_validate_json(text)
-    except OSError as error:
-        raise BadFlags(f"--resume: {flags.resume} cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise BadFlags(f"--resume: {flags.resume} is no text") from None
-    except ValidationError:
-        again = _again(text)
-        raise BadFlags(f"--resume: {again or 'that is no call that waits for answers'}") from None
+async def _resumed(flags: Flags, file: str, prompt: Prompt | None) -> _Call:
+    if len(flags.words) > 1 or flags.arguments is not None or flags.era is not None:
+        raise BadFlags(
+            "--resume continues a call as it was made: it accepts a TARGET, but no tool, arguments or era;"
+            " type bespeak call TARGET --resume FILE"
+        )
+    saved = read_saved(file)
     try:
         conversation = Conversation.from_json(saved.conversation)
     except ValueError as error:
@@ -198,30 +210,8 @@ def _resumed(flags: Flags) -> _Call:
         conversation.max_rounds = flags.rounds
     given = dict(map(_answer, flags.answers))
     spent = {name_of(key): key for one in conversation.rounds for key in one.answered if name_of(key) not in given}
-    return _Call(saved.target, saved.revision, conversation, saved.answers | given, spent)
-
-
-def _again(text: str) -> str | None:
-    """How to make a call again that was put down in mid-call, and cannot be gone on with."""
-    try:
-        saved: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    again: Any = cast("dict[str, Any]", saved).get("again") if isinstance(saved, dict) else None
-    return f"that call cannot be gone on with; make it again: {again}" if isinstance(again, str) else None
-
-
-class _PutDown(BaseModel):
-    """A call that was put down, as it was printed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    waiting: dict[str, Any]
-    target: str
-    revision: str
-    answers: dict[str, Any]
-    conversation: dict[str, Any]
-    resume: str
+    target = await choose_target(saved, file, next(iter(flags.words), None), prompt)
+    return _Call(target, saved.revision, conversation, saved.answers | given, spent)
 
 
 def _answer(given: str) -> tuple[str, Any]:
@@ -289,13 +279,13 @@ def _kinds(schema: Any) -> set[str]:
     return found.union(*map(_kinds, cast("list[Any]", options))) if isinstance(options, list) else found
 
 
-async def _talk(flags: Flags, call: _Call, connection: Connection, out: TextIO) -> int:
+async def _talk(flags: Flags, call: _Call, connection: Connection, prompt: Prompt | None, out: TextIO) -> int:
     conversation = call.conversation
     conversation.capabilities = connection.capabilities
     prepared = _Beforehand(call)
-    script: PromptScript | _Nobody = PromptScript(Prompt(), prepared) if at_terminal() else _Nobody(prepared)
-    talk = Talk(connection, conversation, script)
-    code = await _held(flags, call, connection, talk, script, out)
+    script: PromptScript | _Nobody = _Nobody(prepared) if prompt is None else PromptScript(prompt, prepared)
+    talk = Talk(connection, conversation, _Bounded(script))
+    code = await _held(flags, call, connection, talk, out)
     if flags.save is not None and script.given:
         try:
             write_whole(flags.save, written(script.given))
@@ -304,10 +294,10 @@ async def _talk(flags: Flags, call: _Call, connection: Connection, out: TextIO) 
     return code
 
 
-async def _held(flags: Flags, call: _Call, connection: Connection, talk: Talk, script: Script, out: TextIO) -> int:
+async def _held(flags: Flags, call: _Call, connection: Connection, talk: Talk, out: TextIO) -> int:
     """Hold the conversation and print what comes of it; the exit code."""
     try:
-        await _go_on(call.conversation, script)
+        await _go_on(call.conversation, talk.script)
         await talk.hold()
     except Waiting as waiting:
         told = _put_down(call, connection, waiting, flags)
@@ -338,7 +328,7 @@ def _put_down(call: _Call, connection: Connection, waiting: Waiting, flags: Flag
     }
     if is_modern(connection.version):
         told["conversation"] = call.conversation.as_json()
-        told["resume"] = " ".join(["bespeak call --resume FILE", *missing])
+        told["resume"] = " ".join([shlex.join(["bespeak", "call", call.target, "--resume", "FILE"]), *missing])
     else:  # the server was waiting in mid-call, and does no longer
         told["again"] = " ".join([shlex.join(["bespeak", "call", *_said(flags)]), *missing])
     return told

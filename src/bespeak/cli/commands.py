@@ -142,7 +142,7 @@ def call(
         list[str] | None,
         typer.Argument(
             help="A URL, FILE[:OBJECT] or a command in quotes; a tool; its arguments.",
-            metavar="TARGET TOOL [KEY=VALUE...]",
+            metavar="TARGET [TOOL [KEY=VALUE...]]",
         ),
     ] = None,
     arguments: Annotated[str | None, typer.Option("--arguments", help="All arguments, as a JSON object.")] = None,
@@ -156,7 +156,12 @@ def call(
         Path | None, typer.Option("--save-answers", help="Write what was answered as an inputResponses: block.")
     ] = None,
     resume: Annotated[
-        str | None, typer.Option("--resume", help="Go on with a call that waits for answers; - reads it from stdin.")
+        str | None,
+        typer.Option(
+            "--resume",
+            help="Continue a call that waits for answers, with the server TARGET; - reads it from stdin.",
+            metavar="FILE",
+        ),
     ] = None,
     era: Annotated[
         str | None, typer.Option(help="The revision to speak: modern, legacy or one of them; found out if not given.")
@@ -172,7 +177,8 @@ def call(
     """Call a tool, and ask at the terminal what it wants to know.
 
     The result is on stdout, the questions on stderr. Without a terminal, what is asked is printed as JSON with what is
-    needed to go on. Ends with 0, with 1 if the call failed, 2 for bad flags, 3 if the server cannot be reached, 6 if the
+    needed to go on: TARGET --resume FILE. Without a TARGET, the server that the file names must be confirmed at the terminal.
+    Ends with 0, with 1 if the call failed, 2 for bad flags, 3 if the server cannot be reached, 6 if the
     call waits for answers, 130 if interrupted.
     """
     from bespeak.cli.calling import Flags, call_tool

@@ -15,6 +15,8 @@ class Address:
     text: str
     host: str = ""
     warnings: tuple[str, ...] = ()
+    can_be_opened: bool = True
+    """Whether it is a web address at all, with a host that there can be."""
 
 
 _WEB = re.compile(r"(https?):[/\\]*([^/\\?#]*)(.*)", re.IGNORECASE | re.DOTALL)
@@ -26,7 +28,7 @@ def read_address(url: str) -> Address:
     whole = re.sub(r"[\t\r\n]", "", url.strip("".join(map(chr, range(0x21)))))
     web = _WEB.fullmatch(whole)
     if web is None:
-        return Address(as_ascii(whole), warnings=("this is no http or https address",))
+        return Address(as_ascii(whole), warnings=("this is no http or https address",), can_be_opened=False)
     scheme, authority, rest = web.groups()
     user, at, place = authority.rpartition("@")
     ending = re.search(r":[0-9]*\Z", place)
@@ -40,7 +42,8 @@ def read_address(url: str) -> Address:
     ]
     text = f"{scheme.lower()}://{as_ascii(user)}{at}{host if valid else as_ascii(name)}{port}{as_ascii(rest)}"
     # Whose host it is stands at its end.
-    return Address(text, host if len(host) <= 2 * SHORT else f"…{host[-SHORT:]}", tuple(warnings))
+    shown = host if len(host) <= 2 * SHORT else f"…{host[-SHORT:]}"
+    return Address(text, shown, tuple(warnings), can_be_opened=valid is not None)
 
 
 def as_ascii(text: str) -> str:

@@ -60,6 +60,21 @@ class Prompt:
                 self._screen.say("")  # what is said next starts on a line of its own
                 raise
 
+    async def confirm(self, show: Callable[[Screen], None], question: str) -> bool:
+        """Whether the person says yes to what is shown. Anything else is a no, and so is no answer at all."""
+        async with self._turn:
+            show(self._screen)
+            self._screen.write(f"{question} y = yes, n = no (default): ")
+            try:
+                line = await self._read()
+            except EOFError:
+                self._screen.say("")
+                return False
+            except (KeyboardInterrupt, asyncio.CancelledError):
+                self._screen.say("")
+                raise
+            return line.strip().lower() in ("y", "yes")
+
     async def _answer(self, question: Question) -> Answer:
         if question.method == SAMPLE:
             return await self._sampled(question)
@@ -73,7 +88,11 @@ class Prompt:
     async def _elicited(self, question: Question) -> Answer:
         ways = [Way.ACCEPT, Way.DECLINE, Way.CANCEL]
         if question.is_url:
-            self._screen.show_address(read_address(str(question.params.get("url"))))
+            address = read_address(str(question.params.get("url")))
+            self._screen.show_address(address)
+            if not address.can_be_opened:
+                self._screen.say("This question can only be declined or cancelled: its address is not safe to open.")
+                ways.remove(Way.ACCEPT)
         while True:
             way = await self._way(question, ways)
             if way is not Way.ACCEPT:
