@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.stores.memory import MemoryStore
+from bespeak.state.stores.memory import RESULT_OVERHEAD, MemoryStore
 from bespeak.state.stores.store import Claim, Entry, Forgotten, ShareTaken, StoreFull
 
 LEASE = 15.0
@@ -308,7 +308,7 @@ async def test_a_claim_takes_about_100_bytes_once_its_result_is_evicted() -> Non
 
 
 async def test_results_go_the_oldest_first_and_their_claims_stay() -> None:
-    store = a_store(max_result_bytes=2 * (512 + 5))
+    store = a_store(max_result_bytes=2 * (RESULT_OVERHEAD + 5))
     for call in ("one", "two", "three"):
         await done(store, call, b"12345")
     kept = {call: await read(store, call) for call in ("one", "two", "three")}
@@ -330,7 +330,7 @@ async def test_a_result_larger_than_the_whole_room_is_not_kept_and_its_claim_is(
 
 
 async def test_a_purged_result_gives_its_bytes_back() -> None:
-    store = a_store(max_result_bytes=522)
+    store = a_store(max_result_bytes=RESULT_OVERHEAD + 10)
     await done(store, "old", b"1234567890", kept_until=50.0)
     await store.check_room(None, 61.0)
     await done(store, "new", b"1234567890", issued=61.0, claimed=61.0)

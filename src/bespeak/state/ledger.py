@@ -24,6 +24,10 @@ from bespeak.state.stores.store import (
 
 logger = logging.getLogger("bespeak.state")
 
+CLOCK_BACK = (
+    "the clock was set back by so much that an approval could be spent again; so nobody is asked anything until it has caught up, "
+    "or the server is started again with new state keys"
+)
 LEASE_SECONDS = 15.0
 WAIT_SECONDS = 60.0
 
@@ -129,7 +133,7 @@ class Ledger:
         except ShareTaken:
             raise ShareUsedUp from None
         except Forgotten:
-            logger.error("the clock was set back by so much that no question can be asked until it has caught up")
+            logger.error(CLOCK_BACK)
             raise LedgerFull from None
 
     async def check_unspent(self, call: str, ticket: Ticket) -> None:

@@ -17,7 +17,7 @@ from bespeak.state.stores.store import Claim, Entry, Horizon, ShareTaken, StoreF
 
 MAX_CLAIMS = 1_000_000
 MAX_RESULT_BYTES = 64 * 1024 * 1024
-RESULT_OVERHEAD = 512
+RESULT_OVERHEAD = 832
 """Bytes that a claim with its result takes beside the result."""
 PURGED_AT_ONCE = 256
 """Old claims dropped for each new one, so that nobody waits long for room to be made."""
