@@ -1,34 +1,84 @@
-"""Being told to stop: whatever the signal, what was begun is ended."""
+"""Being told to stop: whatever the signal and whatever is under way, what was begun is ended."""
 
 import asyncio
 import contextlib
+import os
 import signal
-from collections.abc import Coroutine
+import threading
+import time
+from collections.abc import Coroutine, Generator
+from types import FrameType
 from typing import Any, TypeVar
 
+PATIENCE_SECONDS = 1.0
+"""How long something may keep the event loop from hearing that it is to stop, before it is broken off where it is."""
+LEAVE_SECONDS = 5.0
+"""How long the tool waits, after it was told to stop, for threads such as those of a server in its own process."""
+INTERRUPTED = 130
 T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def stoppable() -> Generator[None]:
+    """Let SIGTERM and SIGHUP raise `KeyboardInterrupt`, as Ctrl-C does, while the block runs."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    with contextlib.ExitStack() as stack:
+        for told in _signals():
+            with contextlib.suppress(ValueError):  # only the main thread is told
+                stack.callback(signal.signal, told, signal.signal(told, stop))
+        yield
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end. Raises `KeyboardInterrupt` if told to stop, once all servers that were started are ended."""
-    return asyncio.run(_until_told(work))
+    try:
+        return asyncio.run(_until_told(work))
+    except KeyboardInterrupt:
+        threading.Thread(target=_leave, daemon=True).start()
+        raise
+
+
+def _leave() -> None:
+    """End the process once its main thread has ended, should a thread of somebody else's keep it."""
+    threading.main_thread().join()
+    time.sleep(LEAVE_SECONDS)
+    os._exit(INTERRUPTED)
 
 
 async def _until_told(work: Coroutine[Any, Any, T]) -> T:
     task = asyncio.ensure_future(work)
-    told = False
+    loop = asyncio.get_running_loop()
+    main = threading.get_ident()
+    told, heard = threading.Event(), threading.Event()
 
-    def stop() -> None:
-        nonlocal told
-        told = True
+    def end() -> None:
+        heard.set()
         task.cancel()
 
-    for name in ("SIGTERM", "SIGHUP"):
-        with contextlib.suppress(NotImplementedError, AttributeError, RuntimeError, ValueError):
-            asyncio.get_running_loop().add_signal_handler(getattr(signal, name), stop)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        if told:
-            raise KeyboardInterrupt from None
-        raise
+    def stop(number: int, frame: FrameType | None) -> None:
+        if told.is_set():
+            raise KeyboardInterrupt
+        told.set()
+        loop.call_soon_threadsafe(end)
+        # Code that never awaits keeps the loop from hearing it: then it is told again, and broken off.
+        again = threading.Timer(PATIENCE_SECONDS, lambda: heard.is_set() or signal.pthread_kill(main, number))
+        again.daemon = True
+        again.start()
+
+    with contextlib.ExitStack() as stack:
+        for one in _signals():
+            with contextlib.suppress(ValueError):
+                stack.callback(signal.signal, one, signal.signal(one, stop))
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if told.is_set():
+                raise KeyboardInterrupt from None
+            raise
+
+
+def _signals() -> list[signal.Signals]:
+    return [signal.Signals[name] for name in ("SIGTERM", "SIGHUP") if name in signal.Signals.__members__]

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-from bespeak.cli.interrupting import run
+from bespeak.cli.interrupting import run, stoppable
 from bespeak.cli.saying import complain
 from bespeak.testing.cassettes import RecordingRefused
 from bespeak.testing.drafting import draft
@@ -48,6 +48,14 @@ class Flags:
 
 def run_suites(flags: Flags) -> int:
     """Do what was said; the exit code."""
+    try:
+        with stoppable():
+            return _run_suites(flags)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run_suites(flags: Flags) -> int:
     if flags.schema:
         print(json.dumps(json_schema(), indent=2))
         return 0
@@ -84,8 +92,6 @@ def run_suites(flags: Flags) -> int:
         return complain(str(error), REFUSED)
     except Unreachable as error:
         return complain(str(error), UNREACHABLE)
-    except KeyboardInterrupt:
-        return INTERRUPTED
     return _run(options, chosen, len(everything) - len(chosen), writers, first=flags.first)
 
 

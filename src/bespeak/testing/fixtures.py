@@ -9,6 +9,7 @@ from typing import Any, cast, overload
 from bespeak.testing.answers import Answer, CannotAnswer, Way, parse_answer, render
 from bespeak.testing.dialects import InputRequest, InputResponse
 from bespeak.testing.matchers import Matcher, equal_to, parse_matcher
+from bespeak.testing.patterns import PatternTimeout
 from bespeak.testing.question_names import AmbiguousName, SpelledKey, meant, name_of
 from bespeak.testing.verdicts import Question, in_one_round
 
@@ -35,8 +36,14 @@ class Rule:
     """The only key or name it is for, if that is all it looks at: thousands of such rules are no work."""
 
     def fits(self, question: Question) -> bool:
-        """Whether it is for a question. Raises `AmbiguousName`."""
-        return all(matcher.check(CONDITIONS[name](question)) is None for name, matcher in self.when.items())
+        """Whether it is for a question. Raises `AmbiguousName`, and `CannotAnswer` if that takes too long to find out."""
+        for name, matcher in self.when.items():
+            try:
+                if matcher.check(CONDITIONS[name](question)) is not None:
+                    return False
+            except PatternTimeout as timeout:
+                raise CannotAnswer(f"the rule {self.where} of the answers, when.{name}: {timeout}") from None
+        return True
 
 
 class MissingAnswer(CannotAnswer):

@@ -6,9 +6,7 @@ and `present` only: every other matcher wants a value to look at, or `not` would
 """
 
 import math
-import re
 from collections.abc import Callable
-from functools import reduce
 from typing import Any, cast
 
 from bespeak.testing.matching import ABSENT, Difference, Matcher, Snapshots, join
@@ -32,8 +30,9 @@ from bespeak.testing.operators import (
     Snapshot,
     is_number,
 )
+from bespeak.testing.patterns import Expression, InvalidPattern
+from bespeak.testing.schemas import InvalidSchema, validator_of
 from bespeak.testing.showing import printable, shown
-from bespeak.transports.transport import MissingExtra
 
 __all__ = [
     "ABSENT",
@@ -154,27 +153,17 @@ def _length(operand: Any, steps: Steps) -> Matcher:
     return matcher
 
 
-def _expression(operand: Any, steps: Steps) -> re.Pattern[str]:
+def _expression(operand: Any, steps: Steps) -> Expression:
     if not isinstance(operand, str):
         raise InvalidMatcher("matches needs a regular expression in a string", steps)
     try:
-        return re.compile(operand)
-    except (re.error, OverflowError, RecursionError, Warning) as error:  # a warning where these are errors
+        return Expression(operand)
+    except InvalidPattern as error:
         raise InvalidMatcher(f"matches needs a regular expression: {printable(str(error))}", steps) from None
 
 
 def _validator(operand: Any, steps: Steps) -> Any:
-    """What checks values against a schema, and fetches nothing."""
     try:
-        import jsonschema
-        from referencing import Registry
-    except ImportError:
-        raise MissingExtra("the matcher schema needs jsonschema: pip install 'bespeak[test]'") from None
-    draft: Any = jsonschema.Draft202012Validator
-    try:
-        draft.check_schema(operand, format_checker=draft.FORMAT_CHECKER)
-    except jsonschema.SchemaError as error:
-        place = reduce(join, error.absolute_path, "schema")
-        raise InvalidMatcher(f"{place} is no JSON Schema: {printable(error.message)}", steps) from None
-    registry: Any = Registry  # an empty one: the usual one would fetch what a schema refers to
-    return draft(operand, registry=registry())
+        return validator_of(operand)
+    except InvalidSchema as error:
+        raise InvalidMatcher(str(error), steps) from None

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Protocol
 
+from bespeak.testing.patterns import PatternTimeout
+
 
 class Absent(Enum):
     """Stands where there is no value at all; `null` is one."""
@@ -36,6 +38,8 @@ class Difference:
     expected: Any
     """What was written for this place; `ABSENT` if nothing should be there."""
     actual: Any
+    stopped: bool = False
+    """Whether nobody knows, because finding out took too long."""
 
 
 class Snapshots(Protocol):
@@ -59,8 +63,18 @@ class Matcher(ABC):
         """Whether it can judge a value that is not there."""
         return False
 
+    def judge(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
+        """The first difference; `None` if the value is as expected. A search that takes too long is a difference, too."""
+        try:
+            return self.check(actual, path, snapshots)
+        except PatternTimeout as timeout:
+            return Difference(timeout.path, str(timeout), self.written, timeout.actual, stopped=True)
+
     def check(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
-        """The first difference; `None` if the value is as expected."""
+        """The first difference; `None` if the value is as expected. Raises `PatternTimeout`.
+
+        Neither `not` nor `oneOf` can make anything of a search that was stopped, so it ends the whole check.
+        """
         if actual is ABSENT and not self.about_presence:
             return self._differs("is not there", ABSENT, path)
         found = self._check(actual, path, snapshots)

@@ -1,6 +1,5 @@
 """The matchers there are: one for each kind of plain value, and one for each operator."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -9,10 +8,11 @@ from operator import ge, gt, le, lt
 from typing import Any, ClassVar, cast
 
 from bespeak.testing.matching import ABSENT, Difference, Matcher, Snapshots, Spelled, join
+from bespeak.testing.patterns import Expression, InvalidPattern, PatternTimeout
 from bespeak.testing.showing import printable, shown
 
 LONGEST_SEARCHED = 2**20
-"""How much of a string `matches` looks at: there are expressions that take forever on a long one."""
+"""How much of a string `matches` looks at."""
 
 
 class Operator(StrEnum):
@@ -134,14 +134,18 @@ class Contains(Matcher):
 class Matches(Matcher):
     """A string in which a regular expression is found."""
 
-    expression: re.Pattern[str]
+    expression: Expression
     reads_text: ClassVar[bool] = True
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not isinstance(actual, str):
             return self._differs(f"is {_kind(actual)}, and matches needs a string", actual, path)
-        if self.expression.search(actual[:LONGEST_SEARCHED]):
-            return None
+        try:
+            if self.expression.found_in(actual[:LONGEST_SEARCHED]):
+                return None
+        except PatternTimeout as timeout:
+            timeout.path, timeout.actual = path, actual
+            raise
         return self._differs(f"does not match {shown(self.expression.pattern)}: {shown(actual)}", actual, path)
 
 
@@ -157,6 +161,13 @@ class Schema(Matcher):
 
         try:
             error: Any = next(self.validator.iter_errors(actual), None)
+        except PatternTimeout as timeout:
+            timeout.path, timeout.actual = path, actual
+            raise
+        except InvalidPattern as invalid:
+            return self._differs(
+                f"the schema has a pattern that cannot be used: {printable(str(invalid))}", actual, path
+            )
         except Unresolvable as missing:
             message = f"the schema refers to {shown(missing.ref)}, which is not in it; write it into its $defs"
             return self._differs(message, actual, path)

@@ -159,7 +159,7 @@ def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
                 found.append(Failure(f"round {number}, {name}: {error}", path=path, actual=ABSENT))
                 continue
             actual: Any = ABSENT if question is None else look(block.asked[question])
-            difference = parse_matcher(written).check(actual, path)
+            difference = parse_matcher(written).judge(actual, path)
             if difference is not None:
                 difference = as_told(difference, written, actual, path, hide)
                 text = f"round {number}, {name} of {key!r}: {difference.message}"

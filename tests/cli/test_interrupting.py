@@ -1,0 +1,103 @@
+"""Being told to stop while something runs that does not listen."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from bespeak.cli.interrupting import run, stoppable
+from tests.waiting import eventually
+
+SERVERS = {
+    "a tool that never awaits": "async def t() -> str:\n    began()\n    while True:\n        pass\n",
+    "a tool that sleeps": "async def t() -> str:\n    began()\n    time.sleep(50)\n    return 'late'\n",
+    "a tool in a thread": "def t() -> str:\n    began()\n    time.sleep(50)\n    return 'late'\n",
+    "a tool that waits": "async def t() -> str:\n    began()\n    await asyncio.sleep(50)\n    return 'late'\n",
+}
+HEAD = (
+    "import asyncio, pathlib, time\nfrom bespeak import MCPServer\nmcp = MCPServer('s')\n"
+    "def began() -> None:\n    pathlib.Path('began').touch()\n\n@mcp.tool()\n"
+)
+SUITE = "version: 1\nservers: {s: {python: 'server:mcp', timeout: 50}}\ntests:\n  - {name: a, tool: t}\n"
+
+
+@contextlib.contextmanager
+def running_in(folder: Path, suite: str = ".") -> Generator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "bespeak.cli", "test", suite, "--report", "json=report.json"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("tool", SERVERS.values(), ids=SERVERS)
+async def test_a_signal_ends_the_tool_whatever_a_server_in_its_process_does(tmp_path: Path, tool: str) -> None:
+    (tmp_path / "server.py").write_text(HEAD + tool)
+    (tmp_path / "a.bespeak.yaml").write_text(SUITE)
+    with running_in(tmp_path) as process:
+        await eventually((tmp_path / "began").exists, 30)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(25) == 130
+    assert json.loads((tmp_path / "report.json").read_text())["summary"]["interrupted"] is True
+
+
+async def test_a_signal_ends_the_tool_while_it_searches_for_a_pattern(tmp_path: Path) -> None:
+    tests = "".join(
+        f"  - {{name: t{number}, tool: t, expect: {{text: {{matches: '^(a|a)*$'}}}}}}\n" for number in range(20)
+    )
+    tool = "async def t() -> str:\n    began()\n    return 'a' * 60 + 'b'\n"
+    (tmp_path / "server.py").write_text(HEAD + tool)
+    (tmp_path / "a.bespeak.yaml").write_text(SUITE.partition("  - ")[0] + tests)
+    with running_in(tmp_path) as process:
+        await eventually((tmp_path / "began").exists, 30)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 130
+
+
+async def test_a_signal_ends_the_tool_while_it_reads_suites(tmp_path: Path) -> None:
+    suite = tmp_path / "a.bespeak.yaml"
+    os.mkfifo(suite)
+    ends: list[int] = []
+
+    def is_read() -> bool:
+        with contextlib.suppress(OSError):  # as long as nobody reads
+            ends.append(os.open(suite, os.O_WRONLY | os.O_NONBLOCK))
+        return bool(ends)
+
+    with running_in(tmp_path, "a.bespeak.yaml") as process:
+        await eventually(is_read, 30)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 130
+    os.close(ends[0])
+
+
+def test_a_signal_interrupts_a_block_and_is_then_what_it_was_before() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), stoppable():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_outside_of_the_main_thread_signals_are_left_alone() -> None:
+    async def work() -> int:
+        return 1
+
+    def both() -> None:
+        with stoppable():
+            found.append(run(work()))
+
+    found: list[int] = []
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=both)
+    thread.start()
+    thread.join()
+    assert (found, signal.getsignal(signal.SIGTERM)) == ([1], before)
