@@ -1,6 +1,7 @@
 """Redaction: what is declared, and every secret of the environment, is kept out on both sides, recording and comparing."""
 
 import json
+from base64 import b64encode
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ def taped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 
 def in_any_form(secret: str, tape: bytes) -> bool:
-    return secret.encode() in tape or json.dumps(secret)[1:-1].encode() in tape
+    forms = [secret, json.dumps(secret)[1:-1], secret.encode().hex(), b64encode(secret.encode()).decode()[:-4]]
+    return any(form.encode() in tape for form in [*forms, secret.replace("-", "%2d")])
 
 
 # Paths
@@ -276,6 +278,9 @@ SAYS: dict[str, tuple[Trip, Json]] = {
     "a text": (Trip([], result=text(f"Your key is {SECRET}.")), keyed()),
     "a value": (Trip([], result=text("Done.", structuredContent={"key": SECRET})), keyed()),
     "a key": (Trip([], result=text("Done.", structuredContent={SECRET: 1})), keyed()),
+    "base64": (Trip([], result=text(f"Basic {b64encode(f'ada:{SECRET}'.encode()).decode()}")), keyed()),
+    "hex": (Trip([], result=text(SECRET.encode().hex())), keyed()),
+    "an escaped part": (Trip([], result=text(f"?key={SECRET.replace('-', '%2d')}")), keyed()),
     "an answer": (Trip([CITY]), keyed(inputResponses={"city": "${env:SECRET}"})),
     "a question": (Trip([{"city": form(f"Which city for {SECRET}?")}]), keyed(inputResponses={"city": "Lisbon"})),
     "the key of a question": (Trip([{SECRET: form("Which?")}]), keyed(inputResponses=[{"otherwise": "Lisbon"}])),

@@ -3,7 +3,9 @@
 testing.md section 1 (a state is never printed), section 2 (`${env:NAME}` is redacted everywhere), section 5 (no tokens).
 """
 
+import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,37 @@ async def test_a_secret_that_comes_back_is_in_no_result(hold: Hold, secret: str,
     }
     results = await hold(Canned(replies[reply]), f"{CALL}{more}}}")
     assert _failures(results) != []
+    assert TELLTALE not in shown(results)
+
+
+CODINGS: dict[str, Callable[[bytes], str]] = {
+    "base64": lambda raw: base64.b64encode(raw).decode(),
+    "base64 of more": lambda raw: base64.urlsafe_b64encode(b"ada:" + raw + b"!").decode(),
+    "hex": lambda raw: raw.hex(),
+    "capital hex": lambda raw: raw.hex().upper(),
+    "percent": lambda raw: "".join(f"%{byte:02x}" for byte in raw),
+}
+
+
+@pytest.mark.parametrize("coding", CODINGS.values(), ids=CODINGS)
+async def test_a_secret_that_comes_back_encoded_is_in_no_result(
+    hold: Hold, secret: str, coding: Callable[[bytes], str]
+) -> None:
+    encoded = coding(secret.encode())
+    server = Canned(told(f"You are {encoded}.", structuredContent={"a": encoded}))
+    results = await hold(server, f"{CALL}, expect: {{text: no, structuredContent: {{a: no}}}}}}")
+    assert len(_failures(results)) == 2
+    assert encoded[8:-8] not in shown(results)
+    assert "${env:PASSWORD}" in shown(results)
+
+
+@pytest.mark.parametrize("before", range(165, 200, 5))
+async def test_not_even_the_beginning_of_a_secret_is_left_where_a_name_is_cut(
+    hold: Hold, secret: str, before: int
+) -> None:
+    named = "x" * before + secret
+    results = await hold(Canned(round_of({named: {"method": named}})), f"{CALL}}}")
+    assert "x" * 100 in shown(results)
     assert TELLTALE not in shown(results)
 
 

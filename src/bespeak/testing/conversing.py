@@ -113,7 +113,7 @@ async def converse(
             problems = [failure.message for failure in talk.script.leftovers()]
             problems += [ended(talk.envelope).removeprefix("; ")] if problems else []
         if problems:
-            raise ConversationFailed(Redaction(tokens=conversation.states).text("\n".join(problems)))
+            raise ConversationFailed(Redaction(tokens=conversation.states).message("\n".join(problems)))
         return Conversed(
             talk.envelope,
             [one.named() for one in conversation.rounds],

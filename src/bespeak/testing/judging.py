@@ -134,7 +134,7 @@ def _text(block: Mapping[str, Any]) -> Iterable[str]:
 
 def _told(error: Any) -> str:
     if not isinstance(error, dict):
-        return f"{error!r:.200}"
+        return repr(error)
     members = cast("dict[str, Any]", error)
     said, code = members.get("message"), members.get("code")
     told = said if isinstance(said, str) and said else "it says nothing"

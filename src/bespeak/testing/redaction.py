@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import chain
 from typing import Any, cast
-from urllib.parse import quote, quote_plus
 
 from bespeak.testing.question_names import name_of
+from bespeak.testing.secret_forms import SHORTEST_PIECE, Form, Plain, Span, Text, all_forms
 
 REDACTED = "[redacted]"
 TOKEN = "[requestState]"
@@ -75,15 +74,16 @@ class Redaction:
     tokens: Sequence[str] = field(default=(), repr=False)
     """Tokens of states, which have no names."""
     _paths: tuple[Path, ...] = field(init=False, repr=False)
-    _hidden: tuple[tuple[str, str], ...] = field(init=False, repr=False)
+    _hidden: tuple[tuple[Form, str], ...] = field(init=False, repr=False)
     """What is replaced, and by what: the longest first, for a short secret may be a part of a long one."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_paths", tuple(parse_path(path) for path in self.paths))
-        hidden = {(form, name) for name, secret in self.secrets.items() for form in forms_of(secret)}
-        shown = {(form, f"${{env:{name}}}") for form, name in hidden}
-        shown |= {(form, TOKEN) for token in self.tokens if len(token) >= SHORTEST for form in forms_of(token)}
-        object.__setattr__(self, "_hidden", tuple(sorted(shown, key=lambda one: (-len(one[0]), one))))
+        shown = {(form, f"${{env:{name}}}") for name, secret in self.secrets.items() for form in all_forms(secret)}
+        # A state may be very long, and there are many; none has characters that are escaped one by one.
+        tokens = (token for token in self.tokens if len(token) >= SHORTEST)
+        shown |= {(form, TOKEN) for token in tokens for form in all_forms(token, escaped=False)}
+        object.__setattr__(self, "_hidden", tuple(sorted(shown, key=_first)))
 
     def apply(self, value: Any) -> Any:
         """A copy without them."""
@@ -120,13 +120,23 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """A text without the values of secrets."""
-        # Texts and what stands for secrets take turns, and only texts are searched on: `env` may be a secret too.
-        pieces = [text]
-        for secret, shown in self._hidden:
-            if secret in text:
-                searched = ([piece] if turn % 2 else _cut(piece, secret, shown) for turn, piece in enumerate(pieces))
-                pieces = list(chain.from_iterable(searched))
+        return "".join(self._pieces(text))
+
+    def message(self, text: str) -> str:
+        """A message without the values of secrets, and without what was left of one where a long text was cut."""
+        pieces = self._pieces(text)
+        for form, shown in self._hidden:
+            if isinstance(form, Plain) and form.length > SHORTEST_PIECE and form.needle[:SHORTEST_PIECE] in text:
+                pieces = _replaced(pieces, shown, lambda piece, form=form: form.pieces(piece))
         return "".join(pieces)
+
+    def _pieces(self, text: str) -> list[str]:
+        # Texts and what stands for secrets take turns, and only texts are searched on: `env` may be a secret too.
+        pieces, whole = [text], Text(text)
+        for form, shown in self._hidden:
+            if form.length <= len(text) and next(form.spans(whole), None) is not None:
+                pieces = _replaced(pieces, shown, lambda piece, form=form: form.spans(Text(piece)))
+        return pieces
 
     def _apply(self, value: Any, paths: tuple[Path, ...]) -> Any:
         if () in paths:
@@ -140,24 +150,26 @@ class Redaction:
         return self.text(value) if isinstance(value, str) else value
 
 
-def _cut(text: str, secret: str, shown: str) -> list[str]:
-    """The texts around a secret, and between each two of them what stands for it."""
-    around = text.split(secret)
-    pieces = [shown] * (2 * len(around) - 1)
-    pieces[::2] = around
-    return pieces
+def _first(hidden: tuple[Form, str]) -> tuple[int, str, str]:
+    form, shown = hidden
+    return -form.length, repr(form), shown
+
+
+def _replaced(pieces: Sequence[str], shown: str, find: Callable[[str], Iterable[Span]]) -> list[str]:
+    """The pieces with what stands for a secret wherever it is found in one of the texts."""
+    told: list[str] = []
+    for turn, piece in enumerate(pieces):
+        if turn % 2:
+            told.append(piece)
+            continue
+        last = 0
+        for start, end in find(piece):
+            told += [piece[last:start], shown]
+            last = end
+        told.append(piece[last:])
+    return told
 
 
 def _beyond(step: str | int, paths: tuple[Path, ...]) -> tuple[Path, ...]:
     """Where the paths lead on from a step."""
     return tuple(path[1:] for path in paths if path[0] in (EVERY, step))
-
-
-def forms_of(secret: str) -> set[str]:
-    """How a secret may be written: as it is, and as JSON or a URL inside of a text would have it."""
-    if not secret:
-        return set()
-    in_json = {json.dumps(secret, ensure_ascii=escaped)[1:-1] for escaped in (True, False)}
-    in_urls = {quote(secret, safe="", errors="surrogatepass"), quote_plus(secret, errors="surrogatepass")}
-    in_python = {repr(secret)[1:-1], ascii(secret)[1:-1]}
-    return {secret, *in_json, *in_urls, *in_python}

@@ -416,14 +416,14 @@ class _Run:
     def _clean(self, failure: Failure) -> Failure:
         """A failure as it may be shown."""
         redact = replace(self.hidden, tokens=self.tokens)
-        message = redact.text(failure.message)
+        message = redact.message(failure.message)
         return replace(
             failure,
             message=_short(message),
             path=None if failure.path is None else redact.text(failure.path),
             expected=redact.apply(failure.expected),
             actual=redact.apply(failure.actual),
-            hint=None if failure.hint is None else _short(redact.text(failure.hint)),
+            hint=None if failure.hint is None else _short(redact.message(failure.hint)),
         )
 
 
