@@ -15,7 +15,7 @@ from bespeak.testing.redaction import TOKEN, Redaction
 from bespeak.testing.secret_forms import LONGEST_ESCAPED, SHORTEST_ENCODED
 
 LABEL = "${env:KEY}"
-SECRETS = st.text(min_size=SHORTEST_ENCODED, max_size=30)
+SECRETS = st.text(min_size=SHORTEST_ENCODED, max_size=30).filter(lambda secret: secret not in LABEL)
 AROUND = st.text(max_size=12) | st.text("\\%+/=25au0 \n", max_size=6)
 BYTES = st.binary(max_size=12)
 

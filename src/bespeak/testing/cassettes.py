@@ -37,6 +37,10 @@ from bespeak.testing.verdicts import no_constant
 __all__ = ["Book", "Mode", "Player", "Recorder", "RecordingRefused", "StaleCassette", "check_allowed"]
 
 
+LARGEST = 16 * 1024 * 1024
+"""How many bytes a cassette may have. A part of a conversation could not be replayed."""
+
+
 class Mode(StrEnum):
     """When conversations are written down."""
 
@@ -103,8 +107,14 @@ class Book:
 
     def write(self) -> None:
         """Keep what was recorded. Raises `StaleCassette` if it cannot be kept."""
+        text = json.dumps(self.recorded(), indent=2, sort_keys=True) + "\n"
+        if len(text) > LARGEST:
+            what = f"{self.path.name} is not written: the conversation comes to {len(text):,} bytes"
+            raise StaleCassette(
+                f"{what}, and a cassette may have {LARGEST:,}; keep what is large out of it with redact"
+            )
         try:
-            write_whole(self.path, json.dumps(self.recorded(), indent=2, sort_keys=True) + "\n")
+            write_whole(self.path, text)
         except OSError as error:
             what = f"{self.path.name} cannot be written into the folder {self.path.parent}: {error.strerror or error}"
             raise StaleCassette(f"{what}; name another folder of cassettes, or make room there") from None

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -77,6 +78,9 @@ class Redaction:
     _hidden: tuple[tuple[Form, str], ...] = field(init=False, repr=False)
     """What is replaced, and by what: the longest first, for a short secret may be a part of a long one."""
 
+    _least: int = field(init=False, repr=False)
+    """No shorter text holds anything of that."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "_paths", tuple(parse_path(path) for path in self.paths))
         shown = {(form, f"${{env:{name}}}") for name, secret in self.secrets.items() for form in all_forms(secret)}
@@ -84,6 +88,7 @@ class Redaction:
         tokens = (token for token in self.tokens if len(token) >= SHORTEST)
         shown |= {(form, TOKEN) for token in tokens for form in all_forms(token, escaped=False)}
         object.__setattr__(self, "_hidden", tuple(sorted(shown, key=_first)))
+        object.__setattr__(self, "_least", self._hidden[-1][0].length if self._hidden else sys.maxsize)
 
     def apply(self, value: Any) -> Any:
         """A copy without them."""
@@ -132,6 +137,8 @@ class Redaction:
 
     def _pieces(self, text: str) -> list[str]:
         # Texts and what stands for secrets take turns, and only texts are searched on: `env` may be a secret too.
+        if len(text) < self._least:
+            return [text]
         pieces, whole = [text], Text(text)
         for form, shown in self._hidden:
             if form.length <= len(text) and next(form.spans(whole), None) is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
 from xml.etree import ElementTree as ET
 
+from bespeak.testing.excerpts import Told
 from bespeak.testing.files import beside, write_whole
 from bespeak.testing.matchers import ABSENT
 from bespeak.testing.results import Failure, Kind, Result, Round
@@ -182,8 +183,8 @@ def _told(number: int, one: Round) -> Iterator[str]:
     for key, message in islice(one.asked.items(), MOST_QUESTIONS):
         yield f"    {marked(key)}: {_short(message)}"
         yield f"      answered {_short(one.answered[key])}" if key in one.answered else "      not answered"
-    if len(one.asked) > MOST_QUESTIONS:
-        yield f"    and {len(one.asked) - MOST_QUESTIONS} more"
+    if more := max(len(one.asked) - MOST_QUESTIONS, 0) + one.left_out:
+        yield f"    and {more} more"
     for key, answer in one.answered.items():
         if key not in one.asked:
             yield f"    {marked(key)}, which was not asked"
@@ -326,7 +327,10 @@ def _gravest(failures: Sequence[Failure]) -> Failure:
 
 
 def _in_order(results: Iterable[Result]) -> list[Result]:
-    return sorted(results, key=lambda one: (one.suite, one.line, one.name, _last(one.case), _last(one.era)))
+    """The results in the order of their suites, each as it may be told after the others."""
+    told = Told()
+    ordered = sorted(results, key=lambda one: (one.suite, one.line, one.name, _last(one.case), _last(one.era)))
+    return [told.of(result) for result in ordered]
 
 
 def _last(text: str | None) -> tuple[bool, str]:

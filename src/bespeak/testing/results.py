@@ -1,7 +1,7 @@
 """What came of one test: the rounds of its conversation, and what was wrong."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -31,15 +31,18 @@ class Round:
     """What was answered, as it was sent."""
     state: bool
     """Whether it handed out a state. The token itself is never kept."""
+    left_out: int = 0
+    """How many questions more there were than are told."""
 
     def named(self) -> "Round":
         """The round as people read it: with the names of its questions in place of their keys."""
         names = names_of(self.asked)
         answered = {names.get(key, key): answer for key, answer in self.answered.items()}
-        return Round({names[key]: said for key, said in self.asked.items()}, answered, self.state)
+        return replace(self, asked={names[key]: said for key, said in self.asked.items()}, answered=answered)
 
     def as_json(self) -> dict[str, Any]:
-        return {"asked": self.asked, "answered": self.answered, "state": self.state}
+        told: dict[str, Any] = {"asked": self.asked, "answered": self.answered, "state": self.state}
+        return {**told, "left_out": self.left_out} if self.left_out else told
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from bespeak.testing.cassettes import Book, Mode, StaleCassette
 from bespeak.testing.chain import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.testing.connection import Connection, Line
 from bespeak.testing.examples import paste
+from bespeak.testing.excerpts import LONGEST_NAME, bounded, excerpt, round_excerpt, shortened, without_middle
 from bespeak.testing.filling import DoesNotFit, filled
 from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.testing.hostile import Attack, NotReached, judge_tampered
@@ -37,9 +38,6 @@ from bespeak.testing.variables import Unknown, environment, fill, literal, looku
 from bespeak.testing.verdicts import Dialect, Question
 
 logger = logging.getLogger("bespeak.testing")
-
-LONGEST = 4000
-"""How many characters of a failure's message, and of its hint, are kept."""
 
 
 class Runner:
@@ -368,7 +366,7 @@ class _Run:
         item = self.item
         rounds = self.conversation.rounds if self.conversation is not None else []
         suite = relative(item.suite.path, self.options.start)
-        return Result(
+        result = Result(
             suite=suite,
             line=item.line,
             name=item.test.name,
@@ -376,10 +374,11 @@ class _Run:
             era=item.era,
             server=item.server_name,
             failures=[self._clean(failure) for failure in self.failures],
-            rounds=[self._round(one, self._states()).named() for one in rounds],
+            rounds=[round_excerpt(self._round(one, self._states()).named()) for one in rounds],
             again=shlex.join(["bespeak", "test", suite, *self.options.flags(), "-k", exactly(item.title)]),
             seconds=seconds,
         )
+        return bounded(result)
 
     def _hide(self, value: Any) -> Any:
         """A value without secrets and tokens."""
@@ -419,17 +418,12 @@ class _Run:
         message = redact.message(failure.message)
         return replace(
             failure,
-            message=_short(message),
-            path=None if failure.path is None else redact.text(failure.path),
-            expected=redact.apply(failure.expected),
-            actual=redact.apply(failure.actual),
-            hint=None if failure.hint is None else _short(redact.message(failure.hint)),
+            message=without_middle(message),
+            path=None if failure.path is None else shortened(redact.text(failure.path), LONGEST_NAME),
+            expected=excerpt(redact.apply(failure.expected)),
+            actual=excerpt(redact.apply(failure.actual)),
+            hint=None if failure.hint is None else without_middle(redact.message(failure.hint)),
         )
-
-
-def _short(text: str) -> str:
-    """A long text without its middle: what a server printed last is told at the end of it."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 4]}\n...\n{text[-LONGEST * 3 // 4 :]}"
 
 
 def _in_place_of(server: Server, other: Server) -> Server:

@@ -26,6 +26,7 @@ _OTHERWISE = re.compile(
     r"|(?P<plus>%2[bB]|\\{1,8}u002[bB])|\\{1,8}/|%2[fF]|\\{1,8}u002[fF]"
 )
 """What stands in base64 for nothing, for a plus sign or for a slash."""
+_FIRST = re.compile(r"[\r\n%\\]")
 _DIGIT = r"(?:%2[bBfF]|\\{1,8}u002[bBfF]|[A-Za-z0-9+/_-])"
 _BEFORE = re.compile(rf"{_DIGIT}{_BREAK}\Z")
 _AFTER = re.compile(rf"(?:{_BREAK}{_DIGIT})?(?:{_BREAK}(?:=|%3[dD]|\\{{1,8}}u003[dD])){{0,2}}")
@@ -68,16 +69,15 @@ class Joined:
         self._ends: dict[int, int] = {}
         """Where an escaped digit ends, here and in the other text."""
         last = length = 0
-        if "%" in text or "\\" in text or "\n" in text:
-            for found in _OTHERWISE.finditer(text):
-                digit = "" if found["break"] else "+" if found["plus"] else "/"
-                parts += [text[last : found.start()], digit]
-                length += found.start() - last + len(digit)
-                last = found.end()
-                if digit:
-                    self._ends[length] = last
-                self._here.append(length)
-                self._there.append(last)
+        for found in _otherwise(text):
+            digit = "" if found["break"] else "+" if found["plus"] else "/"
+            parts += [text[last : found.start()], digit]
+            length += found.start() - last + len(digit)
+            last = found.end()
+            if digit:
+                self._ends[length] = last
+            self._here.append(length)
+            self._there.append(last)
         self.text = "".join([*parts, text[last:]]).translate(_STANDARD)
 
     def before(self, place: int) -> int:
@@ -89,6 +89,17 @@ class Joined:
         """The place in the other text where what begins here begins."""
         at = bisect_right(self._here, place) - 1
         return self._there[at] + place - self._here[at]
+
+
+def _otherwise(text: str) -> Iterator[re.Match[str]]:
+    """What stands in a text for something else. One character is found much faster than any of these expressions."""
+    last = 0
+    if "%" in text or "\\" in text or "\n" in text:
+        for first in _FIRST.finditer(text):
+            found = _OTHERWISE.match(text, first.start()) if first.start() >= last else None
+            if found is not None:
+                yield found
+                last = found.end()
 
 
 class Form(Protocol):

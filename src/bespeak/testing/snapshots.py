@@ -3,7 +3,7 @@
 import json
 from typing import Any, cast
 
-from bespeak.testing.cassettes import Mode
+from bespeak.testing.cassettes import LARGEST, Mode
 from bespeak.testing.files import alone, write_whole
 from bespeak.testing.loading import Suite
 from bespeak.testing.matchers import ABSENT, Difference, equal_to
@@ -42,13 +42,16 @@ class SnapshotFile:
         return None
 
     def keep(self) -> None:
-        """The test has passed: what is new is kept. Raises `OSError`."""
+        """The test has passed: what is new is kept. Raises `OSError`, and `ValueError` if it is too large."""
         if not self._new:
             return
         with alone(self._path.parent):  # others may be adding theirs
             kept = self._read()
             kept[self._title] = {**kept.get(self._title, {}), **self._new}
-            write_whole(self._path, json.dumps(kept, indent=2, sort_keys=True) + "\n")
+            text = json.dumps(kept, indent=2, sort_keys=True) + "\n"
+            if len(text) > LARGEST:
+                raise ValueError(f"{self._path.name} would come to {len(text):,} bytes, and it may have {LARGEST:,}")
+            write_whole(self._path, text)
 
     def _read(self) -> dict[str, dict[str, Any]]:
         """All snapshots of the suite. Raises `OSError` and `ValueError`."""
