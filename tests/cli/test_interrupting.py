@@ -1,17 +1,20 @@
 """Being told to stop while something runs that does not listen."""
 
+import asyncio
 import contextlib
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
 
+from bespeak.cli import interrupting
 from bespeak.cli.interrupting import run, stoppable
 from tests.waiting import eventually
 
@@ -101,3 +104,66 @@ def test_outside_of_the_main_thread_signals_are_left_alone() -> None:
     thread.start()
     thread.join()
     assert (found, signal.getsignal(signal.SIGTERM)) == ([1], before)
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set when the process would be seen to its end, which here is that of all tests."""
+    event = threading.Event()
+    monkeypatch.setattr(interrupting, "_leave", event.set)
+    return event
+
+
+def test_work_that_awaits_is_cancelled_and_cleans_up(left: threading.Event) -> None:
+    cleaned: list[str] = []
+
+    async def work() -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.sleep(50)
+        finally:
+            await asyncio.sleep(0)
+            cleaned.append("yes")
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt):
+        run(work())
+    assert (cleaned, signal.getsignal(signal.SIGTERM)) == (["yes"], before)
+    assert left.wait(10)
+
+
+def test_work_that_never_awaits_is_broken_off_without_a_word(
+    left: threading.Event, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(interrupting, "PATIENCE_SECONDS", 0.05)
+
+    async def work() -> None:
+        signal.raise_signal(signal.SIGTERM)
+        while True:
+            pass
+
+    with pytest.raises(KeyboardInterrupt):
+        run(work())
+    gc.collect()
+    assert left.wait(10)
+    assert caplog.text == ""
+
+
+def test_work_that_is_cancelled_by_itself_was_not_told_to_stop() -> None:
+    async def work() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        run(work())
+
+
+def test_the_process_is_ended_once_its_main_thread_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+    ended = threading.Thread(target=lambda: None)
+    ended.start()
+    monkeypatch.setattr(threading, "main_thread", lambda: ended)
+    monkeypatch.setattr(interrupting, "LEAVE_SECONDS", 0)
+    monkeypatch.setattr(os, "_exit", done.append)
+    leave: Callable[[], None] = getattr(interrupting, "_leave")  # noqa: B009 - it is for threads only
+    leave()
+    assert done == [130]

@@ -52,7 +52,7 @@ async def _until_told(work: Coroutine[Any, Any, T]) -> T:
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     main = threading.get_ident()
-    told, heard = threading.Event(), threading.Event()
+    told, heard, broken = threading.Event(), threading.Event(), threading.Event()
 
     def end() -> None:
         heard.set()
@@ -60,6 +60,7 @@ async def _until_told(work: Coroutine[Any, Any, T]) -> T:
 
     def stop(number: int, frame: FrameType | None) -> None:
         if told.is_set():
+            broken.set()
             raise KeyboardInterrupt
         told.set()
         loop.call_soon_threadsafe(end)
@@ -75,7 +76,8 @@ async def _until_told(work: Coroutine[Any, Any, T]) -> T:
         try:
             return await task
         except asyncio.CancelledError:
-            if told.is_set():
+            # What was broken off has left the loop already; a second exception would be logged as one that nobody heard of.
+            if told.is_set() and not broken.is_set():
                 raise KeyboardInterrupt from None
             raise
 
