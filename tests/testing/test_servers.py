@@ -219,6 +219,20 @@ async def test_a_command_with_a_url_is_started_and_then_reached_on_a_free_port(f
     assert not alive(pid)
 
 
+async def test_a_url_where_something_listens_already_is_told_without_its_secrets(folder: Path) -> None:
+    other = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+    async with other:
+        port = other.sockets[0].getsockname()[1]
+        server = Server(
+            command=["python", "http_.py", str(port)], url=f"http://n:hunter2@127.0.0.1:{port}/mcp?k=hunter2"
+        )
+        with pytest.raises(Unreachable) as caught:
+            await seen(server, folder)
+    assert str(caught.value) == (
+        f"something listens at http://127.0.0.1:{port}/mcp already; end it, or let ${{port}} choose another"
+    )
+
+
 async def test_two_servers_get_two_ports(folder: Path) -> None:
     server = Server(command=["python", "http_.py", "${port}"], url=URL)
     first, second = await asyncio.gather(seen(server, folder), seen(server, folder))

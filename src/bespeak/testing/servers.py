@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from bespeak.server.targets import NoServer, load
 from bespeak.testing.suite import Server
 from bespeak.testing.variables import fill
+from bespeak.transports.http_addresses import public
 from bespeak.transports.http_client import HttpTransport
 from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.stdio_client import INHERITED, StdioServerParameters, StdioTransport
@@ -165,7 +166,7 @@ async def _listening(parameters: StdioServerParameters, url: str, log: IO[str]) 
     """A server started by a command, once it listens where its URL says."""
     env = {**{name: os.environ[name] for name in INHERITED if name in os.environ}, **(parameters.env or {})}
     if await _listens(url):
-        raise Unreachable(f"something listens at {url} already; end it, or let ${{port}} choose another")
+        raise Unreachable(f"something listens at {public(url)} already; end it, or let ${{port}} choose another")
     try:
         process = await asyncio.create_subprocess_exec(
             parameters.command,
