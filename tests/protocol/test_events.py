@@ -83,6 +83,11 @@ def test_events_are_read_by_the_rules_of_event_streams(end: bytes, lines: list[b
     assert read(*bytewise(stream)) == events
 
 
+def test_a_byte_order_mark_belongs_to_the_beginning_of_a_stream_only() -> None:
+    stream = b"\xef\xbb\xbfdata: x\n\n\xef\xbb\xbfdata: y\n\n"
+    assert read(stream) == read(*bytewise(stream)) == [b"x"]
+
+
 def test_an_event_is_handed_on_with_the_piece_that_completes_it() -> None:
     reader = EventReader(PLENTY)
     assert list(reader.feed(b"data: x\r\n")) == []
