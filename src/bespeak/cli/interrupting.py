@@ -34,11 +34,14 @@ def stoppable() -> Generator[None]:
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end. Raises `KeyboardInterrupt` if told to stop, once all servers that were started are ended."""
+    told = threading.Event()
     try:
-        return asyncio.run(_until_told(work))
-    except KeyboardInterrupt:
+        return asyncio.run(_until_told(work, told))
+    except (KeyboardInterrupt, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and not told.is_set():
+            raise
         threading.Thread(target=_leave, daemon=True).start()
-        raise
+        raise KeyboardInterrupt from None
 
 
 def _leave() -> None:
@@ -48,11 +51,12 @@ def _leave() -> None:
     os._exit(INTERRUPTED)
 
 
-async def _until_told(work: Coroutine[Any, Any, T]) -> T:
+async def _until_told(work: Coroutine[Any, Any, T], told: threading.Event) -> T:
+    """Run to the end, or raise `CancelledError` when told to stop."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     main = threading.get_ident()
-    told, heard, broken = threading.Event(), threading.Event(), threading.Event()
+    heard = threading.Event()
 
     def end() -> None:
         heard.set()
@@ -60,7 +64,6 @@ async def _until_told(work: Coroutine[Any, Any, T]) -> T:
 
     def stop(number: int, frame: FrameType | None) -> None:
         if told.is_set():
-            broken.set()
             raise KeyboardInterrupt
         told.set()
         loop.call_soon_threadsafe(end)
@@ -71,15 +74,9 @@ async def _until_told(work: Coroutine[Any, Any, T]) -> T:
 
     with contextlib.ExitStack() as stack:
         for one in _signals():
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError):  # only the main thread is told
                 stack.callback(signal.signal, one, signal.signal(one, stop))
-        try:
-            return await task
-        except asyncio.CancelledError:
-            # What was broken off has left the loop already; a second exception would be logged as one that nobody heard of.
-            if told.is_set() and not broken.is_set():
-                raise KeyboardInterrupt from None
-            raise
+        return await task
 
 
 def _signals() -> list[signal.Signals]:
