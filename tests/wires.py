@@ -12,13 +12,13 @@ from uvicorn.server import ServerState
 
 from bespeak import MCPServer
 from bespeak.transports.asgi import ASGIApp
+from bespeak.transports.connections import ConnectionLimits
 from bespeak.transports.conversation import Conversation
-from bespeak.transports.ending_http import EndingH11
 from bespeak.transports.http_client import HttpTransport
-from bespeak.transports.limited_http import LimitedHttp
 from bespeak.transports.lines import ThreadedReader, ThreadedWriter
 from bespeak.transports.stdio_server import StdioServer
 from bespeak.transports.transport import ANSWER_LIMIT, Ask, Outgoing
+from bespeak.transports.uvicorn_http import HttpProtocols
 
 Parser = Literal["h11", "httptools"]
 
@@ -26,9 +26,10 @@ Parser = Literal["h11", "httptools"]
 class Listening:
     """An ASGI app behind one of uvicorn's parsers on a free port of loopback, its lifespan run as uvicorn does."""
 
-    def __init__(self, app: ASGIApp, parser: Parser = "h11") -> None:
+    def __init__(self, app: ASGIApp, parser: Parser = "h11", limits: ConnectionLimits | None = None) -> None:
         # both as `mcp.run` has them
-        http = LimitedHttp if parser == "httptools" else EndingH11
+        http: Any = HttpProtocols(limits or ConnectionLimits(), parser)
+        self.connections = http.table
         config = uvicorn.Config(app, http=http, ws="none", log_config=None, access_log=False, proxy_headers=False)
         config.load()
         self._config = config

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.transports import http_server
 from tests.transports.test_http_checks import VERSION, Lines, Response, answer, lines, make_server, message, send
-from tests.wires import Listening
+from tests.wires import Listening, Parser
 
 LIMIT = 4 * 1024 * 1024
 
@@ -254,15 +253,17 @@ async def test_the_limit_is_exact_and_may_be_set(spare: int, status: int, chunke
     assert response.status == status
 
 
+@pytest.mark.parametrize("parser", ["h11", "httptools"])
 async def test_a_body_that_trickles_is_not_waited_for_forever(
-    server: Listening, monkeypatch: pytest.MonkeyPatch
+    parser: Parser,
 ) -> None:
-    monkeypatch.setattr(http_server, "BODY_SECONDS", 0.05)
-    reader, writer = await open_request(server, lines(content_length="1000"))
-    dripping = asyncio.create_task(drip(writer))
-    response = await answer(reader)
-    dripping.cancel()
-    writer.close()
+    app = make_server().streamable_http_app(request_body_timeout=0.05)
+    async with Listening(app, parser) as server:
+        reader, writer = await open_request(server, lines(content_length="1000"))
+        dripping = asyncio.create_task(drip(writer))
+        response = await answer(reader)
+        dripping.cancel()
+        writer.close()
     assert (response.status, response.code) == (408, -32600)
     assert "the body did not arrive within 0.05 s" in response.message
 

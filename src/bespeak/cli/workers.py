@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bespeak.server.running import import_uvicorn, uvicorn_options
 from bespeak.server.targets import load
 from bespeak.state.seal import KEYS_VARIABLE
+from bespeak.transports.connections import ConnectionLimits
 from bespeak.transports.http_server import HttpApp
 
 _PREFIX = "BESPEAK_RUN_"
@@ -42,7 +43,8 @@ def run(settings: Settings, number: int) -> None:
     if not os.environ.get(KEYS_VARIABLE, "").strip(" ,"):
         os.environ[KEYS_VARIABLE] = secrets.token_urlsafe(32)
     settings.hand_down()
-    options = uvicorn_options(settings.host, settings.port, {"workers": number, "factory": True})
+    limits = ConnectionLimits(trusted_proxies=settings.proxies)
+    options = uvicorn_options(settings.host, settings.port, {"workers": number, "factory": True}, limits)
     config = uvicorn.Config("bespeak.cli.workers:make_app", **options)
     with config.bind_socket() as listening:
         supervisor = uvicorn.supervisors.Multiprocess(config, sockets=[listening])

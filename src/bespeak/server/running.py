@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from bespeak.transports.connections import ConnectionLimits
 from bespeak.transports.stdio_server import PrivateFiles, StdioServer, private_stdio
 from bespeak.transports.transport import Answering, MissingExtra
 
@@ -72,10 +73,12 @@ async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool)
         files.in_use = not stdio.idle
 
 
-def http_server(app: "HttpApp", host: str, port: int, more: dict[str, Any]) -> "uvicorn.Server":
+def http_server(
+    app: "HttpApp", host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
+) -> "uvicorn.Server":
     """A uvicorn that serves an app the way these apps want it."""
     uvicorn = import_uvicorn()
-    return uvicorn.Server(uvicorn.Config(app, **uvicorn_options(host, port, more)))
+    return uvicorn.Server(uvicorn.Config(app, **uvicorn_options(host, port, more, limits)))
 
 
 async def serve_http(server: "uvicorn.Server") -> None:
@@ -89,12 +92,18 @@ async def serve_http(server: "uvicorn.Server") -> None:
         raise
 
 
-def uvicorn_options(host: str, port: int, more: dict[str, Any]) -> dict[str, Any]:
+def uvicorn_options(
+    host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
+) -> dict[str, Any]:
     """What these apps want of uvicorn, and what its user wants beside."""
+    from bespeak.transports.uvicorn_http import HttpProtocols  # which imports uvicorn
+
+    bounds = limits or ConnectionLimits()
     return {
         "host": host,
         "port": port,
-        "http": _parser(),
+        "http": HttpProtocols(bounds),
+        "backlog": bounds.backlog(),
         "access_log": False,
         "lifespan": "on",
         "ws": "none",
@@ -104,16 +113,6 @@ def uvicorn_options(host: str, port: int, more: dict[str, Any]) -> dict[str, Any
         "timeout_graceful_shutdown": GRACE_SECONDS,
         **more,
     }
-
-
-def _parser() -> Any:
-    try:
-        from bespeak.transports.limited_http import LimitedHttp
-    except ImportError:
-        from bespeak.transports.ending_http import EndingH11
-
-        return EndingH11
-    return LimitedHttp
 
 
 def import_uvicorn() -> Any:

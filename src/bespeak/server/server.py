@@ -34,6 +34,7 @@ from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
+from bespeak.transports.connections import ConnectionLimits
 from bespeak.transports.http_routes import Route
 from bespeak.transports.transport import MESSAGE_LIMIT, Answer, Notify, Peer
 
@@ -304,6 +305,7 @@ class MCPServer(Generic[LifespanT]):
         transport_security: TransportSecuritySettings | None = None,
         host: str = "127.0.0.1",
         health_path: str | None = "/health",
+        request_body_timeout: float = 30.0,
         trusted_proxies: Sequence[str] = (),
     ) -> "HttpApp":
         """The server as an ASGI app, to run or to mount.
@@ -313,6 +315,9 @@ class MCPServer(Generic[LifespanT]):
 
         Only clients of 2025-11-25 and earlier have sessions. `stateless_http` serves them without, and then nothing can be
         asked of them; `event_store` lets them come back to a stream that broke off, after `retry_interval` milliseconds.
+
+        A body may have `max_request_body_size` bytes and take `request_body_timeout` seconds to arrive; that holds on custom
+        routes too.
 
         Bounds for one client are counted by its address. Behind a proxy that is the forwarded one, if `trusted_proxies` names
         the proxy by its address or network, such as `10.0.0.0/8`. Name only proxies that write `X-Forwarded-For` or
@@ -336,6 +341,7 @@ class MCPServer(Generic[LifespanT]):
             health_path=health_path,
             json_response=json_response,
             body_limit=max_request_body_size,
+            body_seconds=request_body_timeout,
             host=host,
             security=transport_security,
             trusted_proxies=trusted_proxies,
@@ -379,10 +385,30 @@ class MCPServer(Generic[LifespanT]):
         host: str = "127.0.0.1",
         port: int = 8000,
         uvicorn_config: dict[str, Any] | None = None,
+        max_connections: int | None = None,
+        request_head_timeout: float = 20.0,
+        response_read_timeout: float = 30.0,
+        max_unread_output: int = 64 * 1024 * 1024,
         **options: Any,
     ) -> None:
-        """Listen until told to stop. `options` are those of `streamable_http_app`."""
-        await serve_http(self._http_server(host=host, port=port, uvicorn_config=uvicorn_config, **options))
+        """Listen until told to stop. `options` are those of `streamable_http_app`.
+
+        There are at most `max_connections` connections; `None` takes two thirds of the files that the process may open. Above
+        half of them, one address holds a tenth. The head of a request may take `request_head_timeout` seconds to arrive. A
+        client that reads less than 32 KiB of its responses in `response_read_timeout` seconds is cut off, and clients that do
+        not read are cut off sooner while more than `max_unread_output` bytes wait for them in all.
+        """
+        server = self._http_server(
+            host=host,
+            port=port,
+            uvicorn_config=uvicorn_config,
+            max_connections=max_connections,
+            request_head_timeout=request_head_timeout,
+            response_read_timeout=response_read_timeout,
+            max_unread_output=max_unread_output,
+            **options,
+        )
+        await serve_http(server)
 
     def _http_server(
         self,
@@ -390,9 +416,22 @@ class MCPServer(Generic[LifespanT]):
         host: str = "127.0.0.1",
         port: int = 8000,
         uvicorn_config: dict[str, Any] | None = None,
+        max_connections: int | None = None,
+        request_head_timeout: float = 20.0,
+        response_read_timeout: float = 30.0,
+        max_unread_output: int = 64 * 1024 * 1024,
         **options: Any,
     ) -> "uvicorn.Server":
-        return http_server(self.streamable_http_app(host=host, **options), host, port, uvicorn_config or {})
+        app = self.streamable_http_app(host=host, **options)
+        limits = ConnectionLimits(
+            max_connections=max_connections,
+            head_timeout=request_head_timeout,
+            body_timeout=options.get("request_body_timeout", 30.0),
+            read_timeout=response_read_timeout,
+            max_unread_bytes=max_unread_output,
+            trusted_proxies=tuple(options.get("trusted_proxies", ())),
+        )
+        return http_server(app, host, port, uvicorn_config or {}, limits)
 
     # Serving
 

@@ -33,9 +33,9 @@ from bespeak.transports.transport import MESSAGE_LIMIT, Answering
 
 logger = logging.getLogger("bespeak.http")
 
-BODY_SECONDS = 30.0
-"""How long a body may take to arrive."""
 REMEMBERED = 256
+RETRY_SECONDS = 1
+"""When a client that is refused for now may try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,8 @@ class HttpOptions:
     health_path: str | None = "/health"
     json_response: bool = False
     body_limit: int = MESSAGE_LIMIT
+    body_seconds: float = 30.0
+    """How long a body may take to arrive."""
     host: str = "127.0.0.1"
     security: TransportSecuritySettings | None = None
     trusted_proxies: Sequence[str] = ()
@@ -90,13 +92,13 @@ class HttpApp:
             return await refuse(send, *refusal)
         if scope["method"] != "POST":
             return await self._other_method(scope, headers, receive, send)
-        limit = self._options.body_limit
+        limit, seconds = self._options.body_limit, self._options.body_seconds
         try:
-            body = await within(BODY_SECONDS, read_body(receive, limit))
+            body = await within(seconds, read_body(receive, limit))
         except BodyTooLarge:
             return await refuse(send, 413, too_large(limit))
         except TimeoutError:
-            return await refuse(send, 408, f"the body did not arrive within {BODY_SECONDS:g} s")
+            return await refuse(send, 408, f"the body did not arrive within {seconds:g} s")
         if body is None:
             return None
         try:
@@ -266,4 +268,6 @@ async def refuse(send: Send, status: int, reason: str) -> None:
     extra = [(b"allow", b"POST")] if status == 405 else []
     if status in (408, 413):  # there is more to come that nobody wants
         extra.append((b"connection", b"close"))
+    if status in (429, 503):
+        extra.append((b"retry-after", b"%d" % RETRY_SECONDS))
     await respond(send, status, write_error(None, error), JSON, *extra)

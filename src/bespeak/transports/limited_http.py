@@ -1,43 +1,51 @@
-"""uvicorn's fast HTTP parser with what it lacks: a bound on the head of a request, and an end to streams when it stops."""
-
-import asyncio
+"""uvicorn's protocol for httptools, the fast parser, within the bounds of `uvicorn_http`."""
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from bespeak.transports.ending_http import end_stream
-
-HEAD_BYTES = 64 * 1024
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+from bespeak.transports.http_framing import HEAD_BYTES, Framing
+from bespeak.transports.uvicorn_http import Limited
 
 
-class LimitedHttp(HttpToolsProtocol):
-    """Refuses a request whose head does not come to an end."""
+class LimitedHttp(Limited, HttpToolsProtocol):
+    """Follows what arrives only where a request comes in pieces."""
 
-    _head = 0
-    _in_body = False
-    _ended = False
-    """Whether the last piece of data ended a head or a whole request."""
+    _between = True
+    """Whether the parser is between two requests."""
 
     def data_received(self, data: bytes) -> None:
-        in_body, self._ended = self._in_body, False
+        if self._ending:
+            return self._discard(data)
+        if self._table.pressed:
+            self._choose_app()
+        framing = self._framing
+        if framing is None:
+            if len(data) <= HEAD_BYTES:  # so is every head in it
+                super().data_received(data)
+                if self._between and self._busy():
+                    return self._arrived() if self._expected else None
+                if self._ending or self._lost:
+                    return None
+                framing = self._framing = Framing()
+                framing.feed(data)
+                return self._follow(framing)
+            framing = self._framing = Framing()
+        fine = framing.feed(data)
+        if fine < len(data):
+            return self._too_long(data[:fine])
         super().data_received(data)
-        if in_body or self._ended:
-            self._head = 0
-            return
-        self._head += len(data)
-        transport: asyncio.Transport = self.transport
-        if self._head > HEAD_BYTES and not transport.is_closing():
-            transport.write(_TOO_LARGE)
-            transport.close()
+        if self._ending or self._lost:
+            return None
+        if not self._unfinished():
+            self._framing = None
+        return self._follow(framing)
 
-    def shutdown(self) -> None:
-        super().shutdown()
-        end_stream(self.scope)
+    def _unfinished(self) -> bool:
+        return not self._between or super()._unfinished()
 
-    def on_headers_complete(self) -> None:
-        self._in_body = self._ended = True
-        super().on_headers_complete()
+    def on_message_begin(self) -> None:
+        self._between = False
+        super().on_message_begin()
 
     def on_message_complete(self) -> None:
-        self._in_body, self._ended = False, True
+        self._between = True
         super().on_message_complete()
