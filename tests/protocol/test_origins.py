@@ -131,8 +131,21 @@ def test_with_settings_that_list_no_hosts_loopback_still_goes_by_its_names_only(
     assert "does not go by" in str(refusal(gate(origins=["https://app.example.com"]), host="evil.example"))
 
 
-def test_with_settings_that_list_no_hosts_a_server_that_others_reach_takes_any() -> None:
-    assert refusal(gate(PUBLIC), host="evil.example") is None
+@pytest.mark.parametrize("bind", [PUBLIC, "::", "10.0.0.1", "mcp.acme.example"])
+def test_a_check_of_hosts_that_would_check_nothing_is_refused_with_what_to_write(bind: str) -> None:
+    with pytest.raises(ValueError, match="cannot be checked") as caught:
+        gate(bind, origins=["https://app.example.com"])
+    assert str(caught.value) == (
+        f"TransportSecuritySettings: which names a server on {bind!r} goes by is not known here, so the Host header cannot be "
+        'checked. Write allowed_hosts=["mcp.example.com"], or enable_dns_rebinding_protection=False to check the Origin header '
+        "only"
+    )
+
+
+def test_a_server_that_others_reach_may_check_origins_only() -> None:
+    lenient = gate(PUBLIC, check_host=False, origins=["https://app.example.com"])
+    assert refusal(lenient, host="anything.example", origin="https://app.example.com") is None
+    assert "is not allowed" in str(refusal(lenient, host="anything.example", origin="https://evil.example"))
 
 
 # Origin
@@ -179,12 +192,12 @@ def test_no_page_may_reach_a_server_that_others_reach_unless_it_is_listed(origin
 @pytest.mark.parametrize("bind", [LOCAL, PUBLIC])
 def test_who_sends_no_origin_is_no_page(bind: str) -> None:
     assert refusal(Gate(bind, None)) is None
-    assert refusal(gate(bind, origins=["https://app.example.com"])) is None
+    assert refusal(gate(bind, hosts=["*"], origins=["https://app.example.com"])) is None
 
 
 @pytest.mark.parametrize("bind", [LOCAL, PUBLIC])
 def test_where_origins_are_listed_only_they_are_taken(bind: str) -> None:
-    listing = gate(bind, origins=["https://App.example.com", "http://dev.example:*"])
+    listing = gate(bind, hosts=["*"], origins=["https://App.example.com", "http://dev.example:*"])
     for origin in (
         "https://app.example.com",
         "HTTPS://APP.EXAMPLE.COM",
@@ -204,7 +217,7 @@ def test_where_origins_are_listed_only_they_are_taken(bind: str) -> None:
 
 @pytest.mark.parametrize("origin", FOREIGN)
 def test_a_star_takes_every_origin(origin: str) -> None:
-    assert refusal(gate(PUBLIC, origins=["*"]), origin=origin) is None
+    assert refusal(gate(PUBLIC, hosts=["*"], origins=["*"]), origin=origin) is None
 
 
 def test_a_star_among_origins_says_nothing_about_hosts() -> None:
@@ -258,7 +271,7 @@ GATES = [
     Gate(LOCAL, None),
     Gate(PUBLIC, None),
     gate(PUBLIC, hosts=["app.example.com:*"], origins=["https://app.example.com"]),
-    gate(PUBLIC, origins=["*"]),
+    gate(PUBLIC, hosts=["*"], origins=["*"]),
     gate(check_host=False),
 ]
 

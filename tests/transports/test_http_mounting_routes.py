@@ -2,20 +2,23 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncGenerator, Callable, MutableMapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from fastapi import HTTPException as FastApiError
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Mount
 
 from bespeak import MCPServer
-from bespeak.transports import http_routes
+from bespeak.transports.asgi import BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http_routes import HttpRequest, HttpResponse
 from tests.transports.test_http_mounting import fetch
-from tests.wires import Listening
+from tests.wires import Listening, Parser
 
 
 class Reply:
@@ -27,7 +30,14 @@ class Reply:
 
 
 async def visit(
-    mcp: MCPServer[Any], path: str, verb: str = "GET", *, body: bytes = b"", query: bytes = b"", **headers: str
+    mcp: MCPServer[Any],
+    path: str,
+    verb: str = "GET",
+    *,
+    body: bytes = b"",
+    query: bytes = b"",
+    limit: int = 4 * 1024 * 1024,
+    **headers: str,
 ) -> Reply:
     """The reply of an app that is handed a request straight."""
     scope: dict[str, Any] = {
@@ -48,7 +58,7 @@ async def visit(
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    await mcp.streamable_http_app()(scope, receive, send)
+    await mcp.streamable_http_app(max_request_body_size=limit)(scope, receive, send)
     return Reply(sent)
 
 
@@ -70,7 +80,7 @@ async def test_a_handler_gets_a_request_with_all_it_carries(mcp: MCPServer[Any])
         return HttpResponse()
 
     path = "/orders/a b/lines/2"
-    await visit(mcp, path, "POST", body=b'{"n": 1}', query=b"a=1&b=%20x&c=&a=2", **{"x-kind": " retail "})
+    await visit(mcp, path, "POST", body=b'{"n": 1}', query=b"a=1&b=%20x&c=&a=2", limit=100, **{"x-kind": " retail "})
     assert seen[:4] == ["POST", path, "retail", {"a": "2", "b": " x", "c": ""}]
     assert seen[4:] == [{"order": "a b", "line": "2"}, b'{"n": 1}', {"n": 1}]
 
@@ -148,16 +158,136 @@ async def test_a_body_that_breaks_off_is_a_connection_error_for_the_handler(mcp:
         await HttpRequest(scope, receive).body()
 
 
-async def test_a_body_that_is_too_large_is_refused(mcp: MCPServer[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_routes, "MESSAGE_LIMIT", 10)
+def echoing(mcp: MCPServer[Any]) -> None:
+    """One route for each way of reading a body."""
+
+    @mcp.custom_route("/ours", ["POST"])
+    async def ours(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(await request.body())
+
+    @mcp.custom_route("/starlette", ["POST"])
+    async def starlette(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(await request.body())
+
+    @mcp.custom_route("/streamed", ["POST"])
+    async def streamed(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(b"".join([piece async for piece in request.stream()]))
+
+    @mcp.custom_route("/app", ["POST"])
+    async def app(request: HttpRequest) -> Any:
+        async def read(scope: Scope, receive: Receive, send: Send) -> None:
+            body = await read_body(receive, sys.maxsize)
+            await respond(send, 200, body or b"")
+
+        return read
+
+
+READERS = ["/ours", "/starlette", "/streamed", "/app"]
+
+
+@pytest.mark.parametrize("path", READERS)
+async def test_a_body_that_is_too_large_is_refused_however_it_is_read(mcp: MCPServer[Any], path: str) -> None:
+    echoing(mcp)
+    assert (await visit(mcp, path, "POST", body=b"x" * 10, limit=10)).status == 200
+    for declared in ({}, {"content-length": "11"}):
+        reply = await visit(mcp, path, "POST", body=b"x" * 11, query=b"", limit=10, **declared)
+        assert (reply.status, reply.body) == (413, b"the body is too large")
+        assert reply.headers["connection"] == "close"
+
+
+async def test_the_limit_on_bodies_may_be_larger(mcp: MCPServer[Any]) -> None:
+    echoing(mcp)
+    body = b"x" * (5 * 1024 * 1024)
+    for path in READERS:
+        assert (await visit(mcp, path, "POST", body=body)).status == 413
+        assert (await visit(mcp, path, "POST", body=body, limit=len(body))).body == body
+
+
+async def test_a_body_that_says_it_is_too_large_is_refused_before_the_handler_runs(mcp: MCPServer[Any]) -> None:
+    ran: list[str] = []
 
     @mcp.custom_route("/x", ["POST"])
     async def handle(request: HttpRequest) -> HttpResponse:
-        return HttpResponse(await request.body())
+        ran.append("yes")
+        return HttpResponse()
 
-    assert (await visit(mcp, "/x", "POST", body=b"x" * 10)).status == 200
-    reply = await visit(mcp, "/x", "POST", body=b"x" * 11)
-    assert (reply.status, reply.body) == (413, b"the body is too large")
+    for length in ("11", "9" * 30):
+        assert (
+            await visit(mcp, "/x", "POST", body=b"", query=b"", limit=10, **{"content-length": length})
+        ).status == 413
+    assert ran == []
+
+
+@pytest.mark.parametrize("parser", ["h11", "httptools"])
+@pytest.mark.parametrize("path", READERS)
+async def test_a_body_that_does_not_arrive_in_time_is_refused_however_it_is_read(
+    mcp: MCPServer[Any], path: str, parser: Parser
+) -> None:
+    echoing(mcp)
+    async with Listening(mcp.streamable_http_app(request_body_timeout=0.1), parser) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nx".encode())
+        said = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+    assert said.startswith(b"HTTP/1.1 408 ")
+    assert said.endswith(b"the body did not arrive within 0.1 s")
+
+
+async def test_a_handler_may_wait_for_the_end_of_the_connection_as_long_as_it_likes(mcp: MCPServer[Any]) -> None:
+    ended = asyncio.Event()
+
+    @mcp.custom_route("/x", ["POST"])
+    async def handle(request: Request) -> StreamingResponse:
+        await request.body()
+
+        async def pieces() -> AsyncGenerator[bytes]:
+            try:
+                yield b"first"
+                await asyncio.sleep(30)
+            finally:
+                ended.set()
+
+        return StreamingResponse(pieces())
+
+    async with Listening(mcp.streamable_http_app(request_body_timeout=0.05)) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
+        await reader.readuntil(b"first")
+        await asyncio.sleep(0.2)
+        assert not ended.is_set()
+        writer.close()
+        await asyncio.wait_for(ended.wait(), 5)
+
+
+async def test_a_response_that_has_begun_is_broken_off_when_the_body_is_too_large(mcp: MCPServer[Any]) -> None:
+    @mcp.custom_route("/x", ["POST"])
+    async def handle(request: HttpRequest) -> Any:
+        async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await read_body(receive, sys.maxsize)
+
+        return echo
+
+    with pytest.raises(BodyTooLarge):
+        await visit(mcp, "/x", "POST", body=b"x" * 11, limit=10)
+
+
+@pytest.mark.parametrize("path", ["/ours", "/starlette"])
+async def test_a_client_that_goes_away_is_no_failure_of_the_handler(
+    mcp: MCPServer[Any], path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    echoing(mcp)
+    sent: list[Any] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": list[Any]()}
+    await mcp.streamable_http_app()(scope, receive, send)
+    assert (sent, caplog.messages) == ([], [])
 
 
 # Responses
@@ -205,6 +335,61 @@ async def test_a_handler_that_fails_is_logged_and_the_client_sees_only_that(
     assert (reply.status, reply.body) == (500, b"internal server error")
     assert "the custom route /x failed" in caplog.text
     assert "secret" in caplog.text
+
+
+class Rejected(Exception):
+    """Some library's error, which is not meant for a client."""
+
+    status_code = 418
+    detail = "password=hunter2"
+    headers: ClassVar = {"x-secret": "yes"}
+
+
+@pytest.mark.parametrize("starlette", [True, False])
+async def test_an_error_that_only_looks_like_an_answer_is_logged_and_not_sent(
+    mcp: MCPServer[Any], caplog: pytest.LogCaptureFixture, starlette: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not starlette:
+        monkeypatch.delitem(sys.modules, "starlette.exceptions")
+        monkeypatch.delitem(sys.modules, "starlette.requests")
+
+    @mcp.custom_route("/x", ["GET"])
+    async def handle(request: HttpRequest) -> HttpResponse:
+        raise Rejected("refused by the back end")
+
+    reply = await visit(mcp, "/x")
+    assert (reply.status, reply.body) == (500, b"internal server error")
+    assert "x-secret" not in reply.headers
+    assert "the custom route /x failed" in caplog.text
+    assert "Rejected: refused by the back end" in caplog.text
+    assert ("starlette.exceptions" in sys.modules) is starlette  # it is not imported for this
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "body", "header"),
+    [
+        (HTTPException(410, "out of print"), 410, b"out of print", None),
+        (HTTPException(401, "who?", {"WWW-Authenticate": "Basic"}), 401, b"who?", "Basic"),
+        (HTTPException(404), 404, b"Not Found", None),
+        (HTTPException(304), 304, b"", None),
+        (FastApiError(422, {"field": "title"}), 422, b'{"field": "title"}', None),
+    ],
+)
+async def test_an_http_exception_of_starlette_is_an_answer_and_no_failure(
+    mcp: MCPServer[Any],
+    error: Exception,
+    status: int,
+    body: bytes,
+    header: str | None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @mcp.custom_route("/x", ["GET"])
+    async def handle(request: HttpRequest) -> HttpResponse:
+        raise error
+
+    reply = await visit(mcp, "/x")
+    assert (reply.status, reply.body, reply.headers.get("www-authenticate")) == (status, body, header)
+    assert caplog.messages == []
 
 
 async def test_a_handler_that_returns_no_response_is_told_what_it_must_return(
@@ -308,6 +493,22 @@ async def test_routes_are_open_to_every_origin_and_served_while_calls_run(mcp: M
         assert not slow.done()
         assert await slow == (200, b"slow")
     assert (await visit(mcp, "/fast", origin="http://anywhere.example", host="anywhere.example")).status == 200
+
+
+async def test_a_protected_route_checks_host_and_origin_as_the_endpoint_does(mcp: MCPServer[Any]) -> None:
+    @mcp.custom_route("/x", ["GET"], protected=True)
+    async def handle(request: HttpRequest) -> HttpResponse:
+        return HttpResponse("mine")
+
+    assert (await visit(mcp, "/x", host="localhost:8000")).status == 200
+    assert (await visit(mcp, "/x", host="localhost:8000", origin="http://localhost:5173")).status == 200
+    for host, origin, says in [
+        ("evil.example", "http://localhost", b"this server does not go by the name 'evil.example'"),
+        ("localhost", "http://evil.example", b"the origin 'http://evil.example' is not allowed"),
+    ]:
+        reply = await visit(mcp, "/x", host=host, origin=origin)
+        assert reply.status == 403
+        assert says in reply.body
 
 
 # What is refused when it is registered

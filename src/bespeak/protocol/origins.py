@@ -19,7 +19,7 @@ class TransportSecuritySettings:
     """
 
     enable_dns_rebinding_protection: bool = True
-    """Whether `Host` is checked. `Origin` always is."""
+    """Whether `Host` is checked. `Origin` always is. A server that does not listen on loopback then needs `allowed_hosts`."""
     allowed_hosts: list[str] = field(default_factory=list[str])
     """Such as `mcp.example.com`; `*` for all."""
     allowed_origins: list[str] = field(default_factory=list[str])
@@ -33,6 +33,12 @@ class Gate:
         local = is_loopback(host)
         chosen = settings or TransportSecuritySettings(enable_dns_rebinding_protection=local)
         own = {*LOOPBACK, f"[{host.strip('[]')}]" if ":" in host else host} if local else set[str]()
+        if chosen.enable_dns_rebinding_protection and not chosen.allowed_hosts and not local:
+            raise ValueError(
+                f"TransportSecuritySettings: which names a server on {host!r} goes by is not known here, so the Host header "
+                'cannot be checked. Write allowed_hosts=["mcp.example.com"], or enable_dns_rebinding_protection=False to check '
+                "the Origin header only"
+            )
         hosts = chosen.allowed_hosts or [f"{name}:*" for name in own]
         origins = [origin.rstrip("/") for origin in chosen.allowed_origins]
         if not origins:

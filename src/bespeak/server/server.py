@@ -277,16 +277,25 @@ class MCPServer(Generic[LifespanT]):
     # Over a transport
 
     def custom_route(
-        self, path: str, methods: list[str], name: str | None = None, include_in_schema: bool = True
+        self,
+        path: str,
+        methods: list[str],
+        name: str | None = None,
+        include_in_schema: bool = True,
+        *,
+        protected: bool = False,
     ) -> Callable[[FnT], FnT]:
-        """Serve a path of your own beside the MCP endpoint, over HTTP. It is open to everybody.
+        """Serve a path of your own beside the MCP endpoint, over HTTP. It is open to everybody, web pages included.
+
+        With `protected=True` the `Host` and `Origin` headers are checked first, as they are before the MCP endpoint. That keeps
+        web pages out; it does not say who the client is.
 
         The handler takes one request and returns an `HttpResponse`, or any ASGI app, such as one of Starlette's responses.
         `name` and `include_in_schema` are the official SDK's and change nothing: there is no schema of routes here.
         """
 
         def register(handler: FnT) -> FnT:
-            self._routes.append(Route.of(path, methods, handler))
+            self._routes.append(Route.of(path, methods, handler, protected=protected))
             return handler
 
         return register

@@ -1,6 +1,7 @@
 """ASGI, as far as it is used here: its types, reading a body, and a plain response."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 Scope = MutableMapping[str, Any]
@@ -40,5 +41,43 @@ async def read_body(receive: Receive, limit: int) -> bytes | None:
     return None
 
 
+class BoundedBody:
+    """A `receive` within bounds, whoever reads: it raises `BodyTooLarge` or `BodyTooSlow`. After the body it only hands on."""
+
+    def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
+        self._receive = receive
+        self._limit = limit
+        self._seconds = seconds
+        self._deadline: float | None = None
+        self._length = 0
+        self._ended = False
+
+    async def __call__(self) -> Message:
+        if self._ended:
+            return await self._receive()
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + self._seconds
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            raise BodyTooSlow from None
+        self._length += len(message.get("body", b""))
+        if self._length > self._limit:
+            raise BodyTooLarge
+        self._ended = not message.get("more_body", False)
+        return message
+
+
+def declares_more(headers: Iterable[tuple[bytes, bytes]], limit: int) -> bool:
+    """Whether a request says that its body is longer than that."""
+    declared = next((value for name, value in headers if name == b"content-length"), b"")
+    return declared.isdigit() and (len(declared) > 18 or int(declared) > limit)
+
+
 class BodyTooLarge(Exception):
     """A body is longer than its reader takes."""
+
+
+class BodyTooSlow(Exception):
+    """A body did not arrive in time."""

@@ -4,19 +4,36 @@ import inspect
 import json
 import logging
 import re
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
 from bespeak.protocol.headers import Headers
-from bespeak.transports.asgi import ASGIApp, BodyTooLarge, Receive, Scope, Send, read_body, respond
-from bespeak.transports.transport import MESSAGE_LIMIT
+from bespeak.protocol.origins import Gate
+from bespeak.transports.asgi import (
+    JSON,
+    ASGIApp,
+    BodyTooLarge,
+    BodyTooSlow,
+    BoundedBody,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    declares_more,
+    read_body,
+    respond,
+)
 
 logger = logging.getLogger("bespeak.http")
 
 Handler = Callable[[Any], Awaitable["HttpResponse | ASGIApp"]]
 _TEXT = (b"content-type", b"text/plain; charset=utf-8")
+_CLOSE = (b"connection", b"close")
+"""There is more to come that nobody wants."""
+_BODILESS = (204, 304)
 _PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -41,7 +58,7 @@ class HttpRequest:
     async def body(self) -> bytes:
         """The whole body. Raises `ConnectionError` if the client goes away before its end."""
         if self._body is None:
-            self._body = await read_body(self._receive, MESSAGE_LIMIT)
+            self._body = await read_body(self._receive, sys.maxsize)  # what it receives from has the limit
             if self._body is None:
                 raise ClientGone("the client went away")
         return self._body
@@ -79,9 +96,11 @@ class Route:
     methods: frozenset[str]
     handler: Handler
     request_type: Callable[[Scope, Receive], Any]
+    protected: bool = False
+    """Whether the checks of `Host` and `Origin` stand before it, as before the MCP endpoint."""
 
     @staticmethod
-    def of(path: str, methods: list[str], handler: Handler) -> "Route":
+    def of(path: str, methods: list[str], handler: Handler, *, protected: bool = False) -> "Route":
         """A route. The request comes as the class its handler's parameter is annotated with: `HttpRequest` if with none,
         and Starlette's `Request` if that is what it says."""
         if not path.startswith("/"):
@@ -112,7 +131,7 @@ class Route:
         annotated: Any = parameters[0].annotation
         named = isinstance(annotated, type) and annotated not in (inspect.Parameter.empty, Any, object)
         request_type: Any = annotated if named else HttpRequest
-        return Route(re.compile(pattern), wanted, handler, request_type)
+        return Route(re.compile(pattern), wanted, handler, request_type, protected)
 
     def match(self, path: str) -> dict[str, str] | None:
         """The parameters of a path; `None` if it is not this route's."""
@@ -124,13 +143,50 @@ Matches = list[tuple[Route, dict[str, str]]]
 """Routes whose path is the request's, with the parameters they found in it."""
 
 
-async def serve_routes(routes: Matches, scope: Scope, receive: Receive, send: Send) -> None:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What holds for every custom route."""
+
+    gate: Gate
+    body_limit: int
+    body_seconds: float
+
+
+async def serve_routes(routes: Matches, bounds: Bounds, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer a request to a path that these routes share, each with other methods."""
     for route, params in routes:
         if scope["method"] in route.methods:
-            return await _serve_route(route, params, scope, receive, send)
+            problem = bounds.gate.refusal(Headers(scope["headers"])) if route.protected else None
+            if problem is not None:
+                return await respond(send, 403, problem.encode(), _TEXT)
+            return await _serve_bounded(route, params, bounds, scope, receive, send)
     allowed = ", ".join(sorted(frozenset[str]().union(*(route.methods for route, _ in routes)))).encode()
     return await respond(send, 405, b"method not allowed", _TEXT, (b"allow", allowed))
+
+
+async def _serve_bounded(
+    route: Route, params: dict[str, str], bounds: Bounds, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """A body is bounded however the handler reads it, and whatever the handler returns, too."""
+    if declares_more(scope["headers"], bounds.body_limit):
+        return await respond(send, 413, b"the body is too large", _TEXT, _CLOSE)
+    started = False
+
+    async def watched(message: Message) -> None:
+        nonlocal started
+        started = True
+        await send(message)
+
+    body = BoundedBody(receive, bounds.body_limit, bounds.body_seconds)
+    try:
+        return await _serve_route(route, params, scope, body, watched)
+    except (BodyTooLarge, BodyTooSlow) as error:
+        if started:  # the response cannot be taken back, only be broken off
+            raise
+        if isinstance(error, BodyTooLarge):
+            return await respond(send, 413, b"the body is too large", _TEXT, _CLOSE)
+        late = f"the body did not arrive within {bounds.body_seconds:g} s"
+        return await respond(send, 408, late.encode(), _TEXT, _CLOSE)
 
 
 async def _serve_route(route: Route, params: dict[str, str], scope: Scope, receive: Receive, send: Send) -> None:
@@ -139,14 +195,31 @@ async def _serve_route(route: Route, params: dict[str, str], scope: Scope, recei
         response = await route.handler(route.request_type({**scope, "path_params": params}, receive))
         if not callable(response):
             raise TypeError(f"a custom route must return HttpResponse or an ASGI app, not {type(response).__name__}")
-    except BodyTooLarge:
-        return await respond(send, 413, b"the body is too large", _TEXT)
-    except ClientGone:
-        return None
+    except (BodyTooLarge, BodyTooSlow):
+        raise
     except Exception as error:
-        status = getattr(error, "status_code", None)
-        if isinstance(status, int):  # an HTTP error of the framework whose request the handler takes
-            return await respond(send, status, str(getattr(error, "detail", "")).encode(), _TEXT)
+        if isinstance(error, _of_starlette("requests", "ClientDisconnect", ClientGone)):
+            return None
+        if isinstance(error, _of_starlette("exceptions", "HTTPException")):
+            return await _http_error(error, send)
         logger.exception("the custom route %s failed", scope["path"])
         return await respond(send, 500, b"internal server error", _TEXT)
     return await response(scope, receive, send)
+
+
+def _of_starlette(module: str, name: str, *others: type[Exception]) -> tuple[type[Exception], ...]:
+    """A class of Starlette, if anybody uses it here: what it alone says to a client is meant for the client."""
+    found: Any = getattr(sys.modules.get(f"starlette.{module}"), name, None)
+    return others if found is None else (*others, found)
+
+
+async def _http_error(error: Any, send: Send) -> None:
+    """Send what an author says by an `HTTPException` of Starlette, or of FastAPI, whose own is one."""
+    more: Mapping[str, str] = error.headers or {}
+    detail: Any = b"" if error.status_code in _BODILESS else error.detail
+    if isinstance(detail, str):
+        detail = detail.encode()
+    kind = _TEXT if isinstance(detail, bytes) else JSON
+    given = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
+    body = detail if isinstance(detail, bytes) else json.dumps(detail).encode()
+    await respond(send, error.status_code, body, kind, *given)

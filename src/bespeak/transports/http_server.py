@@ -28,7 +28,7 @@ from bespeak.transports.asgi import JSON, BodyTooLarge, Receive, Scope, Send, re
 from bespeak.transports.client_addresses import ClientAddresses
 from bespeak.transports.http_exchange import Exchange
 from bespeak.transports.http_legacy import LegacyHttp, LegacyOptions
-from bespeak.transports.http_routes import Route, serve_routes
+from bespeak.transports.http_routes import Bounds, Route, serve_routes
 from bespeak.transports.transport import MESSAGE_LIMIT, Answering
 
 logger = logging.getLogger("bespeak.http")
@@ -193,7 +193,8 @@ class HttpApp:
     async def _other(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         routes = [(route, params) for route in self._routes if (params := route.match(path)) is not None]
         if routes:
-            return await serve_routes(routes, scope, receive, send)
+            bounds = Bounds(self._gate, self._options.body_limit, self._options.body_seconds)
+            return await serve_routes(routes, bounds, scope, receive, send)
         if path != self._options.health_path:
             where = f"there is nothing at {path!r}; MCP messages go to {self._options.path!r}"
             if path.rstrip("/").endswith("/sse"):

@@ -135,6 +135,7 @@ class Limited(asyncio.Protocol):
         self._lost = True
         self._table.leave(self)
         super().connection_lost(exc)
+        cast("_Ending", self.transport).forget()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -295,7 +296,7 @@ class _Ending(asyncio.Transport):
     def __init__(self, raw: asyncio.Transport, protocol: Limited) -> None:
         super().__init__()
         self._raw = raw
-        self._protocol = protocol
+        self._protocol: Limited | None = protocol
         self._ended = False
         self.write = raw.write
         self.get_extra_info = raw.get_extra_info
@@ -303,18 +304,24 @@ class _Ending(asyncio.Transport):
         self.resume_reading = raw.resume_reading
 
     def close(self) -> None:
-        self._protocol.finish()
+        if self._protocol is not None:
+            self._protocol.finish()
 
     def is_closing(self) -> bool:
         return self._ended or self._raw.is_closing()
 
     def end(self) -> None:
-        """Let nothing more be written."""
+        """Let nothing more be written: the app may still be at it."""
         self._ended = True
-        self.write = self._ignore
+        self.write = _ignore
 
-    def _ignore(self, data: Any) -> None:
-        """The app may still be at it."""
+    def forget(self) -> None:
+        """Let go of a protocol that has lost its connection, so that both are freed at once."""
+        self._protocol = None
+
+
+def _ignore(data: Any) -> None:
+    pass
 
 
 class LimitedH11(Limited, H11Protocol):
