@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -109,11 +109,13 @@ def until_begun(program: Path) -> None:
 
 
 @contextmanager
-def listening(program: Path, *options: str) -> Generator[tuple[subprocess.Popen[bytes], int]]:
+def listening(program: Path, *options: str, files: int | None = None) -> Generator[tuple[subprocess.Popen[bytes], int]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     command = [sys.executable, "-X", "dev", "-m", "bespeak.cli", "run", str(program), "--http", "--port", str(port)]
+    if files is not None:
+        command = ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", *command]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE) as process:
         try:
             for _ in range(400):
@@ -267,6 +269,27 @@ async def test_the_rest_of_a_body_that_is_too_large_is_not_read(parser: Any) -> 
         with pytest.raises(OSError, match=r"(?i)reset|broken pipe|lost"):
             await writer.drain()
         writer.close()
+
+
+def ask(port: int, address: str) -> bytes:
+    """The status line of a call from an address."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0)) as client:
+        client.sendall(over_http("refund", message("refund", {"seconds": 0})))
+        return client.makefile("rb").readline()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits on open files")
+@pytest.mark.parametrize("half", [b"", b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"])
+def test_more_half_sent_heads_than_there_are_files_keep_nobody_else_out(program: Path, half: bytes) -> None:
+    with listening(program, files=128) as (_, port), ExitStack() as stack:
+        for number in range(160):
+            attacker = socket.create_connection(("127.0.0.1", port), timeout=20, source_address=("127.0.0.2", 0))
+            stack.enter_context(attacker).sendall(half)
+            if number % 20 == 0:
+                assert b" 200 " in ask(port, "127.0.0.1")
+        assert b" 200 " in ask(port, "127.0.0.1")
+        time.sleep(1.1)  # until those of the attacker are no longer young
+        assert b" 200 " in ask(port, "127.0.0.2")
 
 
 # What a disconnect leaves behind

@@ -31,15 +31,33 @@ def test_there_are_as_many_connections_as_two_thirds_of_the_files(
 ) -> None:
     open_files(monkeypatch, files)
     limits = ConnectionLimits()
-    assert (limits.connections(), limits.backlog()) == (allowed, backlog)
-    assert uvicorn_options("127.0.0.1", 1, {})["backlog"] == backlog
+    assert (limits.connections(), limits.backlog(at_once=True), limits.backlog(at_once=False)) == (
+        allowed,
+        backlog,
+        2048,
+    )
+    assert uvicorn_options("127.0.0.1", 1, {"loop": "asyncio"})["backlog"] == backlog
+    assert uvicorn_options("127.0.0.1", 1, {"loop": "uvloop"})["backlog"] == 2048
 
 
 def test_with_those_who_are_refused_a_quarter_of_1024_files_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     open_files(monkeypatch, 1024)
     table = Connections(ConnectionLimits())
     assert table.most + table.most_lingering <= 768
-    assert ConnectionLimits().backlog() < 1024 - 768
+    assert ConnectionLimits().backlog(at_once=True) < 1024 - 768
+
+
+@pytest.mark.parametrize(("found", "backlog"), [(object(), 2048), (None, 136)])
+def test_where_there_is_uvloop_connections_are_accepted_one_by_one(
+    found: object, backlog: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_spec(name: str) -> object:
+        assert name == "uvloop"
+        return found
+
+    open_files(monkeypatch, 1024)
+    monkeypatch.setattr("importlib.util.find_spec", find_spec)
+    assert uvicorn_options("127.0.0.1", 1, {})["backlog"] == backlog
 
 
 def test_files_without_a_limit_are_no_reason_for_connections_without_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,8 @@ async def test_what_came_before_a_head_that_is_too_long_gets_its_response_first(
         await caller.say(get("/slow"))
         await eventually(lambda: desk.waiting == 1)
         await caller.say(b"GET /" + b"x" * HEAD_BYTES)
-        await asyncio.sleep(0.05)
+        for _ in range(20):  # nobody listens any more
+            await caller.say(b"x" * HEAD_BYTES)
         desk.go_on.set()
         said = await caller.rest()
         assert b" 200 " in said.partition(b"slow")[0]
@@ -168,10 +169,12 @@ async def test_what_came_before_a_head_that_is_too_long_gets_its_response_first(
 
 
 async def test_a_trailer_without_end_is_refused(parser: Parser) -> None:
-    async with listening(parser) as server, calling(server) as caller:
+    desk = Desk()
+    async with listening(parser, desk) as server, calling(server) as caller:
         await caller.say(b"POST /slow HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n")
         await caller.say(*[b"X: " + b"x" * 10_000 + b"\r\n"] * 10)
         assert b" 431 " in await caller.rest()
+        desk.go_on.set()
 
 
 # How long it may take
@@ -357,11 +360,30 @@ async def test_who_has_asked_nothing_makes_room(parser: Parser, said: bytes, mon
             one.close()
 
 
+async def test_who_makes_room_and_asks_after_all_is_told_to_try_again(
+    parser: Parser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "YOUNG_SECONDS", 0.0)
+    async with listening(parser, max_connections=8, trusted_proxies=("127.0.0.1",)) as server:
+        crowd = [await dial(server) for _ in range(8)]
+        for one in crowd:
+            await one.say(get("/quick"))
+            assert await one.status() == 200
+        async with calling(server) as newcomer:
+            await newcomer.say(get("/quick"))
+            assert await newcomer.status() == 200
+            await crowd[0].say(get("/quick"))
+            assert (await crowd[0].rest()).startswith(b"HTTP/1.1 503 ")
+        for one in crowd:
+            one.close()
+
+
 async def test_who_waits_for_a_next_request_makes_room_and_requests_under_way_do_not(
     parser: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "YOUNG_SECONDS", 0.0)
     monkeypatch.setattr(connections, "HOPELESS_SECONDS", 0.0)
+    monkeypatch.setattr(connections, "LINGER_SECONDS", 0.0)
     desk = Desk()
     async with listening(parser, desk, max_connections=2, trusted_proxies=("127.0.0.1",)) as server:
         idle, busy = await dial(server), await dial(server)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib.util
 import os
 import signal
 import sys
@@ -103,7 +104,7 @@ def uvicorn_options(
         "host": host,
         "port": port,
         "http": HttpProtocols(bounds),
-        "backlog": bounds.backlog(),
+        "backlog": bounds.backlog(at_once=_accepts_at_once(more.get("loop", "auto"))),
         "access_log": False,
         "lifespan": "on",
         "ws": "none",
@@ -113,6 +114,11 @@ def uvicorn_options(
         "timeout_graceful_shutdown": GRACE_SECONDS,
         **more,
     }
+
+
+def _accepts_at_once(loop: object) -> bool:
+    """Whether an event loop, as uvicorn names it, accepts all connections that wait before it looks at the first."""
+    return loop != "uvloop" and not (loop == "auto" and importlib.util.find_spec("uvloop"))
 
 
 def import_uvicorn() -> Any:

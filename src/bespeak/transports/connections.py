@@ -20,6 +20,7 @@ MOST_CONNECTIONS = 16_384
 """However many files a process may open."""
 WITHOUT_FILE_LIMIT = 1024
 """Where the system has no such limit to ask for."""
+BACKLOG = 2048
 SWEEP_SECONDS = 1.0
 LINGER_SECONDS = 2.0
 """How long a client that was refused may take to read why, and what it still sends is thrown away."""
@@ -68,9 +69,9 @@ class ConnectionLimits:
         """How many connections there may be."""
         return self.max_connections or _allowed_by_files()
 
-    def backlog(self) -> int:
-        """How many connections may wait to be accepted: they are accepted all at once, and each takes a file."""
-        return min(max(self.connections() // 5, 16), 2048)
+    def backlog(self, *, at_once: bool) -> int:
+        """How many connections may wait to be accepted. Where they are accepted all at once, there must be files for them."""
+        return min(max(self.connections() // 5, 16), BACKLOG) if at_once else BACKLOG
 
 
 @dataclass(frozen=True, slots=True)

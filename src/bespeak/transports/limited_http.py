@@ -13,7 +13,7 @@ class LimitedHttp(Limited, HttpToolsProtocol):
     """Whether the parser is between two requests."""
 
     def data_received(self, data: bytes) -> None:
-        if self._ending:
+        if self._deaf:
             return self._discard(data)
         if self._table.pressed:
             self._choose_app()
@@ -23,7 +23,7 @@ class LimitedHttp(Limited, HttpToolsProtocol):
                 super().data_received(data)
                 if self._between and self._busy():
                     return self._arrived() if self._expected else None
-                if self._ending or self._lost:
+                if self._deaf or self._lost:
                     return None
                 framing = self._framing = Framing()
                 framing.feed(data)
@@ -33,7 +33,7 @@ class LimitedHttp(Limited, HttpToolsProtocol):
         if fine < len(data):
             return self._too_long(data[:fine])
         super().data_received(data)
-        if self._ending or self._lost:
+        if self._deaf or self._lost:
             return None
         if not self._unfinished():
             self._framing = None

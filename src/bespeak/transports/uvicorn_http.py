@@ -109,10 +109,14 @@ class Limited(asyncio.Protocol):
     _expected: Literal["request", "head", "body"] | None = "request"
     _refusal: Refusal | None = None
     """What the client is told when the connection ends, and has not been told yet."""
+    _deaf = False
+    """Whether what the client sends is thrown away."""
     _ending = False
-    """Whether nothing more is read: the client may read what it was told, and what it sends is thrown away."""
+    """Whether the connection is only there for the client to read what it was told."""
     _lost = False
     _stopping = False
+    _malformed = False
+    """Whether the parser gave up: then nobody knows what the client is in the middle of."""
     _discarded = 0
 
     def attach(self, table: Connections, addresses: ClientAddresses) -> None:
@@ -155,11 +159,16 @@ class Limited(asyncio.Protocol):
         cast("Any", super()).shutdown()
         return end_stream(self.scope)
 
+    def send_400_response(self, msg: str) -> None:
+        """Called when the parser gives up."""
+        self._malformed = True
+        cast("Any", super()).send_400_response(msg)
+
     def finish(self) -> None:
         """Called when uvicorn closes the connection."""
         if self._ending or self._lost:
             return
-        if self._refusal is not None or (self._unfinished() and not self._stopping):
+        if self._refusal is not None or ((self._malformed or self._unfinished()) and not self._stopping):
             self._tell()
             return
         self._raw.close()
@@ -189,8 +198,9 @@ class Limited(asyncio.Protocol):
     def turn_out(self, refusal: Refusal) -> None:
         if self._expected == "head":
             self._refuse(refusal)
-        else:  # there is nothing to be answered
-            self._raw.close()
+        else:  # there is nothing to be answered, unless a request is on its way
+            self._refusal = refusal
+            self._linger()
 
     def unread(self) -> int:
         return self._raw.get_write_buffer_size()
@@ -199,7 +209,7 @@ class Limited(asyncio.Protocol):
         self._raw.abort()
 
     def hang_up(self) -> None:
-        if self._refusal is not None:
+        if self._refusal is not None and self._expected is not None:  # an idle client does not ask
             self._say()
         if self._raw.get_write_buffer_size():
             self._raw.abort()
@@ -224,6 +234,7 @@ class Limited(asyncio.Protocol):
                 cycle.message_event.set()
             else:
                 cycle.keep_alive = False
+                self._deaf = True
                 self.flow.pause_reading()
                 return
         self._tell()
@@ -242,7 +253,7 @@ class Limited(asyncio.Protocol):
             self._raw.write_eof()
 
     def _linger(self) -> None:
-        self._ending = True
+        self._ending = self._deaf = True
         cast("_Ending", self.transport).end()
         if self._refusal is None and self._raw.can_write_eof():
             self._raw.write_eof()
@@ -250,7 +261,7 @@ class Limited(asyncio.Protocol):
         self._table.linger(self)
 
     def _discard(self, data: bytes) -> None:
-        if self._refusal is not None:
+        if self._refusal is not None and self._ending:
             self._say()
         self._discarded += len(data)
         if self._discarded > LINGER_BYTES:
@@ -340,7 +351,7 @@ class LimitedH11(Limited, H11Protocol):
         self._framing = Framing()
 
     def data_received(self, data: bytes) -> None:
-        if self._ending:
+        if self._deaf:
             return self._discard(data)
         if self._table.pressed:
             self._choose_app()
@@ -349,7 +360,7 @@ class LimitedH11(Limited, H11Protocol):
         if fine < len(data):
             return self._too_long(data[:fine])
         super().data_received(data)
-        return None if self._ending else self._follow(framing)
+        return None if self._deaf else self._follow(framing)
 
 
 def end_stream(scope: Mapping[str, object] | None) -> None:
