@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from bespeak import Client, Context, Elicit, MCPServer, RequestStateSecurity, Resolve
-from bespeak.server import calls
+from bespeak.server import call_tasks
 from bespeak.state.ledger import LEASE_SECONDS
 from bespeak.state.stores.memory import MemoryStore
 from tests.answering import Person, accept
@@ -216,7 +216,7 @@ async def test_a_client_that_is_not_the_last_leaves_at_once(connect: Connect) ->
 async def test_a_body_that_does_not_end_is_abandoned_and_its_outcome_unknown(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(calls, "DRAIN_SECONDS", 0.02)
+    monkeypatch.setattr(call_tasks, "DRAIN_SECONDS", 0.02)
     till = Till()
     async with connect(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
@@ -232,7 +232,7 @@ async def test_a_body_that_does_not_end_is_abandoned_and_its_outcome_unknown(
 async def test_a_body_may_call_another_tool_while_the_server_waits_for_it(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(calls, "DRAIN_SECONDS", 30.0)
+    monkeypatch.setattr(call_tasks, "DRAIN_SECONDS", 30.0)
     mcp, go_on, reached, ended = MCPServer[Any]("till"), asyncio.Event(), asyncio.Event(), list[str]()
 
     async def approve() -> Elicit[Approval]:

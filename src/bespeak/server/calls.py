@@ -29,13 +29,13 @@ from bespeak.resolve.rounds import Round
 from bespeak.resolve.straight import CancelledItself, contained
 from bespeak.resolve.tasks import is_cancelled, spawn
 from bespeak.resolve.threads import BODIES, in_thread
+from bespeak.server.call_tasks import CallTasks, Outliving
 from bespeak.server.context import Context, facts_of
 from bespeak.server.replies import Consumer, Reply
 from bespeak.state.ledger import Ledger, ResultGone, Shelter, Spending, Ticket
 from bespeak.state.seal import BUDGET, Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
 
 logger = logging.getLogger("bespeak.server")
-DRAIN_SECONDS = 30.0
 
 EVERYTHING: Mapping[str, Any] = {
     "elicitation": {"form": {}, "url": {}},
@@ -57,7 +57,7 @@ class Calls:
         self.seal = Seal(security)
         self.ledger = ledger
         self._audience = security.audience or audience
-        self._tasks: dict[asyncio.Task[dict[str, Any]], Call] = {}
+        self.tasks = CallTasks()
 
     def binding(self, consumer: Consumer, arguments: str, context: Context[Any, Any]) -> Binding:
         """What a state of this call is bound to."""
@@ -73,8 +73,7 @@ class Calls:
         task = spawn(work, f"bespeak call {call.consumer.name}", copy_context())
         if task.done():
             return task.result()
-        self._tasks[task] = call
-        task.add_done_callback(self._ended)
+        self.tasks.add(task, call)
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -84,31 +83,8 @@ class Calls:
                 await asyncio.wait({task})
             raise
 
-    def _ended(self, task: asyncio.Task[dict[str, Any]]) -> None:
-        self._tasks.pop(task, None)
-        if not task.cancelled():
-            task.exception()  # perhaps nobody waits for it any more; what it raised was stored or logged
 
-    async def drain(self) -> None:
-        """Wait for calls that must not be broken off, within bounds. Others are: nobody is there any more to answer them."""
-        loop = asyncio.get_running_loop()
-        # Those of another loop died with it.
-        self._tasks = {task: call for task, call in self._tasks.items() if task.get_loop() is loop}
-        for task, call in self._tasks.items():
-            if not call.closed:
-                call.given_up = True
-                task.cancel()
-        if self._tasks:
-            _, late = await asyncio.wait(set(self._tasks), timeout=DRAIN_SECONDS)
-            for task in late:
-                self._tasks[task].given_up = True
-                logger.error(
-                    "%s did not finish within %g s of shutdown and is abandoned", task.get_name(), DRAIN_SECONDS
-                )
-                task.cancel()
-
-
-class Call(Shelter):
+class Call(Shelter, Outliving):
     """One round of one call. It shelters itself when it must not be cancelled any more."""
 
     _state: State | None = None
@@ -119,8 +95,6 @@ class Call(Shelter):
     _sent_as: str | None = None
     in_its_own_task = False
     """Whether nobody but this server has its task, and a reason to cancel it."""
-    given_up = False
-    """Whether the server has cancelled that task. Any other cancellation is the doing of an author's code."""
 
     def __init__(
         self,
@@ -135,6 +109,7 @@ class Call(Shelter):
         super().__init__()
         self.calls = calls
         self.consumer = consumer
+        self.name = consumer.name
         self._sent = sent
         self._context = context
         self._facts = facts_of(context)
@@ -192,6 +167,10 @@ class Call(Shelter):
             raise error
         while task.cancelling():
             task.uncancel()
+        if self.approved:
+            logger.error(
+                "%r was approved, and was cancelled while it ran; whether it took effect is unknown", self.name
+            )
         failure = RuntimeError(f"{self.consumer.name!r} {UNASKED_CANCELLATION}")
         failure.__cause__ = error
         return failure
@@ -377,6 +356,7 @@ class Call(Shelter):
         mine: list[Reply] = []
 
         async def conclude() -> bytes:
+            self.approved = True
             reply = await self._reply(work)
             try:
                 raw = reply.encode()
@@ -435,6 +415,7 @@ async def run_plain(
 
 async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
     """What an author's function returns."""
+    loop = asyncio.get_running_loop()
     try:
         if consumer.kind is Kind.ASYNC:
             return await contained(consumer.fn(**values))
@@ -451,6 +432,8 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
     except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:
+        if loop.is_closed():  # under it: this is no end of its own
+            raise
         raise RuntimeError(f"{consumer.name!r} raised {type(error).__name__}") from error
 
 

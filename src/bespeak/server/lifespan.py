@@ -1,15 +1,20 @@
 """A server's lifespan: entered by the first who uses the server, left after the last, both in one task of its own."""
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
 
 
 class Lifespan:
-    """Shared by all users of one server. Enters and leaves in one task, whatever tasks its users live in."""
+    """Shared by all users of one server in one event loop. Each loop that uses the server enters its own.
+
+    It is entered and left in one task, whatever tasks its users live in.
+    """
 
     def __init__(
         self,
@@ -18,65 +23,103 @@ class Lifespan:
     ) -> None:
         self._enter = enter
         self._drain = drain
-        """Runs when the last user has left and the lifespan is still there."""
-        self._users = 0
-        self._held: _Held | None = None
-        self._leaving: asyncio.Task[None] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        """Runs when the last user in a loop has left and the lifespan is still there."""
+        self._loops: dict[asyncio.AbstractEventLoop, _InLoop] = {}
+        self._lock = threading.Lock()
+        """Held while the table of loops is changed: each loop may have a thread of its own."""
 
     @property
     def value(self) -> Any:
-        """What the lifespan yielded; `None` while it is not entered."""
-        return self._held.entered.result() if self._held and self._held.entered.done() else None
+        """What the lifespan yielded in the running loop; `None` while it is not entered."""
+        here = self._here()
+        return here.value if here is not None else None
 
     @property
     def attended(self) -> bool:
-        """Whether somebody keeps it entered, and will wait for what outlives its requests."""
-        return self._users > 0
+        """Whether somebody keeps it entered in the running loop, and will wait for what outlives its requests."""
+        here = self._here()
+        return here is not None and here.users > 0
 
     @property
     def ready(self) -> bool:
-        """Whether there is nothing to enter, or it is entered."""
-        return self._enter is None or (self._held is not None and self._held.entered.done())
+        """Whether there is nothing to enter, or it is entered in the running loop."""
+        if self._enter is None:
+            return True
+        here = self._here()
+        return here is not None and here.entered
+
+    def _here(self) -> "_InLoop | None":
+        try:
+            return self._loops.get(asyncio.get_running_loop())
+        except RuntimeError:  # no loop is running
+            return None
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Any]:
         """Keep the lifespan entered; gives what it yields."""
-        self._forget_dead_loop()
-        self._users += 1
+        here = self._join()
         try:
             if self._enter is not None:
-                if self._held is None or self._held.stopping:
-                    self._held = _Held(self._enter, after=self._held)
-                await self._held.start()
-            yield self.value
+                if here.held is None or here.held.stopping:
+                    here.held = _Held(self._enter, after=here.held)
+                await here.held.start()
+            yield here.value
         finally:
-            self._users -= 1
+            here.users -= 1
             # A body that is waited for may use the server itself, and must not wait for itself.
-            if not self._users and (self._leaving is None or self._leaving.done()):
+            if not here.users and (here.leaving is None or here.leaving.done()):
                 # In a task of its own, so that a user who is being cancelled still leaves in order.
-                self._leaving = asyncio.create_task(self._leave(), name="bespeak lifespan, leaving")
+                here.leaving = asyncio.create_task(self._leave(here), name="bespeak lifespan, leaving")
                 with anyio.CancelScope(shield=True):
-                    await asyncio.shield(self._leaving)
+                    await asyncio.shield(here.leaving)
 
-    def _forget_dead_loop(self) -> None:
-        """Users who were cut off with their event loop can no longer leave."""
+    def _join(self) -> "_InLoop":
+        """Count one more user in the running loop."""
         loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            self._loop, self._users, self._held, self._leaving = loop, 0, None, None
+        here = self._loops.get(loop)
+        if here is None:
+            with self._lock:
+                # Users who were cut off with their event loop can no longer leave. Those of a loop that lives still will.
+                for closed in [other for other in self._loops if other.is_closed()]:
+                    del self._loops[closed]
+                here = self._loops[loop] = _InLoop()
+        here.users += 1
+        return here
 
-    async def _leave(self) -> None:
-        await self._drain()
+    async def _leave(self, here: "_InLoop") -> None:
         failure: Exception | None = None
-        while (held := self._held) is not None and not self._users:
-            try:
-                await held.stop()
-            except Exception as error:  # noqa: BLE001 - raised when there is nothing more to leave
-                failure = failure or error
-            if self._held is held:  # unless somebody came and began anew meanwhile
-                self._held = None
+        try:
+            await self._drain()
+            while (held := here.held) is not None and not here.users:
+                try:
+                    await held.stop()
+                except Exception as error:  # noqa: BLE001 - raised when there is nothing more to leave
+                    failure = failure or error
+                if here.held is held:  # unless somebody came and began anew meanwhile
+                    here.held = None
+        finally:
+            if not here.users:
+                with self._lock:
+                    self._loops.pop(asyncio.get_running_loop(), None)
         if failure is not None:
             raise failure
+
+
+@dataclass(slots=True)
+class _InLoop:
+    """What one event loop has of it. Only its own thread changes it."""
+
+    users: int = 0
+    held: "_Held | None" = None
+    leaving: asyncio.Task[None] | None = None
+
+    @property
+    def entered(self) -> bool:
+        return self.held is not None and self.held.entered.done()
+
+    @property
+    def value(self) -> Any:
+        return self.held.entered.result() if self.held and self.held.entered.done() else None
 
 
 class _Held:

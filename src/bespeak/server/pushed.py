@@ -68,7 +68,7 @@ class PushedCall(Call):
 
     async def _played(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
         await round_.ask()
-        self.closed = round_.asked  # from here on an approval is spent
+        self.closed = self.approved = round_.asked  # from here on an approval is spent
         return await self._conclude(round_, arguments)
 
     # By hand
@@ -80,7 +80,6 @@ class PushedCall(Call):
         """Push what a body returned as questions, and run it again with the answers, until it returns something else."""
         value: Any = asked
         pause = PAUSES[0]
-        approved = False
         for _ in range(RUNS):
             if not isinstance(value, InputRequiredResult):
                 return result_of(self.consumer, value)
@@ -92,8 +91,8 @@ class PushedCall(Call):
                 self._facts.answers = None
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, PAUSES[1])
-            approved = approved or bool(requests)
-            self.closed = approved
+            self.approved = self.approved or bool(requests)
+            self.closed = self.approved
             value = await self._body(self.consumer.arguments.read(self._sent))
             self.closed = False
         if not isinstance(value, InputRequiredResult):

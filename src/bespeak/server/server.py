@@ -124,7 +124,7 @@ class MCPServer(Generic[LifespanT]):
             )
         kept = store if store is not None else MemoryStore()
         self._calls = Calls(security, Ledger(kept, security.clock, security.ttl), self.name)
-        self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.drain)
+        self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.tasks.drain)
         self._tools = ToolRegistry()
         self._overrides = Overrides(self._tools)
         self._routes: list[Route] = []
