@@ -5,7 +5,7 @@ import secrets
 import sys
 from dataclasses import dataclass
 
-from bespeak.server.running import import_uvicorn, uvicorn_options
+from bespeak.server.running import CUT_OFF_STATUS, import_uvicorn, uvicorn_options
 from bespeak.server.targets import load
 from bespeak.state.seal import KEYS_VARIABLE
 from bespeak.transports.connections import ConnectionLimits
@@ -46,11 +46,13 @@ def run(settings: Settings, number: int) -> None:
     limits = ConnectionLimits(trusted_proxies=settings.proxies)
     options = uvicorn_options(settings.host, settings.port, {"workers": number, "factory": True}, limits)
     config = uvicorn.Config("bespeak.cli.workers:make_app", **options)
+    from bespeak.server.http_process import run_workers
+
     with config.bind_socket() as listening:
-        supervisor = uvicorn.supervisors.Multiprocess(config, sockets=[listening])
-        supervisor.run()
-    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
-        sys.exit(STARTUP_FAILURE)
+        statuses = run_workers(config, listening)
+    for status in (STARTUP_FAILURE, CUT_OFF_STATUS):
+        if status in statuses:
+            sys.exit(status)
 
 
 def make_app() -> HttpApp:

@@ -46,6 +46,12 @@ def _unlimited() -> CapacityLimiter:
 
 
 RESOLVERS, BODIES = Pool("resolvers"), Pool("bodies")
+_running: dict[threading.Thread, str] = {}
+
+
+def running_functions() -> dict[threading.Thread, str]:
+    """The names of the functions that run now, abandoned or not, by their threads."""
+    return _running.copy()
 
 
 async def in_thread(fn: Callable[[], Any], name: str, pool: Pool = RESOLVERS) -> Any:
@@ -60,6 +66,8 @@ async def in_thread(fn: Callable[[], Any], name: str, pool: Pool = RESOLVERS) ->
     def run() -> Any:
         if not place.start():
             return None
+        thread = threading.current_thread()
+        _running[thread] = name
         try:
             return fn()
         except (Exception, asyncio.CancelledError):
@@ -67,6 +75,7 @@ async def in_thread(fn: Callable[[], Any], name: str, pool: Pool = RESOLVERS) ->
         except BaseException as error:  # one that would end the event loop, not the work
             raise RuntimeError(f"{name!r} raised {type(error).__name__}") from error
         finally:
+            del _running[thread]
             place.give_back()
 
     try:

@@ -6,24 +6,23 @@ import importlib.util
 import os
 import signal
 import sys
-import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bespeak.server.call_tasks import were_cut_off_here
+from bespeak.server.leftover_threads import leave_threads_behind
 from bespeak.transports.connections import ConnectionLimits
 from bespeak.transports.stdio_server import PrivateFiles, StdioServer, private_stdio
 from bespeak.transports.transport import Answering, MissingExtra
 
 if TYPE_CHECKING:
-    import uvicorn
-
+    from bespeak.server.http_process import HttpServer
     from bespeak.transports.http_server import HttpApp
 
 GRACE_SECONDS = 10
 """How long requests under way may still run when the server is told to stop; claimed calls are waited for longer."""
-STUCK_SECONDS = 1.0
-"""How long threads may still run when a server is done."""
+CUT_OFF_STATUS = 1
+"""What a program ends with whose server could not wait for an approved call."""
 KEEP_ALIVE_SECONDS = 65
 """Longer than clients keep an idle connection, so that it is they who close it, and never in the middle of a request."""
 
@@ -31,26 +30,27 @@ KEEP_ALIVE_SECONDS = 65
 def run_stdio(make: Callable[[], Answering]) -> None:
     """Serve the client at the other end of stdin and stdout until it leaves, or a signal says so.
 
-    The server is made here, so that nothing it prints on its way gets between the messages.
+    The server is made here, so that nothing it prints on its way gets between the messages. Raises `SystemExit` if an
+    approved call was cut off.
     """
+    cut_off: list[str] = []
     with contextlib.suppress(KeyboardInterrupt), private_stdio() as files:
-        asyncio.run(_serve_stdio(make(), files, signals=True))
+        cut_off = asyncio.run(_serve_stdio(make(), files, signals=True))
+    end_program(cut_off)
+
+
+def run_http(server: "HttpServer") -> None:
+    """Listen until a signal says to stop. Raises `SystemExit` if an approved call was cut off."""
+    with contextlib.suppress(KeyboardInterrupt):  # which comes again when the server has ended in order
+        server.run()
+    end_program(server.cut_off)
+
+
+def end_program(cut_off: Sequence[str]) -> None:
+    """What is to be done when a program's server has ended. Raises `SystemExit` if approved calls were cut off."""
     leave_threads_behind()
-
-
-def leave_threads_behind() -> None:
-    """A sync function that hangs must not keep a program alive whose server is done."""
-    if any(thread.name.startswith("AnyIO worker") for thread in threading.enumerate()):
-        threading.Thread(target=_end_with_the_main_thread, name="bespeak end", daemon=True).start()
-
-
-def _end_with_the_main_thread() -> None:
-    threading.main_thread().join()
-    time.sleep(STUCK_SECONDS)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
-    os._exit(1)  # a function that hangs is no success
+    if cut_off:
+        sys.exit(CUT_OFF_STATUS)
 
 
 async def serve_stdio(server: Answering) -> None:
@@ -59,7 +59,8 @@ async def serve_stdio(server: Answering) -> None:
         await _serve_stdio(server, files, signals=False)
 
 
-async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool) -> None:
+async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool) -> list[str]:
+    """Serve until the client leaves; the names of approved calls that were cut off."""
     if os.isatty(files.stdin):
         print("Waiting for MCP messages on standard input, one a line. Ctrl-D ends.", file=sys.stderr)
     stdio = StdioServer(server, files.stdin, files.stdout)
@@ -67,23 +68,30 @@ async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError, RuntimeError):  # not everywhere, and in no other thread
+                # A second one changes nothing: a client may send several, and what is approved is waited for.
                 loop.add_signal_handler(number, stdio.stop)
     try:
         await stdio.run()
     finally:
         files.in_use = not stdio.idle
+    return were_cut_off_here()
 
 
 def http_server(
     app: "HttpApp", host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
-) -> "uvicorn.Server":
+) -> "HttpServer":
     """A uvicorn that serves an app the way these apps want it."""
     uvicorn = import_uvicorn()
-    return uvicorn.Server(uvicorn.Config(app, **uvicorn_options(host, port, more, limits)))
+    from bespeak.server.http_process import HttpServer
+
+    return HttpServer(uvicorn.Config(app, **uvicorn_options(host, port, more, limits)))
 
 
-async def serve_http(server: "uvicorn.Server") -> None:
-    """Listen until told to stop; being cancelled is one way to be told."""
+async def serve_http(server: "HttpServer") -> None:
+    """Listen until told to stop; being cancelled is one way to be told.
+
+    Raises `SystemExit` if a signal told it that would have ended the process: whoever awaits this is to end as well.
+    """
     serving = asyncio.create_task(server.serve(), name="bespeak http")
     try:
         await asyncio.shield(serving)
@@ -91,6 +99,8 @@ async def serve_http(server: "uvicorn.Server") -> None:
         server.should_exit = True
         await serving
         raise
+    if server.ended_by is not None:
+        sys.exit(128 + server.ended_by)
 
 
 def uvicorn_options(

@@ -27,7 +27,7 @@ from bespeak.server.dispatch import Dispatch, find_tool
 from bespeak.server.lifespan import Lifespan
 from bespeak.server.listing import CacheableMethod, CacheHint
 from bespeak.server.overrides import UNSET, Overrides
-from bespeak.server.running import http_server, leave_threads_behind, run_stdio, serve_http, serve_stdio
+from bespeak.server.running import http_server, run_http, run_stdio, serve_http, serve_stdio
 from bespeak.server.tools import Tool, ToolOptions, ToolRegistry, wire_tool
 from bespeak.server.waiting import WaitingCalls, WaitingLimits
 from bespeak.state.ledger import Ledger
@@ -39,8 +39,7 @@ from bespeak.transports.http_routes import Route
 from bespeak.transports.transport import MESSAGE_LIMIT, Answer, Notify, Peer
 
 if TYPE_CHECKING:
-    import uvicorn
-
+    from bespeak.server.http_process import HttpServer
     from bespeak.transports.event_store import EventStore
     from bespeak.transports.http_server import HttpApp
 
@@ -372,15 +371,16 @@ class MCPServer(Generic[LifespanT]):
             yield
 
     def run(self, transport: Literal["stdio", "streamable-http"] = "stdio", **options: Any) -> None:
-        """Serve until told to stop. `options` are those of `run_streamable_http_async`; stdio has none."""
+        """Serve until told to stop. `options` are those of `run_streamable_http_async`; stdio has none.
+
+        Raises `SystemExit` if the server cannot start, or an approved call had to be cut off.
+        """
         if transport == "stdio":
             if options:
                 raise TypeError(f"run('stdio') takes no options, unlike {', '.join(options)}")
             run_stdio(lambda: self)
         elif transport == "streamable-http":
-            with contextlib.suppress(KeyboardInterrupt):  # which uvicorn raises again when it has ended in order
-                self._http_server(**options).run()
-            leave_threads_behind()
+            run_http(self._http_server(**options))
         else:
             raise ValueError(f"transport must be 'stdio' or 'streamable-http', not {transport!r}")
 
@@ -430,7 +430,7 @@ class MCPServer(Generic[LifespanT]):
         response_read_timeout: float = 30.0,
         max_unread_output: int = 64 * 1024 * 1024,
         **options: Any,
-    ) -> "uvicorn.Server":
+    ) -> "HttpServer":
         app = self.streamable_http_app(host=host, **options)
         limits = ConnectionLimits(
             max_connections=max_connections,

@@ -1,0 +1,58 @@
+"""Sync functions that still run in their threads when a program's server is done: they cannot be ended, only left behind."""
+
+import atexit
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import cast
+
+from bespeak.resolve.threads import running_functions
+
+logger = logging.getLogger("bespeak.server")
+
+STUCK_SECONDS = 1.0
+"""How long such a function may still run when everything else of the program is done."""
+STATUS = 1
+"""A function that hangs is no success."""
+
+
+def leave_threads_behind() -> None:
+    """A sync function that hangs must not keep a program alive whose server is done.
+
+    Python waits for every thread that is not a daemon, and these are none. So another thread waits for all others first,
+    which are the program's own, and ends the program only if nothing but hanging functions is left.
+    """
+    if running_functions():
+        # No daemon either: as long as it runs, Python waits for it, and does not begin to end the program itself.
+        threading.Thread(target=_end_with_the_others, name="bespeak end").start()
+
+
+def _end_with_the_others() -> None:
+    threading.main_thread().join()
+    while others := _others():
+        others[0].join()
+    give_up = time.monotonic() + STUCK_SECONDS
+    for thread in running_functions():
+        thread.join(max(0.0, give_up - time.monotonic()))
+    stuck = running_functions()
+    if not stuck:
+        return  # Python ends the program, as always
+    for name in stuck.values():
+        logger.error("%r is still running in a thread; the program ends without it", name)
+    run_exit_handlers = cast("Callable[[], None]", vars(atexit)["_run_exitfuncs"])
+    with contextlib.suppress(Exception):  # which it has printed
+        run_exit_handlers()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(STATUS)
+
+
+def _others() -> list[threading.Thread]:
+    """The program's own threads that Python waits for."""
+    leave = {threading.main_thread(), threading.current_thread(), *running_functions()}
+    return [thread for thread in threading.enumerate() if not thread.daemon and thread not in leave]
