@@ -5,11 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEER := .peer
 FRAMEWORKS := .frameworks
+OLDEST := .oldest
+OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 # With bytecode in place pytest need not rewrite every module again for every worker.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix soak pythons check interop suites frameworks frameworks-short bench bench-short format clean
+.PHONY: demo test matrix soak pythons oldest check interop suites frameworks frameworks-short bench bench-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -48,6 +50,16 @@ soak: $(VENV)/.installed
 # otherwise they are looked for on the path and among pyenv's. With CI set, all three must be there.
 pythons: $(VENV)/.installed
 	$(BIN)/python -m tests.pythons
+
+# Serving, workers and stopping with the oldest uvicorn that pyproject allows; every other target has the newest.
+$(OLDEST)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m $(PIP) install --upgrade 'pip>=25.1'
+	$(OLDEST)/bin/python -m $(PIP) install -e . --group tests 'uvicorn==$(OLDEST_UVICORN)'
+	touch $@
+
+oldest: $(OLDEST)/.installed
+	BESPEAK_MATRIX=1 $(OLDEST)/bin/python -m pytest -n 3 tests/server/test_running.py tests/cli/test_run.py tests/test_stopping.py
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -97,4 +109,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(VENV)-3.* $(PEER) $(FRAMEWORKS) interop/node_modules .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PEER) $(FRAMEWORKS) interop/node_modules .coverage .pytest_cache .ruff_cache .hypothesis

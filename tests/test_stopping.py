@@ -8,16 +8,17 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
 from tests.stopping import Wire, stopping
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
-WIRES: tuple[Wire, ...] = get_args(Wire)
-HTTP: tuple[Wire, ...] = ("http", "http-legacy")
-STDIO: tuple[Wire, ...] = ("stdio", "stdio-legacy")
+LONG = pytest.mark.long
+# The older era over one transport each time is enough in a short run; `make matrix` runs all of it.
+HTTP = [pytest.param("http"), pytest.param("http-legacy", marks=LONG)]
+STDIO = [pytest.param("stdio", marks=LONG), pytest.param("stdio-legacy")]
+WIRES = [*HTTP, *STDIO]
 CUT_OFF = "was approved and is cut off by a second interrupt; whether it took effect is unknown"
 CANCELLED = "'buy' was approved, and was cancelled while it ran; whether it took effect is unknown"
 LEFT = ["after", "atexit", "thread"]
@@ -32,7 +33,7 @@ def finished(notes: list[str]) -> bool:
 # Told once
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=LONG)])
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_signal_lets_an_approved_body_finish(tmp_path: Path, wire: Wire, number: signal.Signals) -> None:
     async with stopping(tmp_path, wire) as program:
@@ -46,7 +47,7 @@ async def test_a_signal_lets_an_approved_body_finish(tmp_path: Path, wire: Wire,
     assert finished(program.notes)
 
 
-@pytest.mark.parametrize("wire", ["http", "stdio"])
+@pytest.mark.parametrize("wire", ["http", pytest.param("stdio", marks=LONG)])
 async def test_a_signal_lets_an_approved_sync_body_finish(tmp_path: Path, wire: Wire) -> None:
     async with stopping(tmp_path, wire) as program:
         await program.begin("buy_in_thread")
@@ -83,7 +84,7 @@ async def test_a_signal_lets_an_approved_body_finish_though_another_loop_has_use
     assert finished(program.notes)
 
 
-@pytest.mark.parametrize("wire", ["http", "stdio"])
+@pytest.mark.parametrize("wire", ["http", pytest.param("stdio", marks=LONG)])
 async def test_an_approved_body_that_does_not_end_is_reported_and_the_status_says_so(
     tmp_path: Path, wire: Wire
 ) -> None:
@@ -100,6 +101,7 @@ async def test_an_approved_body_that_does_not_end_is_reported_and_the_status_say
     assert sorted(program.notes) == ["atexit", "begun", "cancelled", "thread"]
 
 
+@pytest.mark.long
 async def test_a_server_that_is_awaited_ends_its_program_when_it_is_terminated(tmp_path: Path) -> None:
     async with stopping(tmp_path, "http", "http-async") as program:
         await program.begin("buy")
@@ -115,7 +117,7 @@ async def test_a_server_that_is_awaited_ends_its_program_when_it_is_terminated(t
 # Told twice
 
 
-@pytest.mark.parametrize("tool", ["buy", "buy_in_thread"])
+@pytest.mark.parametrize("tool", ["buy", pytest.param("buy_in_thread", marks=LONG)])
 @pytest.mark.parametrize("wire", HTTP)
 async def test_a_second_interrupt_over_http_says_which_approved_body_it_cuts_off(
     tmp_path: Path, wire: Wire, tool: str
@@ -158,6 +160,7 @@ async def test_a_second_interrupt_with_nothing_approved_just_ends(tmp_path: Path
     assert sorted(program.notes) == ["after", "atexit", "begun", "thread"]
 
 
+@pytest.mark.long
 async def test_a_second_termination_is_no_hurry(tmp_path: Path) -> None:
     # a supervisor and a terminal may both send one
     async with stopping(tmp_path, "http") as program:
@@ -172,7 +175,7 @@ async def test_a_second_termination_is_no_hurry(tmp_path: Path) -> None:
     assert finished(program.notes)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=LONG)])
 @pytest.mark.parametrize("wire", STDIO)
 async def test_a_second_signal_on_stdio_still_lets_an_approved_body_finish(
     tmp_path: Path, wire: Wire, number: signal.Signals
@@ -206,7 +209,7 @@ async def test_an_approved_body_whose_loop_is_closed_is_reported(tmp_path: Path,
 # A sync function that does not end
 
 
-@pytest.mark.parametrize("wire", ["http", "stdio"])
+@pytest.mark.parametrize("wire", ["http", pytest.param("stdio", marks=LONG)])
 async def test_a_sync_tool_that_hangs_is_left_behind_after_the_program_s_own_threads_and_handlers(
     tmp_path: Path, wire: Wire
 ) -> None:
@@ -220,6 +223,7 @@ async def test_a_sync_tool_that_hangs_is_left_behind_after_the_program_s_own_thr
     assert sorted(program.notes) == ["after", "atexit", "begun", "thread"]
 
 
+@pytest.mark.long
 async def test_a_sync_tool_that_ends_soon_enough_leaves_no_trace(tmp_path: Path) -> None:
     grace = '{"timeout_graceful_shutdown": 0.2}'
     async with stopping(tmp_path, "http", uvicorn=grace, OWN_SECONDS="1.5") as program:
@@ -239,6 +243,7 @@ async def test_a_sync_tool_that_ends_soon_enough_leaves_no_trace(tmp_path: Path)
 WORKERS = [sys.executable, "-m", "bespeak.cli", "run", "SCRIPT", "--http", "--port", "PORT", "--workers", "2"]
 
 
+@pytest.mark.long
 async def test_workers_finish_an_approved_body_and_run_their_exit_handlers(tmp_path: Path) -> None:
     async with stopping(tmp_path, "http", command=WORKERS, workers=2) as program:
         await program.begin("buy")
@@ -251,6 +256,7 @@ async def test_workers_finish_an_approved_body_and_run_their_exit_handlers(tmp_p
     assert sorted(program.notes) == ["atexit"] * 3 + ["begun", "ended"] + ["thread"] * 3
 
 
+@pytest.mark.long
 async def test_a_worker_that_cuts_an_approved_body_off_is_an_error_of_the_whole_program(tmp_path: Path) -> None:
     async with stopping(tmp_path, "http", command=WORKERS, workers=2) as program:
         await program.begin("buy")

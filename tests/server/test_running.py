@@ -174,7 +174,11 @@ async def test_run_streamable_http_async_listens_with_the_options_of_the_app() -
     port = free_port()
     running = asyncio.create_task(
         shop().run_streamable_http_async(
-            port=port, health_path="/alive", max_request_body_size=10, uvicorn_config={"limit_max_requests": 2}
+            # the health check, the discovery, and what a client tries then
+            port=port,
+            health_path="/alive",
+            max_request_body_size=10,
+            uvicorn_config={"limit_max_requests": 3},
         )
     )
     assert (await answering(port, "/alive")).status_code == 200

@@ -131,7 +131,8 @@ class Worker(multiprocess.Process):
         """Serve, in the process itself. Raises `SystemExit` if an approved call was cut off."""
         with contextlib.suppress(KeyboardInterrupt):
             super().target(sockets)
-        sys.stdin.close()  # uvicorn has opened it for this process, and would leave it open
+        if sys.stdin is not None:
+            sys.stdin.close()  # uvicorn has opened it for this process, and would leave it open
         end_program(self.server.cut_off)
 
 
