@@ -1,0 +1,22 @@
+"""The attacks by name. Each runs in the attacker's process until it has done its worst or is told to stop."""
+
+from siege.attacks.connections import half_heads, idle, slow_bodies, slow_heads, slow_uploads, unread
+from siege.attacks.edges import edges
+from siege.attacks.sessions import initialize_only
+from siege.attacks.settling import settle
+from siege.attacks.waiting import leave_batches, leave_waiting
+from siege.orders import Attack
+
+ATTACKS: dict[str, Attack] = {
+    "leave waiting": leave_waiting,
+    "leave batches": leave_batches,
+    "settle": settle,
+    "half heads": half_heads,
+    "idle": idle,
+    "slow heads": slow_heads,
+    "slow bodies": slow_bodies,
+    "slow uploads": slow_uploads,
+    "unread": unread,
+    "edges": edges,
+    "initialize only": initialize_only,
+}

@@ -1,0 +1,145 @@
+"""The attacks of a siege, each with the server it is laid to and what must hold of it, at full length and short."""
+
+from dataclasses import dataclass, field
+
+from siege.attacks.waiting import NESTED, TEXT, UNKNOWN
+from siege.besieged import Options
+from siege.judgement import Criterion, grows_at_most, happened, lets_go, never_happened
+
+ATTACKER = "127.0.0.2"
+HONEST = "127.0.0.1"
+HEAD_BYTES = 64 * 1024
+BODY_BYTES = 4 * 1024 * 1024
+ALMOST_A_BODY = BODY_BYTES - 1024
+WAITING_IN_A_SESSION = 32
+WAITING_IN_ALL = 1024
+FILES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One attack."""
+
+    name: str
+    attack: str
+    numbers: dict[str, int]
+    criteria: tuple[Criterion, ...] = ()
+    options: Options = field(default_factory=Options)
+    attacker: tuple[str, str | None] = (ATTACKER, None)
+    """The address the attacker comes from, and the one it forwards."""
+    honest: tuple[str, str | None] = (HONEST, None)
+    hold_seconds: float = 0.0
+    """How long it goes on at least once everything is in place."""
+    settle_seconds: float = 5.0
+    """How long the server may take to let go when it is over."""
+    elsewhere: bool = False
+    """Whether another event loop uses the server meanwhile."""
+    idle_session: bool = False
+    """Whether an honest session that says nothing meanwhile has to survive."""
+
+
+def cases(*, short: bool) -> list[Case]:
+    """All attacks: at full length, or so that all of them take little more than a minute."""
+
+    def pick(full: int, less: int) -> int:
+        return less if short else full
+
+    large = {"count": 20, "size": ALMOST_A_BODY, "sessions": 1, "at_once": 4, "keep": 0, "sort": TEXT}
+    small = {**large, "count": pick(20_000, 2_000), "size": 10, "at_once": 50}
+    bounded = (grows_at_most("memory", 256), lets_go("waiting", 0), lets_go("tasks", 5), never_happened("cut off"))
+    in_a_session = (grows_at_most("waiting", WAITING_IN_A_SESSION), grows_at_most("tasks", 400), happened("refused"))
+    in_all = (grows_at_most("waiting", WAITING_IN_ALL), grows_at_most("tasks", 4000), happened("refused"))
+    # An event loop serves connections in turn: an honest request waits for one of each. Two keep a core busy.
+    flood = {"connections": 2, "depth": 16, "accept": 0}
+    small_ledger = {"max_claims": pick(20_000, 2_000)}
+    quick = {"request_head_timeout": 3.0, "response_read_timeout": 3.0} if short else {}
+    few_files = Options(files=FILES, run=quick, app={"request_body_timeout": 3.0} if short else {})
+    slow = {"count": pick(300, 100)}
+    ended = (happened("answered"), never_happened("reset by the server"), never_happened("closed without a word"))
+    in_time = (happened("answered 408"), never_happened("reset by the server"), never_happened("closed without a word"))
+    hold = pick(40, 6)
+    return [
+        Case("1a large calls, connected", "leave waiting", {**large, "keep": 1}, bounded, settle_seconds=45),
+        Case("1a large calls, hung up", "leave waiting", large, bounded, settle_seconds=45),
+        Case("1a large, unknown arguments", "leave waiting", {**large, "sort": UNKNOWN}, bounded, settle_seconds=45),
+        Case("1a large, nested arguments", "leave waiting", {**large, "sort": NESTED}, bounded, settle_seconds=45),
+        Case("1b small calls, one session", "leave waiting", small, (*in_a_session, *bounded), settle_seconds=45),
+        Case(
+            "1b small calls, many sessions",
+            "leave waiting",
+            {**small, "sessions": pick(625, 63)},
+            (*in_all, *bounded),
+            settle_seconds=45,
+        ),
+        Case(
+            "1b small calls, batches",
+            "leave batches",
+            {"count": small["count"], "batch": 100},
+            (*in_a_session[:2], *bounded),
+            settle_seconds=45,
+        ),
+        Case(
+            "2a declined calls",
+            "settle",
+            {**flood, "count": pick(300_000, 5_000)},
+            (happened("settled"), never_happened("exchanges cut off")),
+            Options(store={"max_claims": 16_000} if short else {}),
+        ),
+        Case(
+            "2a three ledgers full of them",
+            "settle",
+            {**flood, "count": 3 * small_ledger["max_claims"]},
+            (happened("refused"), never_happened("exchanges cut off")),
+            Options(store=small_ledger),
+        ),
+        Case(
+            "2b one busy gateway",
+            "settle",
+            {**flood, "accept": 1, "count": pick(60_000, 2_000), "most": 1_000_000},
+            (happened("settled"), never_happened("refused"), never_happened("exchanges cut off")),
+            hold_seconds=pick(30, 0),
+        ),
+        Case(
+            "3 the same through a proxy",
+            "settle",
+            {**flood, "count": 3 * small_ledger["max_claims"]},
+            (happened("refused"), never_happened("exchanges cut off")),
+            Options(store=small_ledger, app={"trusted_proxies": [ATTACKER]}),
+            attacker=(ATTACKER, "10.0.0.1"),
+            honest=(ATTACKER, "10.0.0.2"),
+        ),
+        Case("4a half-sent heads", "half heads", {"count": 1100}, ended, few_files, hold_seconds=hold),
+        Case("4b idle connections", "idle", {"count": 1100}, ended, few_files, hold_seconds=hold),
+        Case("4c slow heads", "slow heads", slow, in_time, few_files, hold_seconds=hold),
+        Case("4c slow bodies", "slow bodies", slow, in_time, few_files, hold_seconds=hold),
+        Case("4c slow bodies to a route", "slow uploads", slow, in_time, few_files, hold_seconds=hold),
+        Case(
+            "4d answers nobody reads",
+            "unread",
+            {"count": 40, "size": BODY_BYTES},
+            (happened("answers given up by the server", 40), grows_at_most("memory", 256), lets_go("files", 2)),
+            Options(run=quick),
+            hold_seconds=hold,
+        ),
+        Case(
+            "4e heads and bodies at the limit",
+            "edges",
+            {"head": HEAD_BYTES, "body": BODY_BYTES},
+            (happened("as it should be"), never_happened("a "), never_happened("an ")),
+        ),
+        Case(
+            "5 sessions never used",
+            "initialize only",
+            {**flood, "count": pick(10_050, 1_050), "most": pick(40_000, 4_000)},
+            (grows_at_most("sessions", pick(5_000, 500) + 10), happened("refused")),
+            Options(app={"max_sessions": pick(10_000, 1_000)}),
+            idle_session=True,
+        ),
+        Case(
+            "6 another event loop",
+            "settle",
+            {**flood, "accept": 1, "count": pick(10_000, 1_000)},
+            (happened("settled"), never_happened("refused"), never_happened("exchanges cut off")),
+            elsewhere=True,
+        ),
+    ]
