@@ -11,7 +11,7 @@ OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.t
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix soak pythons oldest check interop suites frameworks frameworks-short bench bench-short format clean
+.PHONY: demo test matrix soak pythons oldest check interop suites frameworks frameworks-short bench bench-short siege siege-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -103,6 +103,13 @@ bench: $(VENV)/.installed $(PEER)/.installed
 bench-short: $(VENV)/.installed $(PEER)/.installed
 	$(BIN)/python -m bench --peer $(PEER)/bin/python --turns 1 --scale 0.1
 	$(BIN)/python -m bench.held 0.1
+
+# Attacks on a server over loopback, with an honest client beside them; see docs/siege.md. Needs Linux and two cores.
+siege: $(VENV)/.installed
+	$(BIN)/python -m siege
+
+siege-short: $(VENV)/.installed
+	$(BIN)/python -m siege --short
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

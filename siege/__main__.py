@@ -6,13 +6,17 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 
 from siege.cases import cases
+from siege.clients import endless_pattern, large_event, one_line, short_lines
 from siege.laying import Cores, Outcome, lay
 from siege.table import as_json, table
 
 CALLS = 200
+EVENT_MIB = 32
 CALLS_SHORT = 30
 
 
@@ -22,22 +26,27 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=[], help="only attacks whose name contains this")
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     options = parser.parse_args()
-    chosen = [
-        case
-        for case in cases(short=options.short)
-        if not options.only or any(word in case.name for word in options.only)
-    ]
+    cores = Cores.choose()
+    calls = CALLS_SHORT if options.short else CALLS
+    attacks: dict[str, Callable[[], Coroutine[None, None, Outcome]]] = {
+        case.name: partial(lay, case, calls, cores) for case in cases(short=options.short)
+    }
+    attacks |= against_clients()
+    chosen = {
+        name: attack
+        for name, attack in attacks.items()
+        if not options.only or any(word in name for word in options.only)
+    }
     if not chosen:
         sys.exit("no attack has such a name")
-    cores = Cores.choose()
     if cores.others is None:
         print("This machine has one core for all: the honest client's times say little.")
     else:
         os.sched_setaffinity(0, {cores.others})
     outcomes: list[Outcome] = []
-    for case in chosen:
+    for attack in chosen.values():
         started = time.perf_counter()
-        outcome = asyncio.run(lay(case, CALLS_SHORT if options.short else CALLS, cores))
+        outcome = asyncio.run(attack())
         outcomes.append(outcome)
         report(outcome, time.perf_counter() - started)
         if options.json is not None:
@@ -50,13 +59,23 @@ def main() -> None:
     print(f"\nAll {len(outcomes)} attacks were withstood.")
 
 
+def against_clients() -> dict[str, Callable[[], Coroutine[None, None, Outcome]]]:
+    """Attacks on what is no server; they are short as they are."""
+    found: dict[str, Callable[[str], Coroutine[None, None, Outcome]]] = {
+        "9 a large event in one line": lambda name: large_event(name, EVENT_MIB, one_line),
+        "9 a large event in short lines": lambda name: large_event(name, EVENT_MIB, short_lines),
+        "10 a pattern without an end": endless_pattern,
+    }
+    return {name: partial(attack, name) for name, attack in found.items()}
+
+
 def report(outcome: Outcome, seconds: float) -> None:
     """Say at once what came of one attack."""
     print(f"{outcome.case}: {'PASS' if outcome.passed else 'FAIL'} after {seconds:.0f} s", flush=True)
     for number, turn in enumerate(outcome.turns, 1):
-        happened = ", ".join(f"{name} {times}" for name, times in turn.tally.items())
-        print(f"  attack {number}, {turn.seconds:.1f} s: {happened}")
-        print(f"    waiting {turn.peak.waiting} at the peak, claims {turn.peak.claims}")
+        counts = {**turn.tally, "waiting at the peak": turn.peak.waiting, "claims at the peak": turn.peak.claims}
+        happened = "; ".join(f"{name}: {times}" for name, times in counts.items() if times is not None)
+        print(f"  attack {number}, {turn.seconds:.1f} s. {happened}")
     for check in outcome.checks:
         print(f"  {'met' if check.met else 'NOT MET'}: {check.demand}{f' ({check.found})' if check.found else ''}")
 

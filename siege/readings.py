@@ -10,7 +10,7 @@ class Reading:
 
     memory: float
     """MiB resident."""
-    files: int
+    files: int | None = None
     tasks: int | None = None
     sessions: int | None = None
     waiting: int | None = None
@@ -38,7 +38,7 @@ def highest(readings: Sequence[Reading]) -> Reading:
 
     return Reading(
         memory=max(one.memory for one in readings),
-        files=max(one.files for one in readings),
+        files=most(one.files for one in readings),
         tasks=most(one.tasks for one in readings),
         sessions=most(one.sessions for one in readings),
         waiting=most(one.waiting for one in readings),

@@ -78,9 +78,11 @@ def _summary(samples: Samples) -> dict[str, Any]:
 def _held(outcome: Outcome, name: str) -> str:
     if not outcome.turns:
         return "-"
-    first, last = outcome.turns[0], outcome.turns[-1]
-    readings: list[Reading] = [first.before, first.peak, first.after, *([last.peak] if last is not first else [])]
+    first = outcome.turns[0]
+    readings: list[Reading] = [first.before, first.peak, first.after, *(turn.peak for turn in outcome.turns[1:])]
     values = [one.of(name) for one in readings]
+    if not any(value is not None for value in values):
+        return "-"
     return " / ".join("?" if value is None else f"{value:.0f}" for value in values)
 
 
