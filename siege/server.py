@@ -1,7 +1,7 @@
 """The server under attack, with a view of its inside for the siege only: `python -m siege.server FD OPTIONS`.
 
-FD is one end of a socket pair that is there from the start. A thread answers on it, so that neither a busy event loop nor a
-lack of files hides what the server holds.
+FD is one end of a socket pair that is there from the start, and a thread answers on it: a server without any more files can
+still be looked into.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Sized
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,6 +42,8 @@ class Inside:
 
 
 INSIDE = Inside()
+LOOP_SECONDS = 5.0
+"""How long a busy loop may take to say how many tasks it has."""
 
 
 class Watched(MCPServer[None]):
@@ -111,13 +114,24 @@ def register(mcp: MCPServer[None]) -> None:
 
 
 def look(mcp: Watched, store: MemoryStore) -> dict[str, int | None]:
-    tasks = asyncio.all_tasks(INSIDE.loop) if INSIDE.loop is not None else ()
     return {
-        "tasks": len(tasks),
+        "tasks": tasks_of(INSIDE.loop),
         "sessions": reached(mcp.app, "_legacy", "sessions"),
         "waiting": INSIDE.waiting,
         "claims": reached(store, "claims"),
     }
+
+
+def tasks_of(loop: asyncio.AbstractEventLoop | None) -> int | None:
+    """How many tasks a loop has. Only the loop itself can count them; `None` if it does not come to it."""
+    if loop is None or loop.is_closed():
+        return None
+    number: Future[int] = Future()
+    loop.call_soon_threadsafe(lambda: number.set_result(len(asyncio.all_tasks(loop))))
+    try:
+        return number.result(LOOP_SECONDS)
+    except TimeoutError:
+        return None
 
 
 def reached(start: object, *names: str) -> int | None:
