@@ -44,6 +44,11 @@ def cases(*, short: bool) -> list[Case]:
     def pick(full: int, less: int) -> int:
         return less if short else full
 
+    def left_waiting(name: str, numbers: dict[str, int], *criteria: Criterion) -> Case:
+        attack = "leave batches" if "batch" in numbers else "leave waiting"
+        options = Options(server={"disconnect_grace": 3.0} if short else {})
+        return Case(name, attack, numbers, criteria, options, settle_seconds=pick(45, 15))
+
     large = {"count": 20, "size": ALMOST_A_BODY, "sessions": 1, "at_once": 4, "keep": 0, "sort": TEXT}
     small = {**large, "count": pick(20_000, 2_000), "size": 10, "at_once": 50}
     bounded = (grows_at_most("memory", 256), lets_go("waiting", 0), lets_go("tasks", 5), never_happened("cut off"))
@@ -59,25 +64,13 @@ def cases(*, short: bool) -> list[Case]:
     in_time = (happened("answered 408"), never_happened("reset by the server"), never_happened("closed without a word"))
     hold = pick(40, 6)
     return [
-        Case("1a large calls, connected", "leave waiting", {**large, "keep": 1}, bounded, settle_seconds=45),
-        Case("1a large calls, hung up", "leave waiting", large, bounded, settle_seconds=45),
-        Case("1a large, unknown arguments", "leave waiting", {**large, "sort": UNKNOWN}, bounded, settle_seconds=45),
-        Case("1a large, nested arguments", "leave waiting", {**large, "sort": NESTED}, bounded, settle_seconds=45),
-        Case("1b small calls, one session", "leave waiting", small, (*in_a_session, *bounded), settle_seconds=45),
-        Case(
-            "1b small calls, many sessions",
-            "leave waiting",
-            {**small, "sessions": pick(625, 63)},
-            (*in_all, *bounded),
-            settle_seconds=45,
-        ),
-        Case(
-            "1b small calls, batches",
-            "leave batches",
-            {"count": small["count"], "batch": 100},
-            (*in_a_session[:2], *bounded),
-            settle_seconds=45,
-        ),
+        left_waiting("1a large calls, connected", {**large, "keep": 1}, *bounded),
+        left_waiting("1a large calls, hung up", large, *bounded),
+        left_waiting("1a large, unknown arguments", {**large, "sort": UNKNOWN}, *bounded),
+        left_waiting("1a large, nested arguments", {**large, "sort": NESTED}, *bounded),
+        left_waiting("1b small calls, one session", small, *in_a_session, *bounded),
+        left_waiting("1b small calls, many sessions", {**small, "sessions": pick(625, 63)}, *in_all, *bounded),
+        left_waiting("1b small calls, batches", {"count": small["count"], "batch": 100}, *in_a_session[:2], *bounded),
         Case(
             "2a declined calls",
             "settle",
@@ -100,11 +93,20 @@ def cases(*, short: bool) -> list[Case]:
             hold_seconds=pick(30, 0),
         ),
         Case(
-            "3 the same through a proxy",
+            "3 declined calls through a proxy",
             "settle",
             {**flood, "count": 3 * small_ledger["max_claims"]},
             (happened("refused"), never_happened("exchanges cut off")),
             Options(store=small_ledger, app={"trusted_proxies": [ATTACKER]}),
+            attacker=(ATTACKER, "10.0.0.1"),
+            honest=(ATTACKER, "10.0.0.2"),
+        ),
+        Case(
+            "3 many connections of a proxy",
+            "stay connected",
+            {"count": 500},
+            (happened("served", 500), never_happened("refused")),
+            Options(files=FILES, app={"trusted_proxies": [ATTACKER]}),
             attacker=(ATTACKER, "10.0.0.1"),
             honest=(ATTACKER, "10.0.0.2"),
         ),

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -125,7 +125,8 @@ async def lay(case: Case, calls: int, cores: Cores) -> Outcome:
             *(criterion(turns) for criterion in case.criteria),
         ]
         if idle is not None:
-            checks.append(await _still_there(place, idle))
+            checks.append(await _works("an honest session that was idle survives", list_tools(place, idle)))
+            checks.append(await _works("an honest newcomer gets a session", open_session(place)))
     return Outcome(case.name, before, turns, tuple(checks))
 
 
@@ -156,10 +157,9 @@ async def _use_elsewhere(server: Besieged) -> None:
         await asyncio.sleep(0.1)
 
 
-async def _still_there(place: Place, session: str) -> Check:
-    demand = "an honest session that was idle survives"
+async def _works(demand: str, doing: Awaitable[object]) -> Check:
     try:
-        await list_tools(place, session)
+        await doing
     except (Refused, OSError) as failure:
         return Check(demand, False, str(failure))
     return Check(demand, True)

@@ -1,6 +1,7 @@
 """Many exchanges at once over few connections, with as little work for the client as Python allows."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Generator
 
@@ -92,6 +93,7 @@ async def flood(orders: Orders, exchange: Callable[[int], Exchange]) -> None:
     """Make at least `count` exchanges, and go on until told to stop; at most `most`."""
     count, most = orders.number("count"), orders.numbers.get("most", 10 * orders.number("count"))
     begun = 0
+    started = time.perf_counter()
 
     def more() -> Exchange | None:
         nonlocal begun
@@ -119,3 +121,4 @@ async def flood(orders: Orders, exchange: Callable[[int], Exchange]) -> None:
 
     await asyncio.gather(*(keep_one() for _ in range(orders.number("connections"))))
     orders.tally["exchanges"] = begun
+    orders.tally["exchanges a second"] = round(begun / (time.perf_counter() - started))

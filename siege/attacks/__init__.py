@@ -1,6 +1,14 @@
 """The attacks by name. Each runs in the attacker's process until it has done its worst or is told to stop."""
 
-from siege.attacks.connections import half_heads, idle, slow_bodies, slow_heads, slow_uploads, unread
+from siege.attacks.connections import (
+    half_heads,
+    idle,
+    slow_bodies,
+    slow_heads,
+    slow_uploads,
+    stay_connected,
+    unread,
+)
 from siege.attacks.edges import edges
 from siege.attacks.sessions import initialize_only
 from siege.attacks.settling import settle
@@ -16,6 +24,7 @@ ATTACKS: dict[str, Attack] = {
     "slow heads": slow_heads,
     "slow bodies": slow_bodies,
     "slow uploads": slow_uploads,
+    "stay connected": stay_connected,
     "unread": unread,
     "edges": edges,
     "initialize only": initialize_only,

@@ -6,7 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 
 from siege.orders import Orders
-from siege.wire import parse_head
+from siege.wire import Closed, parse_head, read_json, reason
 
 REOPEN_SECONDS = 1.0
 DRIP_SECONDS = 1.0
@@ -129,6 +129,28 @@ async def _read_all(reader: asyncio.StreamReader) -> str:
     head = parse_head(data.partition(b"\r\n\r\n")[0])
     retry = ", Retry-After" if "retry-after" in head.headers else ""
     return f"answered {head.status}{retry}"
+
+
+async def stay_connected(orders: Orders) -> None:
+    """Connections that are used once, in order, and kept."""
+    held: list[asyncio.StreamWriter] = []
+    for number in range(orders.number("count")):
+        try:
+            reader, writer = await orders.place.connect()
+            held.append(writer)
+            writer.write(orders.place.modern("plain", {"a": number, "b": 2}))
+            head, content = await read_json(reader)
+        except (Closed, OSError, EOFError) as error:
+            orders.refused(str(error))
+        else:
+            if head.status == 200 and "result" in content:
+                orders.tally["served"] += 1
+            else:
+                orders.refused(reason(head, content))
+    orders.holding()
+    await orders.stop.wait()
+    for writer in held:
+        writer.close()
 
 
 async def unread(orders: Orders) -> None:
