@@ -50,7 +50,7 @@ def cases(*, short: bool) -> list[Case]:
         return Case(name, attack, numbers, criteria, options, settle_seconds=pick(45, 15))
 
     large = {"count": 20, "size": ALMOST_A_BODY, "sessions": 1, "at_once": 4, "keep": 0, "sort": TEXT}
-    small = {**large, "count": pick(20_000, 2_000), "size": 10, "at_once": 50}
+    small = {**large, "count": pick(20_000, 2_000), "size": 10}
     bounded = (grows_at_most("memory", 256), lets_go("waiting", 0), lets_go("tasks", 5), never_happened("cut off"))
     in_a_session = (grows_at_most("waiting", WAITING_IN_A_SESSION), grows_at_most("tasks", 400), happened("refused"))
     in_all = (grows_at_most("waiting", WAITING_IN_ALL), grows_at_most("tasks", 4000), happened("refused"))
