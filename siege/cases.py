@@ -13,6 +13,9 @@ BODY_BYTES = 4 * 1024 * 1024
 ALMOST_A_BODY = BODY_BYTES - 1024
 WAITING_IN_A_SESSION = 32
 WAITING_IN_ALL = 1024
+WAITING_SHORT = 256
+"""As many as may wait in all in the short form."""
+BATCH = 100
 FILES = 1024
 
 
@@ -44,19 +47,35 @@ def cases(*, short: bool) -> list[Case]:
     def pick(full: int, less: int) -> int:
         return less if short else full
 
-    def left_waiting(name: str, numbers: dict[str, int], *criteria: Criterion) -> Case:
-        attack = "leave batches" if "batch" in numbers else "leave waiting"
-        options = Options(server={"disconnect_grace": 3.0} if short else {})
-        return Case(name, attack, numbers, criteria, options, settle_seconds=pick(45, 15))
+    waiting_options = Options(server={"disconnect_grace": 3.0, "max_waiting_calls": WAITING_SHORT} if short else {})
+
+    def left_waiting(name: str, numbers: dict[str, int], *criteria: Criterion, attack: str = "leave waiting") -> Case:
+        return Case(name, attack, numbers, criteria, waiting_options, settle_seconds=pick(45, 15))
 
     large = {"count": 20, "size": ALMOST_A_BODY, "sessions": 1, "at_once": 4, "keep": 0, "sort": TEXT}
     small = {**large, "count": pick(20_000, 2_000), "size": 10}
     bounded = (grows_at_most("memory", 256), lets_go("waiting", 0), lets_go("tasks", 5), never_happened("cut off"))
-    in_a_session = (grows_at_most("waiting", WAITING_IN_A_SESSION), grows_at_most("tasks", 400), happened("refused"))
-    in_all = (grows_at_most("waiting", WAITING_IN_ALL), grows_at_most("tasks", 4000), happened("refused"))
+    # A call counts as waiting here from a moment before its question on, so those about to be refused are seen too.
+    refused = large["at_once"]
+    in_a_session = (
+        grows_at_most("waiting", WAITING_IN_A_SESSION + refused),
+        grows_at_most("tasks", 400),
+        happened("refused"),
+    )
+    in_all = (
+        grows_at_most("waiting", pick(WAITING_IN_ALL, WAITING_SHORT) + refused),
+        grows_at_most("tasks", 4000),
+        happened("refused"),
+    )
+    in_batches = (
+        grows_at_most("waiting", WAITING_IN_A_SESSION + BATCH),
+        grows_at_most("tasks", 600),
+        happened("refused"),
+    )
     # An event loop serves connections in turn: an honest request waits for one of each. Two keep a core busy.
     flood = {"connections": 2, "depth": 16, "accept": 0}
-    small_ledger = {"max_claims": pick(20_000, 2_000)}
+    # A tenth of it has to be enough for the honest client's own calls.
+    small_ledger = {"max_claims": pick(20_000, 5_000)}
     quick = {"request_head_timeout": 3.0, "response_read_timeout": 3.0} if short else {}
     few_files = Options(files=FILES, run=quick, app={"request_body_timeout": 3.0} if short else {})
     slow = {"count": pick(300, 100)}
@@ -68,9 +87,16 @@ def cases(*, short: bool) -> list[Case]:
         left_waiting("1a large calls, hung up", large, *bounded),
         left_waiting("1a large, unknown arguments", {**large, "sort": UNKNOWN}, *bounded),
         left_waiting("1a large, nested arguments", {**large, "sort": NESTED}, *bounded),
+        left_waiting("1a large, unknown, together", {**large, "sort": UNKNOWN}, *bounded, attack="arrive together"),
         left_waiting("1b small calls, one session", small, *in_a_session, *bounded),
         left_waiting("1b small calls, many sessions", {**small, "sessions": pick(625, 63)}, *in_all, *bounded),
-        left_waiting("1b small calls, batches", {"count": small["count"], "batch": 100}, *in_a_session[:2], *bounded),
+        left_waiting(
+            "1b small calls, batches",
+            {"count": small["count"], "batch": BATCH},
+            *in_batches,
+            *bounded,
+            attack="leave batches",
+        ),
         Case(
             "2a declined calls",
             "settle",
@@ -79,9 +105,9 @@ def cases(*, short: bool) -> list[Case]:
             Options(store={"max_claims": 16_000} if short else {}),
         ),
         Case(
-            "2a three ledgers full of them",
+            "2a more than the ledger holds",
             "settle",
-            {**flood, "count": 3 * small_ledger["max_claims"]},
+            {**flood, "count": pick(3, 2) * small_ledger["max_claims"]},
             (happened("refused"), never_happened("exchanges cut off")),
             Options(store=small_ledger),
         ),
@@ -95,7 +121,7 @@ def cases(*, short: bool) -> list[Case]:
         Case(
             "3 declined calls through a proxy",
             "settle",
-            {**flood, "count": 3 * small_ledger["max_claims"]},
+            {**flood, "count": pick(3, 2) * small_ledger["max_claims"]},
             (happened("refused"), never_happened("exchanges cut off")),
             Options(store=small_ledger, app={"trusted_proxies": [ATTACKER]}),
             attacker=(ATTACKER, "10.0.0.1"),
@@ -115,6 +141,14 @@ def cases(*, short: bool) -> list[Case]:
         Case("4c slow heads", "slow heads", slow, in_time, few_files, hold_seconds=hold),
         Case("4c slow bodies", "slow bodies", slow, in_time, few_files, hold_seconds=hold),
         Case("4c slow bodies to a route", "slow uploads", slow, in_time, few_files, hold_seconds=hold),
+        Case(
+            "4c large bodies, unfinished",
+            "unfinished bodies",
+            {"count": 200, "size": BODY_BYTES},
+            (grows_at_most("memory", 256), *in_time),
+            few_files,
+            hold_seconds=hold,
+        ),
         Case(
             "4d answers nobody reads",
             "unread",

@@ -7,16 +7,18 @@ from siege.attacks.connections import (
     slow_heads,
     slow_uploads,
     stay_connected,
+    unfinished_bodies,
     unread,
 )
 from siege.attacks.edges import edges
 from siege.attacks.sessions import initialize_only
 from siege.attacks.settling import settle
-from siege.attacks.waiting import leave_batches, leave_waiting
+from siege.attacks.waiting import arrive_together, leave_batches, leave_waiting
 from siege.orders import Attack
 
 ATTACKS: dict[str, Attack] = {
     "leave waiting": leave_waiting,
+    "arrive together": arrive_together,
     "leave batches": leave_batches,
     "settle": settle,
     "half heads": half_heads,
@@ -24,6 +26,7 @@ ATTACKS: dict[str, Attack] = {
     "slow heads": slow_heads,
     "slow bodies": slow_bodies,
     "slow uploads": slow_uploads,
+    "unfinished bodies": unfinished_bodies,
     "stay connected": stay_connected,
     "unread": unread,
     "edges": edges,

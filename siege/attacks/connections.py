@@ -43,6 +43,16 @@ async def slow_uploads(orders: Orders) -> None:
     await _keep_open(orders, lambda orders: _slow_body(orders, "/upload"))
 
 
+async def unfinished_bodies(orders: Orders) -> None:
+    """Large bodies whose last byte never comes."""
+    await _keep_open(orders, _unfinished_body)
+
+
+async def _unfinished_body(orders: Orders) -> AsyncIterator[bytes]:
+    body = b" " * orders.number("size")
+    yield orders.place.post(body, *orders.place.modern_head("plain"))[:-1]
+
+
 async def _half_head(orders: Orders) -> AsyncIterator[bytes]:
     yield orders.place.head("X-More: ").removesuffix("\r\n").encode()
 

@@ -10,6 +10,8 @@ from siege.wire import Closed, initialize, read_json, reason
 
 TEXT, UNKNOWN, NESTED = range(3)
 """One long text; objects in an argument that the tool does not have; objects in one that it has."""
+ARRIVING_SECONDS = 0.5
+"""Time for the server to have taken in all but the last bytes."""
 BATCHES = "2025-03-26"
 """The only revision in which one request may hold many messages."""
 
@@ -59,22 +61,47 @@ async def _leave(
     except OSError as error:
         orders.tally[f"no connection: {error.strerror}"] += 1
         return
-    keep = False
+    writer.write(orders.place.legacy({"id": number, "method": "tools/call", "params": params}, session))
+    if await _read_question(orders, reader) and orders.number("keep"):
+        held.append(writer)
+    else:
+        writer.close()
+
+
+async def arrive_together(orders: Orders) -> None:
+    """Large calls whose last bytes are kept back until all of them are there. What they ask is left unanswered."""
+    session = await open_session(orders.place)
+    arguments = _filling(orders.number("size"), orders.number("sort"))
+    opened: list[tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]] = []
+    for number in range(orders.number("count")):
+        params = {"name": "left", "arguments": {"a": number, **arguments}}
+        request = orders.place.legacy({"id": number, "method": "tools/call", "params": params}, session)
+        reader, writer = await orders.place.connect()
+        writer.write(request[:-1])
+        await writer.drain()
+        opened.append((reader, writer, request[-1:]))
+    await asyncio.sleep(ARRIVING_SECONDS)
+    for _, writer, last in opened:
+        writer.write(last)
+    await asyncio.gather(*(_read_question(orders, reader) for reader, _, _ in opened))
+    orders.holding()
+    await orders.stop.wait()
+    for _, writer, _ in opened:
+        writer.close()
+
+
+async def _read_question(orders: Orders, reader: asyncio.StreamReader) -> bool:
+    """Whether the call waits at its question now."""
     try:
-        writer.write(orders.place.legacy({"id": number, "method": "tools/call", "params": params}, session))
         head, content = await read_json(reader)
-        if "method" in content:
-            orders.tally["left at a question"] += 1
-            keep = bool(orders.number("keep"))
-        else:
-            orders.refused(reason(head, content))
     except (Closed, OSError, EOFError):
         orders.tally["cut off without a word"] += 1
-    finally:
-        if keep:
-            held.append(writer)
-        else:
-            writer.close()
+        return False
+    if "method" in content:
+        orders.tally["left at a question"] += 1
+        return True
+    orders.refused(reason(head, content))
+    return False
 
 
 async def leave_batches(orders: Orders) -> None:
