@@ -12,12 +12,11 @@ from pathlib import Path
 
 from siege.cases import cases
 from siege.clients import endless_pattern, large_event, one_line, short_lines
-from siege.laying import Cores, Outcome, lay
+from siege.laying import FULL, SHORT, Cores, Outcome, lay
 from siege.table import as_json, table
 
-CALLS = 200
 EVENT_MIB = 32
-CALLS_SHORT = 30
+EVENT_MIB_SHORT = 8
 
 
 def main() -> None:
@@ -27,11 +26,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     options = parser.parse_args()
     cores = Cores.choose()
-    calls = CALLS_SHORT if options.short else CALLS
+    length = SHORT if options.short else FULL
     attacks: dict[str, Callable[[], Coroutine[None, None, Outcome]]] = {
-        case.name: partial(lay, case, calls, cores) for case in cases(short=options.short)
+        case.name: partial(lay, case, length, cores) for case in cases(short=options.short)
     }
-    attacks |= against_clients()
+    attacks |= against_clients(EVENT_MIB_SHORT if options.short else EVENT_MIB)
     chosen = {
         name: attack
         for name, attack in attacks.items()
@@ -59,11 +58,11 @@ def main() -> None:
     print(f"\nAll {len(outcomes)} attacks were withstood.")
 
 
-def against_clients() -> dict[str, Callable[[], Coroutine[None, None, Outcome]]]:
-    """Attacks on what is no server; they are short as they are."""
+def against_clients(mib: int) -> dict[str, Callable[[], Coroutine[None, None, Outcome]]]:
+    """Attacks on what is no server, with events of so many MiB."""
     found: dict[str, Callable[[str], Coroutine[None, None, Outcome]]] = {
-        "9 a large event in one line": lambda name: large_event(name, EVENT_MIB, one_line),
-        "9 a large event in short lines": lambda name: large_event(name, EVENT_MIB, short_lines),
+        "9 a large event in one line": lambda name: large_event(name, mib, one_line),
+        "9 a large event in short lines": lambda name: large_event(name, mib, short_lines),
         "10 a pattern without an end": endless_pattern,
     }
     return {name: partial(attack, name) for name, attack in found.items()}

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from siege.besieged import Besieged, besieged
@@ -17,9 +17,7 @@ from siege.honest import Honest, Refused, Samples, list_tools, open_session
 from siege.judgement import Check, Turn, judge_afterwards, judge_honest, judge_second
 from siege.wire import Place
 
-WARMING_CALLS = 20
 CALLS_AFTERWARDS = 5
-CALLS_IN_THE_SECOND = 20
 ATTACK_SECONDS = 600.0
 HONEST_SECONDS = 60.0
 SLACK: dict[str, float] = {"tasks": 3, "files": 2, "waiting": 0}
@@ -51,6 +49,22 @@ class Cores:
     def choose(cls) -> "Cores":
         there = sorted(os.sched_getaffinity(0))
         return cls(there[-1], there[0]) if len(there) > 1 else cls(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long a siege is, beside the counts of its attacks."""
+
+    calls: int
+    """Honest calls of each kind before the first attack and under it."""
+    few_calls: int
+    """The same before anything is measured, and under the second attack."""
+    second_holds: bool
+    """Whether the second attack goes on as long as the first once everything is in place."""
+
+
+FULL = Length(200, 20, second_holds=True)
+SHORT = Length(30, 10, second_holds=False)
 
 
 class Attacker:
@@ -105,21 +119,22 @@ async def attacking(case: Case, port: int, core: int | None) -> AsyncGenerator[A
         await process.wait()
 
 
-async def lay(case: Case, calls: int, cores: Cores) -> Outcome:
+async def lay(case: Case, length: Length, cores: Cores) -> Outcome:
     """Besiege one server."""
     async with besieged(case.options, cores.server) as server:
         place = Place(server.port, *case.honest)
         honest = Honest(place)
         await honest.begin()
-        await honest.measure(WARMING_CALLS, HONEST_SECONDS)
-        before = await honest.measure(calls, HONEST_SECONDS)
+        await honest.measure(length.few_calls, HONEST_SECONDS)
+        before = await honest.measure(length.calls, HONEST_SECONDS)
         idle = await open_session(place) if case.idle_session else None
-        first = await attack(case, server, honest, calls, cores, case.settle_seconds)
-        second = await attack(case, server, honest, CALLS_IN_THE_SECOND, cores, 0.0)
+        first = await attack(case, server, honest, length.calls, cores)
+        again = replace(case, settle_seconds=0.0, hold_seconds=case.hold_seconds if length.second_holds else 0.0)
+        second = await attack(again, server, honest, length.few_calls, cores)
         turns = (first, second)
         checks = [
             *judge_honest(before, first.rising, 0, "while the attack rises"),
-            *judge_honest(before, first.during, calls, "under the whole attack"),
+            *judge_honest(before, first.during, length.calls, "under the whole attack"),
             *judge_afterwards(turns),
             *judge_second(turns),
             *(criterion(turns) for criterion in case.criteria),
@@ -130,7 +145,7 @@ async def lay(case: Case, calls: int, cores: Cores) -> Outcome:
     return Outcome(case.name, before, turns, tuple(checks))
 
 
-async def attack(case: Case, server: Besieged, honest: Honest, calls: int, cores: Cores, settle_seconds: float) -> Turn:
+async def attack(case: Case, server: Besieged, honest: Honest, calls: int, cores: Cores) -> Turn:
     """One attack from its beginning until the server had time to let go."""
     before = await server.look()
     async with server.watched() as readings, attacking(case, server.port, cores.others) as attacker:
@@ -146,7 +161,7 @@ async def attack(case: Case, server: Besieged, honest: Honest, calls: int, cores
             await asyncio.wait({elsewhere})
         attacker.stop()
         await attacker.until("done")
-    after = await server.settled(before, SLACK, settle_seconds)
+    after = await server.settled(before, SLACK, case.settle_seconds)
     afterwards = await honest.measure(CALLS_AFTERWARDS, HONEST_SECONDS)
     return Turn(before, readings[0], after, attacker.tally, attacker.seconds, rising, during, afterwards)
 

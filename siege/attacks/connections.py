@@ -28,19 +28,11 @@ async def idle(orders: Orders) -> None:
     await _keep_open(orders, _nothing)
 
 
-async def slow_heads(orders: Orders) -> None:
-    """Heads that come at one byte a second."""
-    await _keep_open(orders, _slow_head)
-
-
-async def slow_bodies(orders: Orders) -> None:
-    """Bodies that come at one byte a second."""
-    await _keep_open(orders, lambda orders: _slow_body(orders, "/mcp"))
-
-
-async def slow_uploads(orders: Orders) -> None:
-    """The same to a route of the author's own."""
-    await _keep_open(orders, lambda orders: _slow_body(orders, "/upload"))
+async def slow(orders: Orders) -> None:
+    """Heads and bodies that come at one byte a second, to the endpoint and to a route of the author's own."""
+    await _keep_open(
+        orders, _slow_head, lambda orders: _slow_body(orders, "/mcp"), lambda orders: _slow_body(orders, "/upload")
+    )
 
 
 async def unfinished_bodies(orders: Orders) -> None:
@@ -76,12 +68,12 @@ async def _slow_body(orders: Orders, path: str) -> AsyncIterator[bytes]:
         await asyncio.sleep(DRIP_SECONDS)
 
 
-async def _keep_open(orders: Orders, drip: Drip) -> None:
+async def _keep_open(orders: Orders, *drips: Drip) -> None:
     count = orders.number("count")
     opening = asyncio.Semaphore(OPENING)
     opened = 0
 
-    async def keep() -> None:
+    async def keep(drip: Drip) -> None:
         nonlocal opened
         first = True
         while not orders.stop.is_set():
@@ -100,7 +92,7 @@ async def _keep_open(orders: Orders, drip: Drip) -> None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(orders.stop.wait(), REOPEN_SECONDS)
 
-    await asyncio.gather(*(keep() for _ in range(count)))
+    await asyncio.gather(*(keep(drips[number % len(drips)]) for number in range(count)))
 
 
 async def _until_ended(orders: Orders, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, drip: Drip) -> None:

@@ -78,7 +78,8 @@ def test_what_is_left_after_the_first_attack_must_be_let_go() -> None:
 
 def test_what_happened_is_counted_by_its_name_or_its_beginning() -> None:
     turns = [turn(tally={"refused": 3, "refused with 503": 3}), turn(tally={"refused with 429": 1})]
-    assert happened("refused")(turns).met
-    assert not happened("refused", 2)(turns).met
+    assert happened("refused", 3)(turns).met
+    assert happened("refused with", 3)(turns).met
+    assert not happened("refused", 4)(turns).met
     assert not never_happened("refused")(turns).met
     assert never_happened("reset")(turns).met
