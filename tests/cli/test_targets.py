@@ -216,7 +216,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]
 
         def run(self) -> None: ...
 
-    monkeypatch.setattr("uvicorn.supervisors.Multiprocess", Idle)
+    monkeypatch.setattr("uvicorn.supervisors.multiprocess.Multiprocess", Idle)
     environment = dict(os.environ)
     environment.pop(KEYS_VARIABLE, None)
     monkeypatch.setattr(os, "environ", environment)
