@@ -25,6 +25,7 @@ MIB = 1024 * 1024
         (MCPServer.streamable_http_app, "max_sessions", 10_000, "10,000"),
         (MCPServer.streamable_http_app, "session_idle_timeout", 1800.0, "30 min"),
         (MCPServer.streamable_http_app, "max_request_body_size", 4 * MIB, "4 MiB"),
+        (MCPServer.streamable_http_app, "max_incoming_bytes", 64 * MIB, "64 MiB"),
         (MCPServer.streamable_http_app, "request_body_timeout", 30.0, "30 s"),
         (MCPServer.run_streamable_http_async, "request_head_timeout", 20.0, "20 s"),
         (MCPServer.run_streamable_http_async, "response_read_timeout", 30.0, "30 s"),

@@ -73,12 +73,12 @@ async def soon() -> None:
 # Turns
 
 
-def turns(push: Scripted, *places: int, limit: Callable[[], int] = lambda: 100) -> Turns:
-    return Turns(push, places, limit)
+def turns(push: Scripted, *places: int) -> Turns:
+    return Turns(push, places)
 
 
-def asking(one: Turns, place: int) -> "asyncio.Task[Sent | None]":
-    return asyncio.create_task(one.ask(place, f"q{place}", {}))
+def asking(one: Turns, place: int, limit: Callable[[], int] = lambda: 100) -> "asyncio.Task[Sent | None]":
+    return asyncio.create_task(one.ask(place, f"q{place}", {}, limit))
 
 
 async def test_the_first_in_graph_order_asks_at_once_and_the_next_when_it_has_settled() -> None:
@@ -112,7 +112,7 @@ async def test_one_may_ask_again_before_it_settles() -> None:
     push = Scripted({"q1": [NO, YES]})
     one = turns(push, 1, 2)
     later = asking(one, 2)
-    assert [await one.ask(1, "q1", {}), await one.ask(1, "q1", {})] == [NO, YES]
+    assert [await one.ask(1, "q1", {}, lambda: 100), await one.ask(1, "q1", {}, lambda: 100)] == [NO, YES]
     await soon()
     assert push.pushed == ["q1", "q1"]
     one.settled(1)
@@ -127,7 +127,7 @@ async def test_what_never_asks_takes_no_turn() -> None:
     one = turns(push, 2)
     one.settled(0)
     one.settled(1)
-    assert await one.ask(2, "q2", {}) == YES
+    assert await one.ask(2, "q2", {}, lambda: 100) == YES
     one.settled(2)
     one.settled(2)
 
@@ -139,7 +139,7 @@ async def test_after_a_drop_nobody_is_asked_anything() -> None:
     await soon()
     one.drop()
     one.drop()
-    assert [await opened, await queued, await one.ask(3, "q3", {})] == [None, None, None]
+    assert [await opened, await queued, await one.ask(3, "q3", {}, lambda: 100)] == [None, None, None]
     assert (push.pushed, push.taken_back) == (["q1"], ["q1"])
 
 
@@ -154,8 +154,8 @@ async def test_a_drop_in_the_moment_of_asking_comes_before_the_question() -> Non
 
 async def test_from_the_limit_on_nobody_is_asked() -> None:
     push, limit = Scripted(), [100]
-    one = turns(push, 1, 2, limit=lambda: limit[0])
-    later = asking(one, 2)
+    one = turns(push, 1, 2)
+    later = asking(one, 2, lambda: limit[0])
     await soon()
     limit[0] = 2
     one.settled(1)
@@ -166,7 +166,7 @@ async def test_from_the_limit_on_nobody_is_asked() -> None:
 async def test_what_a_push_raises_is_raised_where_it_was_asked() -> None:
     push = Scripted({"q1": NotAnswered("gone")})
     with pytest.raises(NotAnswered, match="gone"):
-        await turns(push, 1).ask(1, "q1", {})
+        await turns(push, 1).ask(1, "q1", {}, lambda: 100)
 
 
 async def test_a_cancelled_question_is_taken_back_before_the_cancellation_goes_on() -> None:

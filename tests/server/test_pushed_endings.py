@@ -355,15 +355,16 @@ async def test_each_question_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -
     async def take(a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second)]) -> str:
         return f"{a} {b}"
 
-    mcp, given, timeout = MCPServer[Any]("slow people", question_timeout=123.0), list[float | None](), asyncio.timeout
+    mcp, given, wait = MCPServer[Any]("slow people", question_timeout=123.0), list[float](), asyncio.wait
 
-    def noted(delay: float | None) -> asyncio.Timeout:
-        given.append(delay)
-        return timeout(delay)
+    def noted(futures: Any, *, timeout: float | None = None, **options: Any) -> Any:
+        if timeout is not None:
+            given.append(timeout)
+        return wait(futures, timeout=timeout, **options)
 
     mcp.add_tool(take)
     async with Older(mcp, {"ask": yes(value=1), "ask_second": yes(value=2)}) as client:
-        monkeypatch.setattr(asyncio, "timeout", noted)
+        monkeypatch.setattr(asyncio, "wait", noted)
         assert (await client.call())["content"][0]["text"] == "1 2"
     assert given == [123.0, 123.0]
 

@@ -6,7 +6,7 @@ import json
 import tracemalloc
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -16,8 +16,9 @@ from pydantic import BaseModel
 
 from bespeak import Context, Elicit, MCPServer, Resolve
 from bespeak.client.client import Client
+from bespeak.resolve.errors import NotAnswered
 from bespeak.server import MemoryEventStore
-from bespeak.server.waiting import weigh
+from bespeak.server.waiting import WaitingCalls, WaitingLimits, weigh
 from tests.answering import accept, text
 from tests.conftest import Connect
 from tests.transports.legacy import Desk, Exchange, Older, accepted, call, cancelled, served
@@ -148,6 +149,58 @@ async def test_a_session_has_room_again_when_its_calls_were_cancelled_or_not_ans
             asked = await client.asked(answered)
             await client.post(accepted(asked["id"]))
             assert "approved True" in str(await answered.rest())
+
+
+SHARE_TAKEN = "many calls wait for answers already, and too many of them came from your address"
+
+
+def test_above_half_one_address_may_have_a_tenth_of_the_waiting_calls_and_others_are_not_limited_by_it() -> None:
+    calls = WaitingCalls(WaitingLimits(server=20))
+    for _ in range(11):
+        calls.enter(lambda _: 0, "10.0.0.1")
+    with pytest.raises(NotAnswered, match=SHARE_TAKEN):
+        calls.enter(lambda _: 0, "10.0.0.1")
+    for _ in range(2):
+        calls.enter(lambda _: 0, "10.0.0.2")
+    with pytest.raises(NotAnswered, match=SHARE_TAKEN):
+        calls.enter(lambda _: 0, "10.0.0.2")
+    for _ in range(7):
+        calls.enter(lambda _: 0, None)  # over stdio, say
+    with pytest.raises(NotAnswered, match="this server lets no more wait"):
+        calls.enter(lambda _: 0, None)
+
+
+def test_an_address_has_room_again_when_its_calls_have_ended() -> None:
+    calls = WaitingCalls(WaitingLimits(server=20))
+    for _ in range(11):
+        calls.enter(lambda _: 5, "10.0.0.1")
+    for _ in range(11):
+        calls.leave(5, "10.0.0.1")
+    assert (calls.calls, calls.bytes) == (0, 0)
+    calls.enter(lambda _: 5, "10.0.0.1")
+
+
+def test_above_half_one_address_may_have_a_tenth_of_the_bytes_or_one_call() -> None:
+    calls = WaitingCalls(WaitingLimits(bytes=1000))
+    calls.enter(lambda _: 501, "10.0.0.1")
+    with pytest.raises(NotAnswered, match=SHARE_TAKEN):
+        calls.enter(lambda _: 1, "10.0.0.1")
+    calls.enter(lambda _: 200, "10.0.0.2")
+    with pytest.raises(NotAnswered, match=SHARE_TAKEN):
+        calls.enter(lambda _: 1, "10.0.0.2")
+    calls.enter(lambda _: 60, "10.0.0.3")
+    calls.enter(lambda _: 40, "10.0.0.3")
+
+
+async def test_one_address_that_fills_the_waiting_calls_over_many_sessions_does_not_keep_another_out() -> None:
+    async with served(till(max_waiting_calls=10)) as server, AsyncExitStack() as left:
+        for _ in range(6):
+            client = await server.client(address="127.0.0.2")
+            await client.asked(await left.enter_async_context(client.open(call("pay", {}))))
+        refused = await server.client(address="127.0.0.2")
+        assert (await refused.post(call("pay", {}))).text.startswith(KEPT + SHARE_TAKEN)
+        other = await server.client(address="127.0.0.1")
+        await other.asked(await left.enter_async_context(other.open(call("pay", {}))))
 
 
 async def test_several_questions_of_one_body_count_as_one_call() -> None:

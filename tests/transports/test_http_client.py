@@ -74,7 +74,7 @@ class Seen:
             return {"type": "http.request", "body": body}
 
         path = scope["path"] + ("?" + scope["query_string"].decode() if scope["query_string"] else "")
-        self.requests.append((path, list(scope["headers"]), body or b""))
+        self.requests.append((path, list(scope["headers"]), bytes(body or b"")))
         await self._app(scope["path"])(scope, again, send)
 
     def header(self, name: bytes, at: int = -1) -> list[bytes]:

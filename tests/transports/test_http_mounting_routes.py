@@ -177,7 +177,7 @@ def echoing(mcp: MCPServer[Any]) -> None:
     async def app(request: HttpRequest) -> Any:
         async def read(scope: Scope, receive: Receive, send: Send) -> None:
             body = await read_body(receive, sys.maxsize)
-            await respond(send, 200, body or b"")
+            await respond(send, 200, bytes(body or b""))
 
         return read
 

@@ -92,7 +92,7 @@ class Malformed(Exception):
 Message = Request | Bare | Notification | Response
 
 
-def read_message(raw: bytes) -> Message | Batch:
+def read_message(raw: bytes | bytearray) -> Message | Batch:
     """The message in some bytes. Raises `Malformed`."""
     try:
         message = from_json(raw, allow_inf_nan=False)

@@ -69,6 +69,7 @@ class Phase:
                     raise self._failures[min(self._failures)]
         finally:
             self._stopped = True
+            self._failures.clear()  # their tracebacks hold this phase
             await cancel_all([task for task in self._running if task not in self._cancelled])
             if self._cancelled:
                 await asyncio.gather(*self._cancelled, return_exceptions=True)

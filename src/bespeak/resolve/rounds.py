@@ -111,7 +111,7 @@ class Round:
         self._guarded = False
         if push is not None:
             asking = [index for index in graph.questions if graph.nodes[index].may_ask]
-            self._turns = Turns(push, asking, lambda: self._limit)
+            self._turns = Turns(push, asking)
         self._generators = OpenGenerators()
 
     async def guard(self) -> None:
@@ -331,7 +331,9 @@ class Round:
         for attempt in range(1, question.attempts + 1):
             self.asked = True
             try:
-                answer = await turns.ask(node.index, self._keys[node.index], question.request(note))
+                answer = await turns.ask(
+                    node.index, self._keys[node.index], question.request(note), lambda: self._limit
+                )
             except NotAnswered as failure:
                 logger.warning("the question of resolver %r got no answer: %s", node.name, failure)
                 raise NotAnswered(f"resolver {node.name!r} got no answer: {failure}") from failure

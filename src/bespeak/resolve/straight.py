@@ -54,35 +54,38 @@ def contained(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     before, own = task.cancelling(), 0
     step: Callable[[Any], Any] = work.send
     sent: Any = None
-    while True:
-        count = task.cancelling()
-        try:
-            waiting = step(sent)
-        except StopIteration as done:
+    try:
+        while True:
+            count = task.cancelling()
+            try:
+                waiting = step(sent)
+            except StopIteration as done:
+                own += max(0, task.cancelling() - count)
+                if own and not _may_be_interrupt(task):
+                    yield from _absorbed(task, own)
+                return done.value
+            except asyncio.CancelledError:
+                own += max(0, task.cancelling() - count)
+                if own and task.cancelling() - own <= before and not _may_be_interrupt(task):
+                    yield from _absorbed(task, own)
+                    raise CancelledItself from None
+                raise
+            except BaseException:
+                own += max(0, task.cancelling() - count)
+                if own and not _may_be_interrupt(task):
+                    yield from _absorbed(task, own)
+                raise
             own += max(0, task.cancelling() - count)
-            if own and not _may_be_interrupt(task):
-                yield from _absorbed(task, own)
-            return done.value
-        except asyncio.CancelledError:
-            own += max(0, task.cancelling() - count)
-            if own and task.cancelling() - own <= before and not _may_be_interrupt(task):
-                yield from _absorbed(task, own)
-                raise CancelledItself from None
-            raise
-        except BaseException:
-            own += max(0, task.cancelling() - count)
-            if own and not _may_be_interrupt(task):
-                yield from _absorbed(task, own)
-            raise
-        own += max(0, task.cancelling() - count)
-        try:
-            sent = yield waiting
-            step = work.send
-        except GeneratorExit:
-            work.close()
-            raise
-        except BaseException as error:  # noqa: BLE001 - a cancellation is the work's to take
-            step, sent = work.throw, error
+            try:
+                sent = yield waiting
+                step = work.send
+            except GeneratorExit:
+                work.close()
+                raise
+            except BaseException as error:  # noqa: BLE001 - a cancellation is the work's to take
+                step, sent = work.throw, error
+    finally:
+        del task, sent, step  # a task holds what it raised, and the traceback of that holds this frame
 
 
 def _may_be_interrupt(task: "asyncio.Task[Any]") -> bool:

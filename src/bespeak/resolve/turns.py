@@ -26,21 +26,23 @@ class Push(Protocol):
 class Turns:
     """The pushes of one round."""
 
-    def __init__(self, push: Push, places: Collection[int], limit: Callable[[], int]) -> None:
+    def __init__(self, push: Push, places: Collection[int]) -> None:
         self.push = push
         self._ahead = sorted(places)
         """The resolvers that may ask and have not settled, in graph order."""
-        self._limit = limit
         self._waiting: dict[int, asyncio.Future[None]] = {}
         self._dropped = asyncio.get_running_loop().create_future()
 
-    async def ask(self, place: int, key: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The client's answer when it is this one's turn; `None` if nobody is asked any more."""
+    async def ask(
+        self, place: int, key: str, request: Mapping[str, Any], limit: Callable[[], int]
+    ) -> dict[str, Any] | None:
+        """The client's answer when it is this one's turn; `None` if nobody is asked any more. From the place `limit` on in
+        graph order, there is no use in asking."""
         if self._ahead[0] != place:
             turn = self._waiting[place] = asyncio.get_running_loop().create_future()
             await asyncio.wait({turn, self._dropped}, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.sleep(0)  # whoever else is ready may find out that there is no use in asking
-        if self._dropped.done() or place >= self._limit():
+        if self._dropped.done() or place >= limit():
             return None
         asking = asyncio.ensure_future(self.push(key, request))
         try:
@@ -51,7 +53,10 @@ class Turns:
                 await asyncio.wait({asking})  # it takes the question back
             elif not asking.cancelled():
                 asking.exception()  # which nobody looks at if this is being cancelled
-        return None if asking.cancelled() else asking.result()
+        try:
+            return None if asking.cancelled() else asking.result()
+        finally:
+            del asking  # it holds what it raises, whose traceback would hold it, and with it all that the call keeps
 
     def settled(self, place: int) -> None:
         """A resolver is done: the next one may ask."""

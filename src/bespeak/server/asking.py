@@ -123,20 +123,16 @@ class Questions:
         try:
             channel.push(write_push(id_, request))
             channel.when_gone(lambda: loop.call_later(gone.seconds, abandon))
-            async with asyncio.timeout(seconds):
-                await asyncio.wait({waiting, over}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({waiting, over}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
-                answer = waiting.result()
-                if isinstance(answer, NotAnswered):
-                    raise answer
-                return answer
-            take_back("the call has ended")
-            raise NotAnswered(NOT_WAITING)
+                return _given(waiting)
+            if over.done():
+                take_back("the call has ended")
+                raise NotAnswered(NOT_WAITING)
+            take_back("it took too long")
+            raise NotAnswered(f"nobody answered within {seconds:g} s")
         except ConnectionError as error:
             raise NotAnswered(str(error)) from None
-        except TimeoutError:
-            take_back("it took too long")
-            raise NotAnswered(f"nobody answered within {seconds:g} s") from None
         except asyncio.CancelledError:
             take_back("the call has ended")
             raise
@@ -179,9 +175,11 @@ class PushAsker:
         progress: ProgressNotifications,
         heartbeat: float | None,
         room: SessionCalls,
+        address: str | None,
     ) -> None:
         self._questions = questions
         self._room = room
+        self._address = address
         self._open = 0
         """How many of its questions are open: a body may ask several at once."""
         self._weight = 0
@@ -244,14 +242,14 @@ class PushAsker:
         """Have the call counted among those that wait. Raises `NotAnswered` if no more may."""
         call = self.call
         if not self._open:
-            self._weight = self._room.enter(call.kept_bytes if call is not None else lambda _: 0)
+            self._weight = self._room.enter(call.kept_bytes if call is not None else lambda _: 0, self._address)
         self._open += 1
         try:
             yield
         finally:
             self._open -= 1
             if not self._open:
-                self._room.leave(self._weight)
+                self._room.leave(self._weight, self._address)
 
     @contextlib.asynccontextmanager
     async def _heartbeats(self) -> AsyncGenerator[None]:
@@ -283,6 +281,14 @@ class PushAsker:
         behind = self._channel.notify(heartbeat) if heartbeat is not None else None
         if behind is not None:
             await behind
+
+
+def _given(waiting: "asyncio.Future[Response | NotAnswered]") -> Response:
+    """The answer that has come. Raises `NotAnswered` if it says that there will be none."""
+    answer = waiting.result()
+    if isinstance(answer, Response):
+        return answer
+    raise NotAnswered(str(answer))  # a new one: whoever holds the first would be held by its traceback
 
 
 async def ask_request(asker: Asker, key: str, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -244,7 +244,7 @@ class Call(Shelter, Outliving):
         except Aborted as abort:
             if state is None:
                 raise
-            return await self._settle(state, round_, functools.partial(_raise, abort))
+            return await self._settle(state, round_, _raising(abort))
         if questions:
             return await self._ask(questions, round_.progress)
         if state is None:
@@ -395,7 +395,8 @@ class Call(Shelter, Outliving):
             return self._as_reply(error)
 
     def _as_reply(self, error: Exception) -> Reply:
-        self._raised = error
+        if self._raise_exceptions:  # else nobody needs it, and its traceback holds all that the call keeps
+            self._raised = error
         try:
             return Reply(failure_of(self.consumer, error))
         except MCPError as protocol_error:
@@ -458,8 +459,14 @@ def failure_of(consumer: Consumer, error: Exception) -> dict[str, Any]:
     return consumer.failure(error)
 
 
-async def _raise(error: Exception) -> dict[str, Any]:
-    raise error
+def _raising(error: Exception) -> Callable[[], Awaitable[dict[str, Any]]]:
+    """Work that raises an error, once, and then no longer holds it: its traceback would hold all that the call keeps."""
+    held = [error]
+
+    async def work() -> dict[str, Any]:
+        raise held.pop()
+
+    return work
 
 
 def _no_client(name: str, requests: dict[str, Any]) -> str:

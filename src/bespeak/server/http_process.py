@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ctypes
 import logging
 import signal
 import socket
@@ -21,8 +22,20 @@ from bespeak.server.running import end_program
 FORCED_SECONDS = 1.0
 """How long everything else may take to end when a second interrupt has cut approved calls off."""
 INTERRUPT = "a second interrupt"
+MMAP_THRESHOLD = -3
+"""What glibc calls M_MMAP_THRESHOLD."""
+LARGE_BLOCK = 256 * 1024
 
 _log = logging.getLogger("uvicorn.error")
+
+
+def give_large_blocks_back() -> None:
+    """Have memory of large bodies go back to the system as soon as it is free, where the C library lets itself be told.
+
+    Left to itself, glibc puts large blocks among small ones once it has seen some, and can then not give them back.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE_BLOCK)
 
 
 def _no_cancellation(record: logging.LogRecord) -> bool:
@@ -57,6 +70,10 @@ class HttpServer(uvicorn.Server):
         self._forced = True
         if self._loop is not None and self._hurry is not None:
             self._loop.call_soon_threadsafe(self._hurry.set)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        give_large_blocks_back()
+        await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop, self._hurry = asyncio.get_running_loop(), asyncio.Event()

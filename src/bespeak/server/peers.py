@@ -97,6 +97,7 @@ class LegacyPeer:
             progress=ProgressNotifications(meta),
             heartbeat=self._question_heartbeat,
             room=self._waiting,
+            address=headers.address if headers is not None else None,
         )
         whole = Request(request.id, request.method, request.params, meta)
         self._under_way[request.id] = asker
@@ -108,6 +109,7 @@ class LegacyPeer:
             return await self._serve(whole, notify, headers, asker=asker, raise_exceptions=raise_exceptions)
         finally:
             asker.end()
+            asker.call = None  # each holds the other, and the call its arguments
             self._under_way.pop(request.id, None)
 
     def at_once(self, request: Bare) -> Answer | None:

@@ -314,6 +314,7 @@ class MCPServer(Generic[LifespanT]):
         host: str = "127.0.0.1",
         health_path: str | None = "/health",
         request_body_timeout: float = 30.0,
+        max_incoming_bytes: int = 64 * 1024 * 1024,
         trusted_proxies: Sequence[str] = (),
     ) -> "HttpApp":
         """The server as an ASGI app, to run or to mount.
@@ -324,8 +325,9 @@ class MCPServer(Generic[LifespanT]):
         Only clients of 2025-11-25 and earlier have sessions. `stateless_http` serves them without, and then nothing can be
         asked of them; `event_store` lets them come back to a stream that broke off, after `retry_interval` milliseconds.
 
-        A body may have `max_request_body_size` bytes and take `request_body_timeout` seconds to arrive; that holds on custom
-        routes too.
+        A body may have `max_request_body_size` bytes and take `request_body_timeout` seconds to arrive. Bodies of more than
+        64 KiB that arrive at one time may have `max_incoming_bytes` together; the others wait for their turn. All of that
+        holds on custom routes too.
 
         Bounds for one client are counted by its address. Behind a proxy that is the forwarded one, if `trusted_proxies` names
         the proxy by its address or network, such as `10.0.0.0/8`. Name only proxies that write `X-Forwarded-For` or
@@ -339,6 +341,8 @@ class MCPServer(Generic[LifespanT]):
             raise ValueError("session_idle_timeout is seconds and must be positive, or None for sessions without end")
         if retry_interval is not None and retry_interval < 0:
             raise ValueError("retry_interval is milliseconds and cannot be negative")
+        if max_incoming_bytes < 1:
+            raise ValueError("max_incoming_bytes must be at least 1")
         if max_sessions is not None and max_sessions < 1:
             raise ValueError("max_sessions must be at least 1; for none at all there is stateless_http=True")
         paths = (streamable_http_path.rstrip("/"), streamable_http_path.rstrip("/") + "/")
@@ -350,6 +354,7 @@ class MCPServer(Generic[LifespanT]):
             json_response=json_response,
             body_limit=max_request_body_size,
             body_seconds=request_body_timeout,
+            incoming_bytes=max_incoming_bytes,
             host=host,
             security=transport_security,
             trusted_proxies=trusted_proxies,

@@ -1,8 +1,8 @@
 """Calls of older clients that wait at a question: how many there may be, and how much of their requests they may keep.
 
 Since 2026-07-28 a call that asks has ended, and the client holds its state. An older client's call stays where it is until
-somebody answers. So that nobody fills the server with such calls, those of a session and of the whole server are counted,
-and what they keep is weighed.
+somebody answers. So that nobody fills the server with such calls, those of a session, of an address and of the whole server are
+counted, and what they keep is weighed.
 """
 
 import sys
@@ -15,6 +15,13 @@ from typing import Any, cast
 
 from bespeak.resolve.errors import NotAnswered
 
+PRESSURE = 2
+"""From 1 / `PRESSURE` of a bound on, each address is held to its share."""
+SHARE = 10
+"""One address has at most 1 / `SHARE` of a bound then, or one call."""
+SHARE_TAKEN = (
+    "many calls wait for answers already, and too many of them came from your address; answer one, or try again later"
+)
 MANY = 1000
 """So many members of a container are weighed at a time, so that too heavy a one is found out early."""
 
@@ -39,38 +46,59 @@ class WaitingCalls:
         self._lock = Lock()
         self.calls = 0
         self.bytes = 0
+        self._of_address: dict[str, tuple[int, int]] = {}
+        """The calls of each address, and their bytes."""
 
     def of_session(self) -> "SessionCalls":
         """Those of a new session."""
         return SessionCalls(self)
 
-    def enter(self, weigh: Callable[[int], int]) -> int:
+    def enter(self, weigh: Callable[[int], int], address: str | None) -> int:
         """Count a call; what it keeps, in bytes. `weigh` is told where it may stop. Raises `NotAnswered`."""
         limits = self.limits
-        self._check_number()  # before anything is weighed, which takes its time
+        self._check_number(address)  # before anything is weighed, which takes its time
         weight = weigh(limits.bytes)
         with self._lock:
-            self._check_number()
+            self._check_number(address)
             if self.bytes + weight > limits.bytes:
                 raise NotAnswered(
                     f"the arguments of all calls that wait for answers may take {limits.bytes} bytes of memory, and with this "
                     "call they would take more; send less, or try again later"
                 )
-            self.calls += 1
-            self.bytes += weight
+            _, held = self._held(address)
+            if held and self.bytes * PRESSURE > limits.bytes and (held + weight) * SHARE > limits.bytes:
+                raise NotAnswered(SHARE_TAKEN)
+            self._count(address, 1, weight)
             return weight
 
-    def _check_number(self) -> None:
-        if self.calls >= self.limits.server:
+    def _check_number(self, address: str | None) -> None:
+        limits = self.limits
+        if self.calls >= limits.server:
             raise NotAnswered(
                 f"{self.calls} calls wait for answers already, and this server lets no more wait; try again later"
             )
+        calls, _ = self._held(address)
+        if calls and self.calls * PRESSURE > limits.server and (calls + 1) * SHARE > limits.server:
+            raise NotAnswered(SHARE_TAKEN)
 
-    def leave(self, weight: int) -> None:
+    def _held(self, address: str | None) -> tuple[int, int]:
+        return self._of_address.get(address, (0, 0)) if address is not None else (0, 0)
+
+    def _count(self, address: str | None, calls: int, weight: int) -> None:
+        self.calls += calls
+        self.bytes += weight
+        if address is None:
+            return
+        before, held = self._held(address)
+        if before + calls:
+            self._of_address[address] = before + calls, held + weight
+        else:
+            del self._of_address[address]
+
+    def leave(self, weight: int, address: str | None) -> None:
         """A call that was counted goes on, or has ended."""
         with self._lock:
-            self.calls -= 1
-            self.bytes -= weight
+            self._count(address, -1, -weight)
 
 
 class SessionCalls:
@@ -81,19 +109,19 @@ class SessionCalls:
         self.limits = server.limits
         self.calls = 0
 
-    def enter(self, weigh: Callable[[int], int]) -> int:
+    def enter(self, weigh: Callable[[int], int], address: str | None) -> int:
         """As for the server."""
         if self.calls >= self.limits.session:
             raise NotAnswered(
                 f"{self.calls} calls of this session wait for answers already, and no more may; answer or cancel one of them"
             )
-        weight = self._server.enter(weigh)
+        weight = self._server.enter(weigh, address)
         self.calls += 1
         return weight
 
-    def leave(self, weight: int) -> None:
+    def leave(self, weight: int, address: str | None) -> None:
         self.calls -= 1
-        self._server.leave(weight)
+        self._server.leave(weight, address)
 
 
 def weigh(values: Iterable[Any], most: int) -> int:

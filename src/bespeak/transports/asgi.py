@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
+from bespeak.transports.large_bodies import LargeBody, Message, Send
+
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 NO_CONTENT = 204
@@ -21,22 +21,24 @@ async def respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, b
     await send({"type": "http.response.body", "body": body})
 
 
-async def read_body(receive: Receive, limit: int) -> bytes | None:
-    """A request's body; `None` if the client went away. Raises `BodyTooLarge`."""
+async def read_body(receive: Receive, limit: int, large: LargeBody | None = None) -> bytes | bytearray | None:
+    """A request's body; `None` if the client went away. Raises `BodyTooLarge`. A large one is let in first."""
     message = await receive()
     body: bytes = message.get("body", b"")
     if message["type"] == "http.request" and not message.get("more_body", False) and len(body) <= limit:
         return body
-    pieces: list[bytes] = []
-    length = 0
+    whole = (
+        bytearray()
+    )  # and no list of pieces: these would lie between what stays, and keep memory from being given back
     while message["type"] == "http.request":
-        body = message.get("body", b"")
-        pieces.append(body)
-        length += len(body)
-        if length > limit:
+        whole += message.get("body", b"")
+        if len(whole) > limit:
             raise BodyTooLarge
         if not message.get("more_body", False):
-            return b"".join(pieces)
+            return whole
+        if large is not None:
+            await large.let_in()
+            large = None
         message = await receive()
     return None
 
@@ -44,8 +46,9 @@ async def read_body(receive: Receive, limit: int) -> bytes | None:
 class BoundedBody:
     """A `receive` within bounds, whoever reads: it raises `BodyTooLarge` or `BodyTooSlow`. After the body it only hands on."""
 
-    def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
+    def __init__(self, receive: Receive, limit: int, seconds: float, large: LargeBody | None) -> None:
         self._receive = receive
+        self._large = large
         self._limit = limit
         self._seconds = seconds
         self._deadline: float | None = None
@@ -59,6 +62,9 @@ class BoundedBody:
             self._deadline = asyncio.get_running_loop().time() + self._seconds
         try:
             async with asyncio.timeout_at(self._deadline):
+                if self._large is not None and self._length:
+                    await self._large.let_in()
+                    self._large = None
                 message = await self._receive()
         except TimeoutError:
             raise BodyTooSlow from None

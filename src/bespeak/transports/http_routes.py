@@ -26,8 +26,14 @@ from bespeak.transports.asgi import (
     read_body,
     respond,
 )
+from bespeak.transports.large_bodies import LargeBody
 
 logger = logging.getLogger("bespeak.http")
+
+NO_ROOM = "too many large bodies are being received; try again later"
+RETRY_SECONDS = 1
+"""When a client that is refused for now may try again."""
+RETRY = (b"retry-after", b"%d" % RETRY_SECONDS)
 
 Handler = Callable[[Any], Awaitable["HttpResponse | ASGIApp"]]
 _TEXT = (b"content-type", b"text/plain; charset=utf-8")
@@ -58,7 +64,8 @@ class HttpRequest:
     async def body(self) -> bytes:
         """The whole body. Raises `ConnectionError` if the client goes away before its end."""
         if self._body is None:
-            self._body = await read_body(self._receive, sys.maxsize)  # what it receives from has the limit
+            body = await read_body(self._receive, sys.maxsize)  # what it receives from has the limit
+            self._body = bytes(body) if body is not None else None
             if self._body is None:
                 raise ClientGone("the client went away")
         return self._body
@@ -150,6 +157,8 @@ class Bounds:
     gate: Gate
     body_limit: int
     body_seconds: float
+    large: Callable[[Scope], LargeBody | None]
+    """The room for a request's body, if it may be large."""
 
 
 async def serve_routes(routes: Matches, bounds: Bounds, scope: Scope, receive: Receive, send: Send) -> None:
@@ -177,7 +186,8 @@ async def _serve_bounded(
         started = True
         await send(message)
 
-    body = BoundedBody(receive, bounds.body_limit, bounds.body_seconds)
+    large = bounds.large(scope)
+    body = BoundedBody(receive, bounds.body_limit, bounds.body_seconds, large)
     try:
         return await _serve_route(route, params, scope, body, watched)
     except (BodyTooLarge, BodyTooSlow) as error:
@@ -185,8 +195,13 @@ async def _serve_bounded(
             raise
         if isinstance(error, BodyTooLarge):
             return await respond(send, 413, b"the body is too large", _TEXT, _CLOSE)
+        if large is not None and large.kept_waiting:
+            return await respond(send, 503, NO_ROOM.encode(), _TEXT, _CLOSE, RETRY)
         late = f"the body did not arrive within {bounds.body_seconds:g} s"
         return await respond(send, 408, late.encode(), _TEXT, _CLOSE)
+    finally:
+        if large is not None:
+            large.let_out()
 
 
 async def _serve_route(route: Route, params: dict[str, str], scope: Scope, receive: Receive, send: Send) -> None:

@@ -28,14 +28,13 @@ from bespeak.transports.asgi import JSON, BodyTooLarge, Receive, Scope, Send, re
 from bespeak.transports.client_addresses import ClientAddresses
 from bespeak.transports.http_exchange import Exchange
 from bespeak.transports.http_legacy import LegacyHttp, LegacyOptions
-from bespeak.transports.http_routes import Bounds, Route, serve_routes
+from bespeak.transports.http_routes import NO_ROOM, RETRY, Bounds, Route, serve_routes
+from bespeak.transports.large_bodies import LARGE_BYTES, LargeBodies, LargeBody
 from bespeak.transports.transport import MESSAGE_LIMIT, Answering
 
 logger = logging.getLogger("bespeak.http")
 
 REMEMBERED = 256
-RETRY_SECONDS = 1
-"""When a client that is refused for now may try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,8 @@ class HttpOptions:
     body_limit: int = MESSAGE_LIMIT
     body_seconds: float = 30.0
     """How long a body may take to arrive."""
+    incoming_bytes: int = 64 * 1024 * 1024
+    """Of large bodies that are on their way at one time."""
     host: str = "127.0.0.1"
     security: TransportSecuritySettings | None = None
     trusted_proxies: Sequence[str] = ()
@@ -66,6 +67,7 @@ class HttpApp:
         self._legacy = LegacyHttp(server, options.legacy)
         self._gate = Gate(options.host, options.security)
         self._addresses = ClientAddresses(options.trusted_proxies)
+        self._large = LargeBodies(options.incoming_bytes)
         self._path = options.path.rstrip("/")
         self._welcome: set[tuple[str | bytes | None, ...]] = set()
         """Combinations of headers that have been judged, and passed: clients send the same ones again and again."""
@@ -92,29 +94,53 @@ class HttpApp:
             return await refuse(send, *refusal)
         if scope["method"] != "POST":
             return await self._other_method(scope, headers, receive, send)
+        large = self._large_body(headers)
+        try:
+            body = await self._read(receive, send, large)
+            if body is None:
+                return None
+            if large is not None:
+                await large.turn(len(body))
+                send = large.until_answered(send)
+            try:
+                request = read_message(body)
+                del body  # a call may wait for a person, and does not need it meanwhile
+                if large is not None:
+                    large.begun()
+                if not isinstance(request, Request):
+                    return await self._unmarked(request, scope, headers, receive, send)
+                try:
+                    check_routing(headers, request.meta.protocol_version, request.method, request.params)
+                except MCPError as error:
+                    raise Malformed(error, request.id) from None
+            except Malformed as malformed:
+                message = write_error(malformed.id, malformed.error)
+                return await respond(send, http_status(malformed.error.code), message, JSON)
+            exchange = Exchange(request.id, receive, send, json_only=self._options.json_response)
+            return await exchange.run(self._server.answer(request, exchange.notify, headers))
+        finally:
+            if large is not None:
+                large.let_out()
+
+    async def _read(self, receive: Receive, send: Send, large: LargeBody | None) -> bytes | bytearray | None:
+        """The body of a request; `None` if the client went away, or has been refused."""
         limit, seconds = self._options.body_limit, self._options.body_seconds
         try:
-            body = await within(seconds, read_body(receive, limit))
+            return await within(seconds, read_body(receive, limit, large))
         except BodyTooLarge:
-            return await refuse(send, 413, too_large(limit))
+            await refuse(send, 413, too_large(limit))
         except TimeoutError:
-            return await refuse(send, 408, f"the body did not arrive within {seconds:g} s")
-        if body is None:
-            return None
-        try:
-            request = read_message(body)
-            del body  # a call may wait for a person, and does not need it meanwhile
-            if not isinstance(request, Request):
-                return await self._unmarked(request, scope, headers, receive, send)
-            try:
-                check_routing(headers, request.meta.protocol_version, request.method, request.params)
-            except MCPError as error:
-                raise Malformed(error, request.id) from None
-        except Malformed as malformed:
-            message = write_error(malformed.id, malformed.error)
-            return await respond(send, http_status(malformed.error.code), message, JSON)
-        exchange = Exchange(request.id, receive, send, json_only=self._options.json_response)
-        return await exchange.run(self._server.answer(request, exchange.notify, headers))
+            if large is not None and large.kept_waiting:
+                await refuse(send, 503, NO_ROOM, unread=True)
+            else:
+                await refuse(send, 408, f"the body did not arrive within {seconds:g} s")
+        return None
+
+    def _large_body(self, headers: Headers) -> LargeBody | None:
+        """The room for a body that may be large: what it declares, or else the most it may have. `None` for a small one."""
+        declared, limit = headers.last.get(b"content-length", b""), self._options.body_limit
+        size = int(declared) if declared.isdigit() and len(declared) <= 18 else limit
+        return self._large.body(headers.address, min(size, limit)) if size > LARGE_BYTES else None
 
     async def _other_method(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         """Streams and the ends of sessions, which only older revisions have."""
@@ -193,7 +219,12 @@ class HttpApp:
     async def _other(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         routes = [(route, params) for route in self._routes if (params := route.match(path)) is not None]
         if routes:
-            bounds = Bounds(self._gate, self._options.body_limit, self._options.body_seconds)
+            bounds = Bounds(
+                self._gate,
+                self._options.body_limit,
+                self._options.body_seconds,
+                lambda scope: self._large_body(Headers(scope["headers"], self._addresses.of(scope))),
+            )
             return await serve_routes(routes, bounds, scope, receive, send)
         if path != self._options.health_path:
             where = f"there is nothing at {path!r}; MCP messages go to {self._options.path!r}"
@@ -263,12 +294,12 @@ def too_large(limit: int) -> str:
     return f"the body is larger than {limit} bytes, the most this server takes"
 
 
-async def refuse(send: Send, status: int, reason: str) -> None:
+async def refuse(send: Send, status: int, reason: str, *, unread: bool = False) -> None:
     """Turn a request away, with the reason where a client of this protocol looks for it."""
     error = MCPError(INTERNAL_ERROR if status >= 500 else INVALID_REQUEST, reason)
     extra = [(b"allow", b"POST")] if status == 405 else []
-    if status in (408, 413):  # there is more to come that nobody wants
+    if unread or status in (408, 413):  # there is more to come that nobody wants
         extra.append((b"connection", b"close"))
     if status in (429, 503):
-        extra.append((b"retry-after", b"%d" % RETRY_SECONDS))
+        extra.append(RETRY)
     await respond(send, status, write_error(None, error), JSON, *extra)

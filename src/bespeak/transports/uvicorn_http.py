@@ -18,7 +18,8 @@ from bespeak.transports.client_addresses import ClientAddresses
 from bespeak.transports.connections import ConnectionLimits, Connections, Refusal
 from bespeak.transports.http_framing import HEAD_BYTES, Framing
 from bespeak.transports.http_legacy import END_OF_STREAM
-from bespeak.transports.http_server import RETRY_SECONDS, refuse
+from bespeak.transports.http_routes import RETRY_SECONDS
+from bespeak.transports.http_server import refuse
 
 if TYPE_CHECKING:
     from uvicorn.config import Config
