@@ -25,7 +25,7 @@ from bespeak import Elicit, ListRoots, MCPServer, Resolve
 from bespeak.state.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from bespeak.transports.http_server import HttpApp
+    from bespeak.transports.http.app import HttpApp
 
 
 class Answer(BaseModel):
@@ -108,7 +108,7 @@ def register(mcp: MCPServer[None]) -> None:
 
     @mcp.custom_route("/upload", methods=["POST"])
     async def upload(request: Any) -> Any:
-        from bespeak.transports.http_routes import HttpResponse
+        from bespeak.transports.http.custom_routes import HttpResponse
 
         return HttpResponse(str(len(await request.body())))
 

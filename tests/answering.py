@@ -6,7 +6,7 @@ from typing import Any
 from mcp_types import CallToolResult, ElicitRequestFormParams, ElicitRequestParams, ElicitResult, TextContent
 
 from bespeak.client import CallbackContext
-from bespeak.protocol.keys import bare_name
+from bespeak.protocol.question_keys import bare_name
 
 DECLINE = ElicitResult(action="decline")
 CANCEL = ElicitResult(action="cancel")

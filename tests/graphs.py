@@ -12,10 +12,10 @@ from zlib import crc32
 from pydantic import BaseModel
 
 from bespeak import AcceptedElicitation, Context, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, ToolError
-from bespeak.protocol.envelopes import Bare, Request
+from bespeak.protocol.capabilities import Obstacle
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.obstacles import Obstacle
-from bespeak.transports.transport import Answer, Channel, Notify, Peer
+from bespeak.protocol.messages import Bare, Request
+from bespeak.transports.interfaces import Answer, Channel, Notify, Peer
 
 BODY = -1
 """Stands for the tool where a resolver's number could stand."""

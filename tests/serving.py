@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bespeak import MCPServer
+from bespeak.transports.interfaces import Notify
 from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.transport import Notify
 
 
 class _OneWay:

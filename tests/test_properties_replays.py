@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mcp_types import InputRequiredResult
 
 from bespeak import Client, MCPServer, Resolve
-from bespeak.protocol.keys import bare_name
+from bespeak.protocol.question_keys import bare_name
 from tests.answering import text
 from tests.conftest import Connect
 from tests.graphs import Node, Plan, Record, Reply, Take, Watched, build

@@ -8,8 +8,8 @@ from examples.refund_desk.server import mcp
 
 from bespeak import StdioServerParameters
 from bespeak.client import stdio_client, streamable_http_client
+from bespeak.transports.interfaces import Transport
 from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.transport import Transport
 from tests.wires import Listening
 
 both_eras = pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])

@@ -11,14 +11,14 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from bespeak import MCPServer
-from bespeak.transports.asgi import ASGIApp
-from bespeak.transports.connections import ConnectionLimits
-from bespeak.transports.conversation import Conversation
-from bespeak.transports.http_client import HttpTransport
-from bespeak.transports.lines import ThreadedReader, ThreadedWriter
-from bespeak.transports.stdio_server import StdioServer
-from bespeak.transports.transport import ANSWER_LIMIT, Ask, Outgoing
-from bespeak.transports.uvicorn_http import HttpProtocols
+from bespeak.transports.http.asgi import ASGIApp
+from bespeak.transports.http.client import HttpTransport
+from bespeak.transports.http.connection_limits import ConnectionLimits
+from bespeak.transports.http.uvicorn_protocols import HttpProtocols
+from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Outgoing
+from bespeak.transports.pending_requests import Conversation
+from bespeak.transports.stdio.lines import ThreadedReader, ThreadedWriter
+from bespeak.transports.stdio.stdio_server import StdioServer
 
 Parser = Literal["h11", "httptools"]
 

@@ -23,8 +23,8 @@ from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextCon
 
 from bespeak import Client, StdioServerParameters
 from bespeak.client import CallbackContext, stdio_client, streamable_http_client
+from bespeak.transports.interfaces import Transport
 from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.transport import Transport
 from examples.refund_desk.narrator import NarratedTransport
 from examples.refund_desk.server import mcp
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-from bespeak.protocol.keys import bare_name
-from bespeak.transports.transport import Ask, Outgoing, Transport
+from bespeak.protocol.question_keys import bare_name
+from bespeak.transports.interfaces import Ask, Outgoing, Transport
 
 
 class NarratedTransport:

@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from bespeak.resolve.outcomes import DeclinedElicitation as DeclinedElicitation
     from bespeak.resolve.outcomes import ElicitationResult as ElicitationResult
     from bespeak.resolve.outcomes import NotAsked as NotAsked
-    from bespeak.server.content import Audio as Audio
-    from bespeak.server.content import Image as Image
     from bespeak.server.context import Context as Context
+    from bespeak.server.features.content import Audio as Audio
+    from bespeak.server.features.content import Image as Image
     from bespeak.server.server import MCPServer as MCPServer
     from bespeak.state.seal import RequestStateSecurity as RequestStateSecurity
-    from bespeak.transports.http_routes import HttpRequest as HttpRequest
-    from bespeak.transports.http_routes import HttpResponse as HttpResponse
-    from bespeak.transports.stdio_client import StdioServerParameters as StdioServerParameters
+    from bespeak.transports.http.custom_routes import HttpRequest as HttpRequest
+    from bespeak.transports.http.custom_routes import HttpResponse as HttpResponse
+    from bespeak.transports.stdio.client import StdioServerParameters as StdioServerParameters
 
 _HOMES = {
     "AcceptedElicitation": "bespeak.resolve.outcomes",
-    "Audio": "bespeak.server.content",
+    "Audio": "bespeak.server.features.content",
     "CancelledElicitation": "bespeak.resolve.outcomes",
     "Client": "bespeak.client",
     "Context": "bespeak.server.context",
     "DeclinedElicitation": "bespeak.resolve.outcomes",
     "Elicit": "bespeak.resolve.markers",
     "ElicitationResult": "bespeak.resolve.outcomes",
-    "HttpRequest": "bespeak.transports.http_routes",
-    "HttpResponse": "bespeak.transports.http_routes",
+    "HttpRequest": "bespeak.transports.http.custom_routes",
+    "HttpResponse": "bespeak.transports.http.custom_routes",
     "Icon": "mcp_types",
-    "Image": "bespeak.server.content",
+    "Image": "bespeak.server.features.content",
     "InputRequiredRoundsExceededError": "bespeak.client",
     "InvalidSignature": "bespeak.resolve.errors",
     "ListRoots": "bespeak.resolve.markers",
@@ -52,7 +52,7 @@ _HOMES = {
     "RequestStateSecurity": "bespeak.state.seal",
     "Resolve": "bespeak.resolve.markers",
     "Sample": "bespeak.resolve.markers",
-    "StdioServerParameters": "bespeak.transports.stdio_client",
+    "StdioServerParameters": "bespeak.transports.stdio.client",
     "ToolError": "bespeak.resolve.errors",
     "TransportSecuritySettings": "bespeak.protocol.origins",
 }

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.server.targets import load
-from bespeak.testing.fixtures import InputResponseFixture
-from bespeak.testing.loading import load_suite
+from bespeak.testing.suite.loading import load_suite
 from tests.cli.desks import QUESTION, WORD, Raw, accepted, asking, bespeak, form, page, served, text, told, write_raw
 from tests.wires import Listening
 

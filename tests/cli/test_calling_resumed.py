@@ -12,7 +12,7 @@ import pytest
 from typer.testing import Result
 
 from bespeak.cli.commands import app
-from bespeak.testing.question_names import name_of
+from bespeak.conversation.question_names import name_of
 from tests.cli.desks import QUESTION, WORD, Raw, asking, bespeak, form, served, told, write_raw
 
 ANSWERS = {"city": "Rome", "units": "C", "sure": "true", "q": "x", "a": "x"}

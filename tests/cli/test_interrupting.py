@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.cli import interrupting
-from bespeak.cli.interrupting import run, stoppable
+from bespeak.cli import signals as interrupting
+from bespeak.cli.signals import run, stoppable
 from tests.waiting import eventually
 
 SERVERS = {

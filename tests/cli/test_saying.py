@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bespeak.cli.saying import complain, result_lines
+from bespeak.cli.output import complain, result_lines
 
 INDENT = " " * len("bespeak: ")
 NASTY = st.sampled_from(

@@ -16,7 +16,7 @@ from bespeak.cli import commands, main, workers
 from bespeak.cli.workers import Settings, make_app
 from bespeak.server.targets import NoServer, load
 from bespeak.state.seal import KEYS_VARIABLE
-from bespeak.transports.http_server import HttpApp
+from bespeak.transports.http.app import HttpApp
 
 Write = Callable[..., Path]
 ONE = "from bespeak import MCPServer\nmcp = MCPServer('one')\n"

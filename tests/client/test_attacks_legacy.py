@@ -11,7 +11,7 @@ from mcp_types import ElicitResult
 
 from bespeak import Client
 from bespeak.client import CallbackContext, Lost, StdioServerParameters
-from bespeak.transports.asgi import Send
+from bespeak.transports.http.asgi import Send
 from tests.answering import accept, text
 from tests.client.test_callbacks import list_roots, say_yes, write
 from tests.client.test_pushed import OldServer, plain

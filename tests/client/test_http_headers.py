@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from bespeak import Client, Context, Elicit, MCPError, MCPServer, Resolve, StdioServerParameters
 from bespeak.client import CallbackContext, InvalidServerResponse, Lost
 from bespeak.client.session import PAGES
-from bespeak.transports.transport import Ask, Outgoing
+from bespeak.transports.interfaces import Ask, Outgoing
 from tests.answering import Person, accept, text
 from tests.client.test_session import COMPLETE, FORM, Fake, asking
 from tests.conftest import Connect

@@ -8,7 +8,7 @@ import pytest
 
 from bespeak import Client, MCPError, MCPServer
 from bespeak.client import InvalidServerResponse, negotiation
-from bespeak.transports.asgi import Send
+from bespeak.transports.http.asgi import Send
 from tests.answering import text
 from tests.client.test_pushed import OldServer, plain
 from tests.client.test_session import DISCOVERED

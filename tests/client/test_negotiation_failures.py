@@ -12,8 +12,8 @@ import pytest
 
 from bespeak import Client, MCPError, StdioServerParameters
 from bespeak.client import HttpStatusError, Lost, negotiation
-from bespeak.transports import http_client
-from bespeak.transports.asgi import JSON, Receive, Scope, Send, read_body
+from bespeak.transports.http import client as http_client
+from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, read_body
 from tests.answering import text
 from tests.client.test_negotiation import NOVEMBER, UNTYPED, WHY
 from tests.client.test_session import DISCOVERED

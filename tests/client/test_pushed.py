@@ -18,8 +18,8 @@ from mcp_types import (
 
 from bespeak import Client
 from bespeak.client import CallbackContext, CallbackFailed, InvalidServerResponse
-from bespeak.transports.conversation import Conversation
-from bespeak.transports.transport import Ask, Outgoing
+from bespeak.transports.interfaces import Ask, Outgoing
+from bespeak.transports.pending_requests import Conversation
 from tests.answering import CANCEL, DECLINE, accept, text
 from tests.client.test_callbacks import ROOTS, SAMPLE, SAMPLE_WITH_TOOLS, URL, list_roots, say_yes, write
 from tests.client.test_session import FORM

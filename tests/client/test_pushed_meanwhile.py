@@ -11,7 +11,7 @@ from mcp_types import ElicitResult
 
 from bespeak import Client
 from bespeak.client import CallbackContext, CallbackFailed
-from bespeak.transports.asgi import Send, respond
+from bespeak.transports.http.asgi import Send, respond
 from tests.answering import accept, text
 from tests.client.test_callbacks import ROOTS, SAMPLE, say_yes, write
 from tests.client.test_pushed import OldServer, Slow, asking, plain, raises, result_of

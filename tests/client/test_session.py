@@ -20,7 +20,7 @@ from mcp_types import (
 
 from bespeak import Client, MCPError, MCPServer
 from bespeak.client import InvalidServerResponse
-from bespeak.transports.transport import Ask, Outgoing
+from bespeak.transports.interfaces import Ask, Outgoing
 from tests.conftest import Connect
 from tests.waiting import eventually
 

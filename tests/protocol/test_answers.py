@@ -10,8 +10,8 @@ from mcp_types import (
     ListRootsResult,
 )
 
-from bespeak.protocol.answers import read_answers, typed_answer
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
+from bespeak.protocol.input_responses import read_answers, typed_answer
 
 SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "Paris"}, "model": "m"}
 SAMPLED_WITH_TOOLS = {**SAMPLED, "content": [SAMPLED["content"]]}

@@ -15,7 +15,14 @@ from mcp_types import (
     PROTOCOL_VERSION_META_KEY,
 )
 
-from bespeak.protocol.envelopes import (
+from bespeak.protocol.errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    MCPError,
+)
+from bespeak.protocol.messages import (
     LOG_LEVELS,
     Bare,
     Batch,
@@ -30,13 +37,6 @@ from bespeak.protocol.envelopes import (
     write_notification,
     write_request,
     write_result,
-)
-from bespeak.protocol.errors import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    MCPError,
 )
 from bespeak.protocol.versions import LATEST_MODERN_VERSION, check_version, is_modern
 

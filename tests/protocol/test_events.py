@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bespeak.protocol.events import KEEP_ALIVE, EventReader, EventTooLong, write_event
+from bespeak.protocol.server_sent_events import KEEP_ALIVE, EventReader, EventTooLong, write_event
 
 PLENTY = 1_000_000
 ENDS = [b"\r", b"\n", b"\r\n"]

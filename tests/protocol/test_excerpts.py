@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.excerpts import one_line
+from bespeak.protocol.quoting import one_line
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bespeak.protocol.keys import bare_name, full_key
+from bespeak.protocol.question_keys import bare_name, full_key
 
 
 def test_a_full_key_is_the_name_and_eight_digits_of_the_digest():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.media import accepts_answers, is_json
+from bespeak.protocol.media_types import accepts_answers, is_json
 
 
 @pytest.mark.parametrize(

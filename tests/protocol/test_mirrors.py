@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.mirrors import InvalidMirror, Mirror, check_mirrors, mirror_headers, mirrors
+from bespeak.protocol.parameter_headers import InvalidMirror, Mirror, check_mirrors, mirror_headers, mirrors
 
 SAFE = 2**53 - 1
 REGION = Mirror("Mcp-Param-Region", ("region",))

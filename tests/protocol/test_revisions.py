@@ -17,7 +17,7 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from bespeak import Client, Context, Elicit, ListRoots, MCPError, MCPServer, Resolve, Sample
-from bespeak.protocol.revisions import (
+from bespeak.protocol.legacy import (
     Unaskable,
     capabilities_at,
     declared_at,

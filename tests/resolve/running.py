@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bespeak.resolve.compiling import compile_graph
-from bespeak.resolve.progress import Progress
-from bespeak.resolve.rounds import Round
-from bespeak.resolve.signature import read
+from bespeak.resolve.asking.progress import Progress
+from bespeak.resolve.graph.compiler import compile_graph
+from bespeak.resolve.reading.signatures import read
+from bespeak.resolve.running.rounds import Round
 from tests.answering import short
 
 

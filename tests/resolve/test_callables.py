@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from bespeak import InvalidSignature, MCPServer, Resolve
-from bespeak.resolve.callables import Kind, kind_of
-from bespeak.server.tools import Tool
+from bespeak.resolve.reading.callables import Kind, kind_of
+from bespeak.server.features.tools import Tool
 from tests.conftest import Connect
 
 pytestmark = pytest.mark.asking_revisions

@@ -9,7 +9,7 @@ import pytest
 from bespeak.resolve.errors import Aborted, ResolverFailed
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.outcomes import DeclinedElicitation, ElicitationResult
-from bespeak.resolve.rounds import Round
+from bespeak.resolve.running.rounds import Round
 from tests.resolve.running import NO, YES, Consent, start
 
 MayAsk = int | Elicit[Consent]

@@ -12,7 +12,7 @@ import pytest
 from pydantic import AliasChoices, AnyUrl, BaseModel, ConfigDict, Field, RootModel
 from typing_extensions import TypeAliasType, TypedDict
 
-from bespeak.resolve.forms import FormError, form_of
+from bespeak.resolve.asking.form_schemas import FormError, form_of
 
 
 class Colour(Enum):

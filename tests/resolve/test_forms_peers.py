@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.resolve.flat import check_content
+from bespeak.protocol.forms import check_content
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from bespeak.resolve.forms import FormError, Refused, form_of
+from bespeak.resolve.asking.form_schemas import FormError, Refused, form_of
 
 
 class Colour(Enum):

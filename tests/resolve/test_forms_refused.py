@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, Field, Secret, SecretBytes, SecretStr
 
 from bespeak import Resolve
-from bespeak.resolve.forms import FormError, form_of, secret_names
+from bespeak.resolve.asking.form_schemas import FormError, form_of, secret_names
 
 
 class Inner(BaseModel):

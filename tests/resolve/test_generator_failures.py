@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import anyio
 import pytest
 
-from bespeak.resolve import generators
 from bespeak.resolve.errors import ResolverFailed, ToolError
 from bespeak.resolve.markers import Elicit, Resolve
+from bespeak.resolve.running import generators
 from tests.resolve.running import Consent, asked, start
 
 

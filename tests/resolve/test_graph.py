@@ -14,9 +14,9 @@ from mcp_types import CreateMessageResult, InputRequiredResult
 from pydantic import BaseModel
 
 from bespeak import Context, Elicit, MCPServer, Resolve, Sample
-from bespeak.resolve.callables import base_key
-from bespeak.resolve.graph import Graph
-from bespeak.server.tools import Tool
+from bespeak.resolve.graph.model import Graph
+from bespeak.resolve.reading.callables import base_key
+from bespeak.server.features.tools import Tool
 from tests.conftest import Connect
 
 T = TypeVar("T")
@@ -185,7 +185,7 @@ async def test_the_client_sees_the_names_each_with_a_suffix_of_eight_digits(conn
 SERVER = """
 from typing import Annotated
 from bespeak import Resolve
-from bespeak.server.tools import Tool
+from bespeak.server.features.tools import Tool
 
 def stock() -> int: ...
 class Counter:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, create_model
 from typing_extensions import TypeAliasType, TypedDict
 
 from bespeak import Elicit, InvalidSignature, MCPServer, Resolve, ToolError
-from bespeak.resolve import strays
+from bespeak.resolve.reading import misplaced_markers as strays
 from tests.resolve.test_invalid_signatures import Position, as_tool
 
 T = TypeVar("T")

@@ -11,10 +11,10 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from bespeak import Client, Context, Elicit, InvalidSignature, MCPError, MCPServer, Resolve
-from bespeak.resolve.compiling import compile_graph
-from bespeak.resolve.forms import FormError
-from bespeak.resolve.questions import render
-from bespeak.resolve.signature import read
+from bespeak.resolve.asking.form_schemas import FormError
+from bespeak.resolve.asking.questions import render
+from bespeak.resolve.graph.compiler import compile_graph
+from bespeak.resolve.reading.signatures import read
 
 T = TypeVar("T")
 

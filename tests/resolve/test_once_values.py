@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, GetCoreSchemaHandler, SecretStr, TypeAdap
 from pydantic_core import CoreSchema, core_schema
 
 from bespeak import Elicit, InvalidSignature, MCPServer, Resolve
-from bespeak.resolve.once_values import kept, restored, survives
+from bespeak.resolve.asking.once_values import kept, restored, survives
 
 
 class Money:

@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from bespeak import Context, Elicit, InvalidSignature, MCPServer, Resolve
+from bespeak.server.features.tools import Tool
 from bespeak.server.resolve import find_resolved_parameters, returns_input_required
-from bespeak.server.tools import Tool
 from tests.conftest import Connect
 
 pytestmark = pytest.mark.asking_revisions

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from bespeak.resolve.progress import Action, Kept, Progress, Settled, Shown
+from bespeak.resolve.asking.progress import Action, Kept, Progress, Settled, Shown
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 JSON = st.recursive(

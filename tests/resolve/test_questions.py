@@ -17,23 +17,13 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from bespeak.resolve.errors import BadAnswer, MissingCapability, capability_names
-from bespeak.resolve.forms import FormError, Refused
+from bespeak.protocol.capabilities import capability_names, lacking, merge, requirements
+from bespeak.resolve.asking.form_schemas import FormError, Refused
+from bespeak.resolve.asking.progress import Settled
+from bespeak.resolve.asking.questions import ELICIT, ROOTS, SAMPLE, digest, outcome_of, render, settle
+from bespeak.resolve.errors import BadAnswer, MissingCapability
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
-from bespeak.resolve.progress import Settled
-from bespeak.resolve.questions import (
-    ELICIT,
-    ROOTS,
-    SAMPLE,
-    digest,
-    lacking,
-    merge,
-    outcome_of,
-    render,
-    requirements,
-    settle,
-)
 
 HELLO = SamplingMessage(role="user", content=TextContent(type="text", text="hello"))
 READ_HUNK = Tool(name="read_hunk", input_schema={"type": "object"})

@@ -11,10 +11,10 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from bespeak.resolve.digests import NOTHING
+from bespeak.resolve.asking.digests import NOTHING
+from bespeak.resolve.asking.progress import Kept
 from bespeak.resolve.errors import ResolverFailed
 from bespeak.resolve.markers import Elicit, Resolve
-from bespeak.resolve.progress import Kept
 from tests.resolve.running import YES, Consent, asked, start, values
 
 T = TypeVar("T")

@@ -30,9 +30,9 @@ from bespeak import (
     MCPServer,
     Resolve,
 )
-from bespeak.resolve.signature import EMPTY, read
+from bespeak.resolve.reading.signatures import EMPTY, read
+from bespeak.server.features.tools import Tool
 from bespeak.server.resolve import find_resolved_parameters, returns_input_required
-from bespeak.server.tools import Tool
 from tests.conftest import Connect
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bespeak.resolve.straight import straight, within
+from bespeak.aio.in_place import straight, within
 
 T = TypeVar("T")
 

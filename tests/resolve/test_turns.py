@@ -6,15 +6,15 @@ from typing import Annotated, Any, Literal, cast
 
 import pytest
 
-from bespeak.protocol.obstacles import NOT_DECLARED, Obstacle
-from bespeak.resolve.compiling import compile_graph
+from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle
+from bespeak.resolve.asking.progress import Progress
 from bespeak.resolve.errors import Aborted, BadAnswer, MissingCapability, NotAnswered, ResolverFailed
+from bespeak.resolve.graph.compiler import compile_graph
 from bespeak.resolve.markers import Elicit, ListRoots, Resolve
 from bespeak.resolve.outcomes import ElicitationResult, NotAsked
-from bespeak.resolve.progress import Progress
-from bespeak.resolve.rounds import Round
-from bespeak.resolve.signature import read
-from bespeak.resolve.turns import Turns
+from bespeak.resolve.reading.signatures import read
+from bespeak.resolve.running.rounds import Round
+from bespeak.resolve.running.turns import Turns
 from tests.answering import short
 from tests.resolve.running import NO, YES, Consent, Surroundings
 from tests.waiting import eventually

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict
 from pydantic_core import from_json
 
 from bespeak import Client, Elicit, MCPError, MCPServer, Resolve, Sample
-from bespeak.protocol.envelopes import write_request
-from bespeak.protocol.keys import bare_name
+from bespeak.protocol.messages import write_request
+from bespeak.protocol.question_keys import bare_name
 from tests.conftest import Connect
 from tests.serving import serve
 

@@ -32,8 +32,8 @@ from bespeak import (
     Sample,
 )
 from bespeak.client import CallbackContext
-from bespeak.protocol.envelopes import write_request
-from bespeak.protocol.keys import bare_name
+from bespeak.protocol.messages import write_request
+from bespeak.protocol.question_keys import bare_name
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
 from tests.server.test_answers_consumers import (

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from bespeak import Elicit, ElicitationResult, MCPServer, Resolve
-from bespeak.protocol.keys import bare_name
+from bespeak.protocol.question_keys import bare_name
 from tests.answering import Person
 from tests.answering import accept as accepted
 from tests.conftest import Connect

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.server.call_tasks import CallTasks, Outliving, cut_off_here, were_cut_off_here
+from bespeak.server.calls.call_tasks import CallTasks, Outliving, cut_off_here, were_cut_off_here
 
 CUT_OFF = "'pay' was approved and is cut off by a test; whether it took effect is unknown"
 

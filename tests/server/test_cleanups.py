@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
 from bespeak import Elicit, MCPServer, Resolve, ToolError
-from bespeak.resolve import generators
+from bespeak.resolve.running import generators
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
 

@@ -11,7 +11,7 @@ from mcp_types import ElicitRequestParams, ElicitResult, SamplingMessage, TextCo
 
 from bespeak import Client, Context, Elicit, MCPServer, Resolve, ToolError
 from bespeak.client import CallbackContext
-from bespeak.server.progress_notifications import ProgressNotifications
+from bespeak.server.features.progress_notifications import ProgressNotifications
 from tests.answering import accept, text
 from tests.server.test_answers_consumers import ask, take_value
 from tests.server.test_by_hand import Desk

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import anyio
 import pytest
 
-from bespeak.resolve.threads import in_thread, running_functions
+from bespeak.aio.threads import in_thread, running_functions
 from bespeak.server import leftover_threads
 
 ENDED_WITHOUT = "'hang' is still running in a thread; the program ends without it"

@@ -8,7 +8,7 @@ import pytest
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from bespeak import MCPError, MCPServer
-from bespeak.server.listing import CacheableMethod, CacheHint
+from bespeak.server.features.listings import CacheableMethod, CacheHint
 from tests.conftest import Connect
 from tests.serving import serve
 

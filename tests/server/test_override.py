@@ -17,7 +17,7 @@ from bespeak import (
     Resolve,
     ToolError,
 )
-from bespeak.server.tools import Tool
+from bespeak.server.features.tools import Tool
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.envelopes import Meta
-from bespeak.server.progress_notifications import ProgressNotifications
+from bespeak.protocol.messages import Meta
+from bespeak.server.features.progress_notifications import ProgressNotifications
 
 NOVEMBER, MARCH, FIRST = "2025-11-25", "2025-03-26", "2024-11-05"
 

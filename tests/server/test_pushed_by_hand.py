@@ -183,7 +183,7 @@ async def test_a_state_without_questions_is_handed_back_after_a_moment() -> None
 
 
 async def test_a_state_without_questions_counts_as_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.server.pushed.PAUSES", (0.0, 0.0))
+    monkeypatch.setattr("bespeak.server.legacy.pushed_calls.PAUSES", (0.0, 0.0))
     mcp, seen = desk(*[asks("more")] * 20)
     async with Older(mcp) as client:
         assert (await client.failure("greet")).endswith("it still asks after it was run again 8 times")

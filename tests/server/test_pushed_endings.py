@@ -9,7 +9,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 
 from bespeak import Client, Elicit, ElicitationResult, MCPServer, Resolve, ToolError
 from bespeak.client import CallbackContext
-from bespeak.protocol.envelopes import Bare
+from bespeak.protocol.messages import Bare
 from tests.answering import CANCEL, DECLINE, Person, accept, text
 from tests.server.test_answers_consumers import (
     ask,

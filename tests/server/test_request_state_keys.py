@@ -10,7 +10,7 @@ from mcp_types import InputRequiredResult
 from pydantic import BaseModel
 
 from bespeak import Elicit, MCPServer, RequestStateSecurity, Resolve
-from bespeak.protocol.keys import bare_name
+from bespeak.protocol.question_keys import bare_name
 from bespeak.state.seal import AESGCMRequestStateCodec, InvalidRequestState, RequestStateCodec
 from bespeak.state.stores.memory import MemoryStore
 from tests.answering import Person

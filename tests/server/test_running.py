@@ -17,7 +17,7 @@ import pytest
 
 from bespeak import Client, MCPError, MCPServer
 from bespeak.server.running import GRACE_SECONDS, KEEP_ALIVE_SECONDS, http_server, uvicorn_options
-from bespeak.transports.http_exchange import BROKEN_OFF
+from bespeak.transports.http.modern_answers import BROKEN_OFF
 from tests.answering import text
 
 

@@ -9,7 +9,7 @@ from mcp_types import CallToolResult, CreateMessageResult
 from pydantic import BaseModel
 
 from bespeak import Client, Context, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, Sample, ToolError
-from bespeak.protocol.keys import bare_name
+from bespeak.protocol.question_keys import bare_name
 from bespeak.state import ledger
 from tests.answering import Person
 from tests.conftest import Connect

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from bespeak import Client, Context, Elicit, MCPServer, RequestStateSecurity, Resolve
-from bespeak.server import call_tasks
+from bespeak.server.calls import call_tasks
 from bespeak.state.ledger import LEASE_SECONDS
 from bespeak.state.stores.memory import MemoryStore
 from tests.answering import Person, accept

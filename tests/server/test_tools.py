@@ -10,7 +10,7 @@ from mcp_types import CallToolResult, Icon, InputRequiredResult, ToolAnnotations
 from pydantic import BaseModel
 
 from bespeak import Context, Elicit, InvalidSignature, MCPError, MCPServer, Resolve, ToolError
-from bespeak.server.tools import Tool
+from bespeak.server.features.tools import Tool
 from tests.answering import text
 from tests.conftest import Connect
 

@@ -18,7 +18,7 @@ from bespeak import Context, Elicit, MCPServer, Resolve
 from bespeak.client.client import Client
 from bespeak.resolve.errors import NotAnswered
 from bespeak.server import MemoryEventStore
-from bespeak.server.waiting import WaitingCalls, WaitingLimits, weigh
+from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits, weigh
 from tests.answering import accept, text
 from tests.conftest import Connect
 from tests.transports.legacy import Desk, Exchange, Older, accepted, call, cancelled, served

@@ -13,9 +13,9 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from bespeak import Context, Elicit, MCPServer, RequestStateSecurity, Resolve, Sample, ToolError
+from bespeak.aio.threads import THREADS
 from bespeak.client import Client
-from bespeak.resolve.forms import form_of
-from bespeak.resolve.threads import THREADS
+from bespeak.resolve.asking.form_schemas import form_of
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
 

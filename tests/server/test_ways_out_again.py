@@ -28,9 +28,9 @@ from bespeak import (
     Resolve,
     ToolError,
 )
+from bespeak.aio.threads import THREADS
 from bespeak.client import CallbackFailed
-from bespeak.resolve.forms import FormError, form_of
-from bespeak.resolve.threads import THREADS
+from bespeak.resolve.asking.form_schemas import FormError, form_of
 from tests.answering import text
 from tests.conftest import Connect
 

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from bespeak import Client, Elicit, InvalidSignature, MCPServer, Resolve, ToolError
 from bespeak.client import CallbackContext
-from bespeak.protocol.keys import bare_name
+from bespeak.protocol.question_keys import bare_name
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.state.stores.spent import Spent, SpentClaims
+from bespeak.state.stores.spent_claims import Spent, SpentClaims
 
 KEYS = st.sampled_from([bytes([0, 0]) + bytes([low]) * 14 for low in range(4)]) | st.binary(min_size=16, max_size=16)
 SPENT = st.builds(

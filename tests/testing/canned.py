@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from bespeak.testing.loading import load_suite
-from bespeak.testing.plan import items_of
-from bespeak.testing.results import Result
-from bespeak.testing.running import Options, Runner
-from bespeak.testing.servers import Reached
-from bespeak.transports.transport import Ask, Outgoing
+from bespeak.conversation.results import Result
+from bespeak.conversation.servers import Reached
+from bespeak.testing.runner import Options, Runner
+from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.suite.plan import items_of
+from bespeak.transports.interfaces import Ask, Outgoing
 
 Json = dict[str, Any]
 MODERN, NOVEMBER, JUNE = "2026-07-28", "2025-11-25", "2025-06-18"
@@ -198,7 +198,7 @@ def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hold:
             server.stray = stray
             yield Reached(server)
 
-        monkeypatch.setattr("bespeak.testing.pool.reach", reach)
+        monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
         path = tmp_path / "desk.bespeak.yaml"
         path.write_text(f"{head}tests:\n{tests}", encoding="utf-8")
         return await run(path, options)

@@ -15,7 +15,7 @@ from bespeak.state.seal import AESGCMRequestStateCodec
 
 # What an inner run is the first to load is unloaded after it; cryptography and httpx2 do not survive that.
 for module in (
-    *("bespeak.cli.testing", "bespeak.testing.conversing", "bespeak.testing.sessions"),
+    *("bespeak.cli.test_command", "bespeak.testing.conversations", "bespeak.testing.pytest_run"),
     *("ruamel.yaml", "httpx2", "httpcore2"),
 ):
     import_module(module)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bespeak.testing.verdicts import Question
+from bespeak.conversation.responses import Question
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
 TEXT: dict[str, Any] = {"type": "string"}

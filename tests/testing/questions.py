@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.testing.answers import Answer
-from bespeak.testing.prompting import NoMoreInput, Prompt
-from bespeak.testing.verdicts import Question
+from bespeak.conversation.answers import Answer
+from bespeak.conversation.responses import Question
+from bespeak.terminal.prompt import NoMoreInput, Prompt
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
 TEXT: dict[str, Any] = {"type": "string"}

@@ -5,8 +5,8 @@ from dataclasses import replace
 from io import StringIO
 from typing import Any
 
-from bespeak.testing.reports import Summary, Writer
-from bespeak.testing.results import Failure, Kind, Result, Round
+from bespeak.conversation.results import Failure, Kind, Result, Round
+from bespeak.testing.report.reports import Summary, Writer
 
 PASSED = Result("suites/weather.bespeak.yaml", 9, "asks for the city", None, None, "weather", seconds=0.25)
 FAILED = Result(

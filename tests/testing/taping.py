@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from bespeak.testing.cassettes import Mode
-from bespeak.testing.loading import load_suite
-from bespeak.testing.plan import items_of
-from bespeak.testing.results import Failure, Kind, Result
-from bespeak.testing.running import Options, Runner
-from bespeak.testing.servers import Reached
-from bespeak.transports.transport import Ask, Outgoing
+from bespeak.conversation.results import Failure, Kind, Result
+from bespeak.conversation.servers import Reached
+from bespeak.testing.cassettes.cassettes import Mode
+from bespeak.testing.runner import Options, Runner
+from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.suite.plan import items_of
+from bespeak.transports.interfaces import Ask, Outgoing
 
 Json = dict[str, Any]
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -140,7 +140,7 @@ class Desk:
             self.connections += 1
             yield Reached(Wire(self.server))
 
-        monkeypatch.setattr("bespeak.testing.pool.reach", reach)
+        monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
 
     def suite(self, *tests: Json, name: str = "trip", **more: Any) -> Path:
         """Write a suite whose tests are replayed from cassettes."""
@@ -185,10 +185,10 @@ def write_suite(folder: Path, *tests: Json, name: str = "trip", **more: Any) -> 
 
 AGAIN = """
 import asyncio, pathlib, sys
-from bespeak.testing.cassettes import Mode
-from bespeak.testing.loading import load_suite
-from bespeak.testing.plan import items_of
-from bespeak.testing.running import Options, Runner
+from bespeak.testing.cassettes.cassettes import Mode
+from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.suite.plan import items_of
+from bespeak.testing.runner import Options, Runner
 
 async def main():
     suite, mode, titles, times = pathlib.Path(sys.argv[1]), Mode(sys.argv[2]), sys.argv[3], int(sys.argv[4])

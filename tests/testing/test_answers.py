@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from bespeak.conversation.answers import MODEL as MODEL_NAME
+from bespeak.conversation.answers import Answer, Way, parse_answer, render
+from bespeak.conversation.variables import Value
 from bespeak.testing import CannotAnswer, Question
-from bespeak.testing.answers import MODEL as MODEL_NAME
-from bespeak.testing.answers import Answer, Way, parse_answer, render
-from bespeak.testing.variables import Value
 from tests.testing.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
 
 CITY = question(form())

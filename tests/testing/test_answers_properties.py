@@ -10,11 +10,11 @@ import jsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bespeak.conversation.answer_examples import written
+from bespeak.conversation.answers import Answer, Way, parse_answer, render
+from bespeak.conversation.variables import fill, literal
 from bespeak.testing import CannotAnswer
-from bespeak.testing.answers import Answer, Way, parse_answer, render
-from bespeak.testing.examples import written
-from bespeak.testing.positions import read_yaml
-from bespeak.testing.variables import fill, literal
+from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.testing.envelopes import form, question
 
 many = settings(max_examples=50 * int(os.environ.get("BESPEAK_SOAK", "1")))

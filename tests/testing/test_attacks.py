@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from bespeak import MCPServer
+from bespeak.conversation.responses import Verdict, read_envelope
+from bespeak.conversation.steps import Conversation
 from bespeak.testing import ConversationFailed, converse
-from bespeak.testing.chain import Conversation
-from bespeak.testing.hostile import altered
-from bespeak.testing.verdicts import Verdict, read_envelope
+from bespeak.testing.attacks import altered
 from tests.cli.desks import bespeak
 from tests.testing.canned import TOKEN, Canned, Hold, asking, hold, messages, rules, run, told
 from tests.waiting import eventually
@@ -228,7 +228,7 @@ async def test_a_test_that_cannot_be_run_fails_and_the_others_are_run(
             raise KeyError("a slip")
         return []
 
-    monkeypatch.setattr("bespeak.testing.running.judge", failing)
+    monkeypatch.setattr("bespeak.testing.runner.judge", failing)
     first, second = await hold(Canned(told()), "  - {name: a, tool: t}\n  - {name: b, tool: t}\n")
     assert messages([first]) == ["the test could not be run: KeyError: 'a slip'"]
     assert second.passed

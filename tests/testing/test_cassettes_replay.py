@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.testing.cassettes import Player, StaleCassette
+from bespeak.conversation.responses import Question
+from bespeak.testing.cassettes.cassettes import Player, StaleCassette
 from bespeak.testing.redaction import Redaction
-from bespeak.testing.verdicts import Question
 from tests.testing.desk import BEHAVIOURS, OURS
 from tests.testing.taping import (
     CITY,

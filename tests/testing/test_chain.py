@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bespeak.conversation.fixtures import responses_to
 from bespeak.testing import (
     Conversation,
     InputResponseFixture,
@@ -18,7 +19,6 @@ from bespeak.testing import (
     RoundsExceeded,
     Verdict,
 )
-from bespeak.testing.fixtures import responses_to
 from tests.testing.envelopes import (
     COMPLETE,
     DONE,

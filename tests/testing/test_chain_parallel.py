@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
+from bespeak.conversation.fixtures import responses_to
 from bespeak.testing import CannotAnswer, Conversation, InputResponseFixture, MissingAnswer
-from bespeak.testing.fixtures import responses_to
 from tests.testing.envelopes import FOLDERS, MODEL, TEXT, TOKEN, asking, field, form, listing
 
 PARAMS: dict[str, Any] = {"name": "weather", "arguments": {"loc": "SFO"}, "_meta": {"client": {"name": "x"}}}

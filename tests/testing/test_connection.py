@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from bespeak.client.errors import InvalidServerResponse
-from bespeak.testing.connection import Connection, Received, read_strictly
-from bespeak.testing.findings import Finding
-from bespeak.testing.suite import EVERYTHING
-from bespeak.testing.verdicts import Question
-from bespeak.transports.asgi import ASGIApp, Receive, Scope, Send, read_body, respond
-from bespeak.transports.http_client import HttpTransport
-from bespeak.transports.stdio_client import StdioServerParameters, StdioTransport
-from bespeak.transports.transport import Ask, Outgoing, Transport
+from bespeak.conversation.connection import Connection, Received, read_strictly
+from bespeak.conversation.responses import Question
+from bespeak.conversation.rules import Finding
+from bespeak.testing.suite.suite_file import EVERYTHING
+from bespeak.transports.http.asgi import ASGIApp, Receive, Scope, Send, read_body, respond
+from bespeak.transports.http.client import HttpTransport
+from bespeak.transports.interfaces import Ask, Outgoing, Transport
+from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
 from tests.testing.canned import FOUND, MODERN, Canned, Json, Pushing, asking, told, written
 from tests.wires import Listening
 

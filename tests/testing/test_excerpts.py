@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.testing import cassettes, snapshots
-from bespeak.testing.excerpts import (
+from bespeak.conversation.matchers import ABSENT
+from bespeak.conversation.results import Failure, Kind, Result, Round
+from bespeak.testing.cassettes import cassettes
+from bespeak.testing.expect import snapshots
+from bespeak.testing.report.excerpts import (
     LARGEST_REPORT,
     LARGEST_TEST,
     LARGEST_VALUE,
@@ -22,9 +25,7 @@ from bespeak.testing.excerpts import (
     shortened,
     without_middle,
 )
-from bespeak.testing.matchers import ABSENT
-from bespeak.testing.reports import Json, Junit, Pretty, Summary, describe
-from bespeak.testing.results import Failure, Kind, Result, Round
+from bespeak.testing.report.reports import Json, Junit, Pretty, Summary, describe
 from tests.testing.canned import Canned, Hold, asking, error, form, round_of, told
 from tests.testing.canned import hold as hold
 from tests.testing.taping import Desk, Trip, text

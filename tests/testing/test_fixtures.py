@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from bespeak.conversation.answers import Answer, Way, parse_answer
+from bespeak.conversation.fixtures import responses_to, unused
 from bespeak.testing import CannotAnswer, InputRequest, InputResponse, InputResponseFixture, MissingAnswer, Question
 from bespeak.testing import collect_responses as collect
-from bespeak.testing.answers import Answer, Way, parse_answer
-from bespeak.testing.fixtures import responses_to, unused
 from tests.testing.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
 
 CITY, URL, WORDS, WHERE = (

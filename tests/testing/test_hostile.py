@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import pytest
 
-from bespeak.testing.hostile import Attack, NotReached, altered, judge_tampered
-from bespeak.testing.results import Round
-from bespeak.testing.suite import Fault, Tamper
+from bespeak.conversation.results import Round
+from bespeak.testing.attacks import Attack, NotReached, altered, judge_tampered
+from bespeak.testing.suite.suite_file import Fault, Tamper
 from tests.testing.canned import (
     Canned,
     Hold,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.testing.findings import RULES
-from bespeak.testing.loading import Suite, load_suite
-from bespeak.testing.plan import Item, items_of, keyword
-from bespeak.testing.results import Result
-from bespeak.testing.running import Options, Runner
+from bespeak.conversation.results import Result
+from bespeak.conversation.rules import RULES
+from bespeak.testing.runner import Options, Runner
+from bespeak.testing.suite.loading import Suite, load_suite
+from bespeak.testing.suite.plan import Item, items_of, keyword
 
 ROOT = Path(__file__).parents[2]
 SUITE = ROOT / "suites" / "hostile.bespeak.yaml"

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.testing.judging import judge, text_of
-from bespeak.testing.matchers import ABSENT, Difference
-from bespeak.testing.plan import items_of
-from bespeak.testing.results import Failure, Result
-from bespeak.testing.running import Runner, run_items
-from bespeak.testing.suite import Expect
+from bespeak.conversation.matchers import ABSENT, Difference
+from bespeak.conversation.results import Failure, Result
+from bespeak.testing.expect.expectations import judge, text_of
+from bespeak.testing.runner import Runner, run_items
+from bespeak.testing.suite.plan import items_of
+from bespeak.testing.suite.suite_file import Expect
 from tests.testing.suite_files import load
 
 PAID: dict[str, Any] = {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.testing.key_handles import KeyHandles, is_handle
-from bespeak.testing.question_names import name_of
+from bespeak.conversation.question_names import name_of
+from bespeak.testing.cassettes.key_handles import KeyHandles, is_handle
 from tests.testing.taping import Json, form
 
 

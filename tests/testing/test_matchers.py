@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bespeak.testing.matchers import (
+from bespeak.conversation.matchers import (
     ABSENT,
     LONGEST_SEARCHED,
     Difference,
@@ -21,7 +21,7 @@ from bespeak.testing.matchers import (
     parse_matcher,
 )
 from bespeak.testing.redaction import EVERY, parse_path
-from bespeak.transports.transport import MissingExtra
+from bespeak.transports.interfaces import MissingExtra
 
 
 def check(written: Any, actual: Any) -> Difference | None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.testing.matchers import join
-from bespeak.testing.paths import value_at
+from bespeak.conversation.matchers import join
+from bespeak.testing.expect.paths import value_at
 
 RESULT: dict[str, Any] = {
     "structuredContent": {"id": 7, "none": None, "odd key": {"a.b": 1}, "0": "zero", "deep": [[{"x": [1, 2]}]]},

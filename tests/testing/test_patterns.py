@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.testing import patterns
-from bespeak.testing.fixtures import InputResponseFixture
-from bespeak.testing.judging import judge
-from bespeak.testing.matchers import InvalidMatcher, parse_matcher
-from bespeak.testing.patterns import LARGEST, Expression, InvalidPattern, PatternTimeout
-from bespeak.testing.suite import Expect
-from bespeak.transports.transport import MissingExtra
+from bespeak.conversation import patterns
+from bespeak.conversation.fixtures import InputResponseFixture
+from bespeak.conversation.matchers import InvalidMatcher, parse_matcher
+from bespeak.conversation.patterns import LARGEST, Expression, InvalidPattern, PatternTimeout
+from bespeak.testing.expect.expectations import judge
+from bespeak.testing.suite.suite_file import Expect
+from bespeak.transports.interfaces import MissingExtra
 from tests.testing.canned import Canned, Hold, asking, form, told
 from tests.testing.canned import hold as hold
 

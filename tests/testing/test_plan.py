@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.protocol.versions import SPOKEN
-from bespeak.testing.plan import Item, at_era, items_of, keyword, revision
-from bespeak.testing.running import Runner
+from bespeak.testing.runner import Runner
+from bespeak.testing.suite.plan import Item, at_era, items_of, keyword, revision
 from tests.testing.suite_files import GOOD, NEXT, in_test, load, with_server
 
 

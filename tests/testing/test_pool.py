@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from bespeak import MCPServer
-from bespeak.testing.connection import Connection
-from bespeak.testing.pool import Pool, Wanted
-from bespeak.testing.servers import Reached, Unreachable
-from bespeak.testing.suite import Server
-from bespeak.testing.variables import lookup
+from bespeak.conversation.connection import Connection
+from bespeak.conversation.pool import Pool, Wanted
+from bespeak.conversation.servers import Reached, Unreachable
+from bespeak.conversation.variables import lookup
+from bespeak.testing.suite.suite_file import Server
+from bespeak.transports.interfaces import Ask, Outgoing, Transport
 from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.transport import Ask, Outgoing, Transport
 from tests.testing.canned import MODERN, Canned, Json, Pushing, Silent
 from tests.wires import Listening
 
@@ -38,7 +38,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
         servers.append(Canned())
         yield Reached(servers[-1], lambda: "what it printed")
 
-    monkeypatch.setattr("bespeak.testing.pool.reach", reach)
+    monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
     return servers
 
 
@@ -49,7 +49,7 @@ def reached(monkeypatch: pytest.MonkeyPatch, transport: Transport, printed: str 
     async def reach(*_: Any) -> AsyncGenerator[Reached]:
         yield Reached(transport, lambda: printed)
 
-    monkeypatch.setattr("bespeak.testing.pool.reach", reach)
+    monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
 
 
 def wanted(**other: Any) -> Wanted:
@@ -335,7 +335,7 @@ async def test_who_is_cancelled_while_a_connection_opens_leaves_none_behind(monk
         finally:
             left.set()
 
-    monkeypatch.setattr("bespeak.testing.pool.reach", reach)
+    monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
     opening = asyncio.create_task(Pool().connection(wanted()))
     await asyncio.sleep(0.02)
     opening.cancel()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bespeak.testing.positions import DEEPEST, MOST_VALUES, Document, YamlError, read_yaml
-from bespeak.transports.transport import MissingExtra
+from bespeak.testing.suite.yaml_positions import DEEPEST, MOST_VALUES, Document, YamlError, read_yaml
+from bespeak.transports.interfaces import MissingExtra
 
 SUITE = """\
 # A comment before everything

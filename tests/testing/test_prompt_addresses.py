@@ -2,7 +2,7 @@
 
 import pytest
 
-from bespeak.testing.answers import Answer, Way
+from bespeak.conversation.answers import Answer, Way
 from tests.testing.questions import Person, page, screen
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from bespeak.testing import prompting
-from bespeak.testing.answers import Answer, CannotAnswer, Way, parse_answer, render
-from bespeak.testing.prompting import NoMoreInput
-from bespeak.testing.verdicts import Question
+from bespeak.conversation.answers import Answer, CannotAnswer, Way, parse_answer, render
+from bespeak.conversation.responses import Question
+from bespeak.terminal import prompt as prompting
+from bespeak.terminal.prompt import NoMoreInput
 from tests.testing.questions import SIDE, TEXT, WHOLE, answer, field, form, screen
 
 DAYS: dict[str, Any] = {"type": "array", "maxItems": 2, "items": {"type": "string", "enum": ["Mon", "Tue", "Wed"]}}

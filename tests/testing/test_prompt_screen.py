@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.testing.answers import Answer, Way
-from bespeak.testing.showing import clean
-from bespeak.testing.verdicts import Question
+from bespeak.conversation.answers import Answer, Way
+from bespeak.conversation.responses import Question
+from bespeak.terminal.safe_text import clean
 from tests.testing.questions import HOSTILE, SAMPLE, Person, form, page, screen
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.testing.answers import Answer, Way, render
-from bespeak.testing.prompting import NoMoreInput, Prompt
-from bespeak.testing.verdicts import Question
+from bespeak.conversation.answers import Answer, Way, render
+from bespeak.conversation.responses import Question
+from bespeak.terminal.prompt import NoMoreInput, Prompt
 from tests.testing.questions import ELICIT, ROOTS, SAMPLE, TEXT, WHOLE, Person, answer, field, form, page, screen
 
 # Accept, decline or cancel

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.testing.prompting import NoMoreInput, Prompt, at_terminal
-from bespeak.testing.verdicts import Question
+from bespeak.conversation.responses import Question
+from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
 from tests.testing.questions import ELICIT, HOSTILE, ROOTS, SAMPLE, SIDE, TEXT, WHOLE, form
 
 CHOICE = "a = accept, d = decline, c = cancel: "
@@ -70,8 +70,8 @@ async def test_without_a_standard_input_the_input_has_ended(
 
 PROGRAM = """
 import asyncio, fcntl, json, sys, termios
-from bespeak.testing.prompting import NoMoreInput, Prompt, at_terminal
-from bespeak.testing.verdicts import Question
+from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
+from bespeak.conversation.responses import Question
 
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that its keys send signals
 prompt = Prompt()

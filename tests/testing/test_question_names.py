@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import pytest
 
 from bespeak import Elicit, ElicitationResult, MCPServer, Resolve
+from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.dialects import InputRequest
+from bespeak.conversation.matchers import parse_matcher
+from bespeak.conversation.question_names import AmbiguousName, SpelledKey, meant, name_of, names_of
+from bespeak.conversation.responses import Question, in_one_round, read_envelope
 from bespeak.testing import Conversation, InputResponseFixture, collect_responses, converse, run_elicitation_chain
-from bespeak.testing.answers import CannotAnswer
-from bespeak.testing.dialects import InputRequest
-from bespeak.testing.matchers import parse_matcher
-from bespeak.testing.question_names import AmbiguousName, SpelledKey, meant, name_of, names_of
-from bespeak.testing.reports import describe
-from bespeak.testing.running import Options
-from bespeak.testing.verdicts import Question, in_one_round, read_envelope
+from bespeak.testing.report.reports import describe
+from bespeak.testing.runner import Options
 from tests.testing.canned import (
     HEAD,
     TOKEN,
@@ -496,7 +496,7 @@ async def test_a_round_too_many_is_told_by_name(hold: Hold) -> None:
 
 
 async def test_a_snapshot_of_what_was_asked_holds_names(hold: Hold, tmp_path: Path) -> None:
-    from bespeak.testing.cassettes import Mode
+    from bespeak.testing.cassettes.cassettes import Mode
 
     tests = f"  - {{name: a, tool: pay, inputResponses: {ANSWERED}, expect: {{asked: {{snapshot: asked}}}}}}\n"
     recording = Options(record=Mode.ONCE)

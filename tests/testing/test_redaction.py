@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bespeak.testing.matchers import ABSENT
+from bespeak.conversation.matchers import ABSENT
 from bespeak.testing.redaction import EVERY, REDACTED, Redaction, parse_path
 
 # Paths

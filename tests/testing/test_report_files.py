@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.testing.reports import Json, Junit, Pretty, Writer, open_writers
+from bespeak.testing.report.reports import Json, Junit, Pretty, Writer, open_writers
 from tests.testing.runs import FAILED, PASSED, RUN, written
 
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.testing.findings import RULES
-from bespeak.testing.matchers import ABSENT
-from bespeak.testing.reports import LONGEST, Json, Junit, Pretty, Summary, describe
-from bespeak.testing.results import Failure, Kind, Result, Round
+from bespeak.conversation.matchers import ABSENT
+from bespeak.conversation.results import Failure, Kind, Result, Round
+from bespeak.conversation.rules import RULES
+from bespeak.testing.report.reports import LONGEST, Json, Junit, Pretty, Summary, describe
 from tests.testing.runs import FAILED, GONE, PASSED, RUN, STALE, with_failure, written
 
 

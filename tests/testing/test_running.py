@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.testing.answers import Answer, Way
-from bespeak.testing.loading import load_suite
-from bespeak.testing.plan import items_of
-from bespeak.testing.results import Kind, Result
-from bespeak.testing.running import Options, Runner, run_items
-from bespeak.testing.verdicts import Question
-from bespeak.transports.transport import Ask, Outgoing
+from bespeak.conversation.answers import Answer, Way
+from bespeak.conversation.responses import Question
+from bespeak.conversation.results import Kind, Result
+from bespeak.testing.runner import Options, Runner, run_items
+from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.suite.plan import items_of
+from bespeak.transports.interfaces import Ask, Outgoing
 from tests.testing.canned import (
     FOUND,
     HEAD,

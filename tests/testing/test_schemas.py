@@ -5,8 +5,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from bespeak.testing.matchers import parse_matcher
-from bespeak.testing.schemas import validator_of
+from bespeak.conversation.json_schemas import validator_of
+from bespeak.conversation.matchers import parse_matcher
 
 PATTERNS = {"^a": {"type": "integer"}, "b$": True}
 TWO = {"properties": {"a": True, "b": True}}

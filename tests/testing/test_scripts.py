@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.testing.answers import Answer, CannotAnswer, Way, parse_answer, render
-from bespeak.testing.examples import paste, written
-from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer
-from bespeak.testing.positions import read_yaml
-from bespeak.testing.results import Failure
-from bespeak.testing.scripts import FixtureScript, PromptScript, RoundsScript, Script
-from bespeak.testing.suite import RoundSpec
-from bespeak.testing.variables import fill, literal
-from bespeak.testing.verdicts import Question
+from bespeak.conversation.answer_examples import paste, written
+from bespeak.conversation.answer_sources import FixtureScript, PromptScript, RoundsScript, Script
+from bespeak.conversation.answers import Answer, CannotAnswer, Way, parse_answer, render
+from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.responses import Question
+from bespeak.conversation.results import Failure
+from bespeak.conversation.variables import fill, literal
+from bespeak.testing.suite.suite_file import RoundSpec
+from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.testing.canned import Json, form
 
 TEXT: Json = {"type": "string"}

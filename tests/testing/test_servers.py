@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from bespeak.testing import servers
-from bespeak.testing.connection import Connection
-from bespeak.testing.servers import Unreachable, described, reach
-from bespeak.testing.suite import EVERYTHING, Server
-from bespeak.testing.variables import lookup
+from bespeak.conversation import servers
+from bespeak.conversation.connection import Connection
+from bespeak.conversation.servers import Unreachable, described, reach
+from bespeak.conversation.variables import lookup
+from bespeak.testing.suite.suite_file import EVERYTHING, Server
 from tests.testing.canned import Json
 from tests.waiting import eventually
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bespeak.testing.showing import clean, marked
+from bespeak.terminal.safe_text import clean, marked
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
-from bespeak.testing import loading
-from bespeak.testing.loading import BadSuite, load_suite
-from bespeak.testing.positions import Document, Node, read_yaml
-from bespeak.testing.suite import json_schema
+from bespeak.testing.suite import loading
+from bespeak.testing.suite.loading import BadSuite, load_suite
+from bespeak.testing.suite.suite_file import json_schema
+from bespeak.testing.suite.yaml_positions import Document, Node, read_yaml
 from tests.testing.suite_files import GOOD, in_test, load, with_server
 
 ROOT = Path(__file__).parents[2]

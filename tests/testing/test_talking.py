@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from bespeak.client.errors import CallbackFailed
-from bespeak.testing import chain
-from bespeak.testing.answers import CannotAnswer
-from bespeak.testing.chain import Conversation, MalformedResponse, RoundsExceeded
-from bespeak.testing.connection import Push, Received
-from bespeak.testing.findings import Finding
-from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer
-from bespeak.testing.hostile import Attack
-from bespeak.testing.scripts import FixtureScript
-from bespeak.testing.suite import EVERYTHING, Fault
-from bespeak.testing.talking import BrokenRule, Talk
-from bespeak.testing.verdicts import Question
+from bespeak.conversation import steps as chain
+from bespeak.conversation.answer_sources import FixtureScript
+from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.connection import Push, Received
+from bespeak.conversation.exchange import BrokenRule, Talk
+from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.responses import Question
+from bespeak.conversation.rules import Finding
+from bespeak.conversation.steps import Conversation, MalformedResponse, RoundsExceeded
+from bespeak.testing.attacks import Attack
+from bespeak.testing.suite.suite_file import EVERYTHING, Fault
 from tests.testing.canned import MODERN, NOVEMBER, TOKEN, Json, asking, error, form, listing, told
 
 CALL: Json = {"name": "forecast", "arguments": {"day": "today"}}
@@ -231,7 +231,7 @@ async def test_rounds_that_only_hand_out_a_state_count_and_are_not_hurried(monke
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    monkeypatch.setattr("bespeak.testing.talking.asyncio.sleep", sleep)
+    monkeypatch.setattr("bespeak.conversation.exchange.asyncio.sleep", sleep)
     line = Canned([asking(state=str(number)) for number in range(6)])
     with pytest.raises(RoundsExceeded, match="round 6: nothing, only a state"):
         await held(line)
@@ -246,7 +246,7 @@ async def test_a_round_that_asks_is_answered_without_a_pause(monkeypatch: pytest
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    monkeypatch.setattr("bespeak.testing.talking.asyncio.sleep", sleep)
+    monkeypatch.setattr("bespeak.conversation.exchange.asyncio.sleep", sleep)
     await held(Canned([asking(), asking("city"), asking(), told()]), {"city": "Rome"})
     assert pauses == [0.05, 0, 0.05]
 

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bespeak.conversation.answer_examples import paste
+from bespeak.conversation.fixtures import responses_to
 from bespeak.testing import (
     Conversation,
     Dialect,
@@ -23,9 +25,7 @@ from bespeak.testing import (
     read_envelope,
     recognize_input_required,
 )
-from bespeak.testing.examples import paste
-from bespeak.testing.fixtures import responses_to
-from bespeak.testing.positions import read_yaml
+from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.testing.envelopes import FOLDERS, MODEL, PAGE, asking, enveloped, field, form, listing
 
 many = settings(max_examples=50 * int(os.environ.get("BESPEAK_SOAK", "1")))

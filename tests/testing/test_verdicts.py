@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bespeak.conversation.rules import RULES
 from bespeak.testing import Dialect, Finding, Verdict, read_envelope
-from bespeak.testing.findings import RULES
 from tests.testing.envelopes import (
     COMPLETE,
     DONE,

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Annotated, Any
 
 from bespeak import Context, Elicit, MCPServer, Resolve
-from bespeak.transports.http_server import HttpApp
+from bespeak.transports.http.app import HttpApp
 from tests.wires import Listening, Parser
 
 MARCH, JUNE, NOVEMBER, MODERN = "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"

@@ -24,11 +24,11 @@ from starlette.responses import Response
 
 from bespeak import Client, Elicit, InvalidSignature, MCPServer, Resolve
 from bespeak.client import StdioServerParameters
-from bespeak.protocol.envelopes import Request as WireRequest
-from bespeak.protocol.envelopes import read_message
 from bespeak.protocol.errors import HEADER_MISMATCH
 from bespeak.protocol.headers import Headers
-from bespeak.transports.asgi import ASGIApp
+from bespeak.protocol.messages import Request as WireRequest
+from bespeak.protocol.messages import read_message
+from bespeak.transports.http.asgi import ASGIApp
 from tests.wires import Listening
 
 VERSION = "2026-07-28"

@@ -11,8 +11,8 @@ from mcp_types import InputRequiredResult
 from mcp_types.jsonrpc import JSONRPCMessage
 
 from bespeak import Context, MCPServer, Resolve
-from bespeak.protocol.envelopes import read_message
-from bespeak.transports.event_store import EventCallback, MemoryEventStore
+from bespeak.protocol.messages import read_message
+from bespeak.transports.http.legacy.event_store import EventCallback, MemoryEventStore
 from tests.transports.legacy import (
     JUNE,
     MARCH,

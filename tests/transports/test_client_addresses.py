@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bespeak import MCPServer
-from bespeak.transports.client_addresses import MAX_HOPS, REMEMBERED, ClientAddresses
+from bespeak.transports.http.client_addresses import MAX_HOPS, REMEMBERED, ClientAddresses
 
 PROXY = "10.0.0.1"
 TRUSTED = ["10.0.0.0/8", "fd00::/8"]

@@ -8,8 +8,15 @@ import pytest
 
 from bespeak import MCPServer
 from bespeak.server.running import uvicorn_options
-from bespeak.transports import connections
-from bespeak.transports.connections import FULL, MOST_CONNECTIONS, TOO_MANY, ConnectionLimits, Connections, Refusal
+from bespeak.transports.http import connection_limits as connections
+from bespeak.transports.http.connection_limits import (
+    FULL,
+    MOST_CONNECTIONS,
+    TOO_MANY,
+    ConnectionLimits,
+    Connections,
+    Refusal,
+)
 from tests.waiting import eventually
 
 # Limits

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.transports.conversation import Conversation
-from bespeak.transports.transport import Lost, Outgoing
+from bespeak.transports.interfaces import Lost, Outgoing
+from bespeak.transports.pending_requests import Conversation
 
 LIMIT = 1000
 

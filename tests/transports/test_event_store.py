@@ -9,8 +9,8 @@ import pytest
 from mcp_types.jsonrpc import JSONRPCMessage, JSONRPCNotification
 
 from bespeak import MCPServer
-from bespeak.transports.event_store import EventMessage, MemoryEventStore
-from bespeak.transports.http_sessions import HttpSession
+from bespeak.transports.http.legacy.event_store import EventMessage, MemoryEventStore
+from bespeak.transports.http.legacy.http_sessions import HttpSession
 from tests.transports.legacy import (
     JUNE,
     NOVEMBER,

@@ -7,7 +7,7 @@ import pytest
 from mcp_types.jsonrpc import JSONRPCMessage
 
 from bespeak import Context, MCPServer
-from bespeak.transports.event_store import EventCallback, MemoryEventStore
+from bespeak.transports.http.legacy.event_store import EventCallback, MemoryEventStore
 from tests.transports.legacy import Desk, Older, accepted, call, cancelled, served, text
 from tests.transports.test_event_store import events
 

@@ -12,10 +12,10 @@ import pytest
 
 from bespeak import Client, MCPServer
 from bespeak.client import HttpStatusError
-from bespeak.transports import http_client
-from bespeak.transports.asgi import JSON, ASGIApp
-from bespeak.transports.http_addresses import public
-from bespeak.transports.http_client import HttpTransport
+from bespeak.transports.http import client as http_client
+from bespeak.transports.http.asgi import JSON, ASGIApp
+from bespeak.transports.http.client import HttpTransport
+from bespeak.transports.http.url_redaction import public
 from tests.transports.test_http_client import ANSWER, CALL, Seen, closed_port, says
 from tests.waiting import eventually
 from tests.wires import Listening

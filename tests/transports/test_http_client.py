@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bespeak.client import HttpStatusError, Lost
-from bespeak.transports import http_client
-from bespeak.transports.asgi import JSON, ASGIApp, Receive, Scope, Send, read_body, respond
-from bespeak.transports.http_client import HttpTransport
-from bespeak.transports.transport import Outgoing
+from bespeak.transports.http import client as http_client
+from bespeak.transports.http.asgi import JSON, ASGIApp, Receive, Scope, Send, read_body, respond
+from bespeak.transports.http.client import HttpTransport
+from bespeak.transports.interfaces import Outgoing
 from tests.wires import Listening
 
 ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{}}'

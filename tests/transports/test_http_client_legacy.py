@@ -11,8 +11,8 @@ import pytest
 
 from bespeak import Client
 from bespeak.client import HttpStatusError
-from bespeak.transports import http_client
-from bespeak.transports.asgi import JSON, Receive, Scope, Send, read_body, respond
+from bespeak.transports.http import client as http_client
+from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, read_body, respond
 from tests.answering import text
 from tests.waiting import eventually
 from tests.wires import Listening

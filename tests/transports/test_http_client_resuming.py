@@ -10,9 +10,9 @@ import pytest
 
 from bespeak import Client, MCPError
 from bespeak.client import HttpStatusError, Lost
-from bespeak.transports import http_client
-from bespeak.transports.asgi import JSON, Send, respond
-from bespeak.transports.http_client import HttpTransport
+from bespeak.transports.http import client as http_client
+from bespeak.transports.http.asgi import JSON, Send, respond
+from bespeak.transports.http.client import HttpTransport
 from tests.answering import text
 from tests.transports.test_http_client_legacy import (
     HELD,

@@ -11,9 +11,9 @@ import httpx2
 import pytest
 
 from bespeak.client import HttpStatusError
-from bespeak.transports import http_client
-from bespeak.transports.asgi import JSON, ASGIApp
-from bespeak.transports.http_client import HttpTransport
+from bespeak.transports.http import client as http_client
+from bespeak.transports.http.asgi import JSON, ASGIApp
+from bespeak.transports.http.client import HttpTransport
 from tests.transports.test_http_client import (
     ANSWER,
     CALL,

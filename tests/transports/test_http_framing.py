@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.transports.http_framing import Framing
+from bespeak.transports.http.framing import Framing
 
 LIMIT = 100
 

@@ -7,8 +7,8 @@ import pytest
 from mcp_types import ListRootsResult
 
 from bespeak import ListRoots, MCPServer, Resolve
-from bespeak.protocol.envelopes import MOST_IN_A_BATCH
-from bespeak.transports.event_store import MemoryEventStore
+from bespeak.protocol.messages import MOST_IN_A_BATCH
+from bespeak.transports.http.legacy.event_store import MemoryEventStore
 from tests.transports.legacy import (
     JUNE,
     MARCH,

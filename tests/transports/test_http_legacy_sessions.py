@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bespeak import Context, MCPServer
-from bespeak.transports.http_sessions import HttpSession
+from bespeak.transports.http.legacy.http_sessions import HttpSession
 from tests.transports.legacy import (
     JUNE,
     NOVEMBER,

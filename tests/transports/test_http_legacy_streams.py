@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.transports import http_exchange, http_streams
+from bespeak.transports.http import modern_answers as http_exchange
+from bespeak.transports.http.legacy import post_streams as http_streams
 from tests.transports.legacy import (
     JUNE,
     MARCH,

@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Mount
 
 from bespeak import MCPServer
-from bespeak.transports.asgi import BodyTooLarge, Receive, Scope, Send, read_body, respond
-from bespeak.transports.http_routes import HttpRequest, HttpResponse
+from bespeak.transports.http.asgi import BodyTooLarge, Receive, Scope, Send, read_body, respond
+from bespeak.transports.http.custom_routes import HttpRequest, HttpResponse
 from tests.transports.test_http_mounting import fetch
 from tests.wires import Listening, Parser
 

@@ -12,7 +12,7 @@ from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResul
 from pydantic import BaseModel, Field
 
 from bespeak import Context, Elicit, MCPServer, Resolve
-from bespeak.transports.http_server import HttpApp
+from bespeak.transports.http.app import HttpApp
 from tests.transports.test_http_streams import Caller, call, server_with
 from tests.wires import Listening
 

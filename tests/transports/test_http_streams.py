@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 
 from bespeak import Context, Elicit, MCPError, MCPServer, Resolve
-from bespeak.transports import http_exchange
+from bespeak.transports.http import modern_answers as http_exchange
 from tests.wires import Listening, Parser
 
 HEADERS = {

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import pytest
 
 from bespeak import Context, MCPServer, Resolve
-from bespeak.transports import http_exchange, outbox
-from bespeak.transports.http_server import HttpApp
+from bespeak.aio import outbox
+from bespeak.transports.http import modern_answers as http_exchange
+from bespeak.transports.http.app import HttpApp
 from tests.transports.test_http_streams import HEADERS, Answer, Body, Caller, call, confirm, post, server_with, soon
 from tests.waiting import eventually
 from tests.wires import Listening

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bespeak import HttpRequest, HttpResponse, MCPServer
-from bespeak.transports.large_bodies import LARGE_BYTES, TURN_BYTES, LargeBodies, Message
+from bespeak.transports.http.large_bodies import LARGE_BYTES, TURN_BYTES, LargeBodies, Message
 from tests.transports.legacy import Exchange
 from tests.wires import Listening
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from bespeak import MCPServer
-from bespeak.transports.event_store import MemoryEventStore
-from bespeak.transports.http_server import HttpApp
+from bespeak.transports.http.app import HttpApp
+from bespeak.transports.http.legacy.event_store import MemoryEventStore
 from tests.transports.legacy import JUNE, MARCH, MODERN, NOVEMBER, OLDER, Desk, call, hello, request
 from tests.transports.test_stdio_server import Wire
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.transports import lines
-from bespeak.transports.lines import AHEAD, READ_BYTES, LineCutter, LineTooLong, ThreadedReader, ThreadedWriter
-from bespeak.transports.outbox import UNREAD_BYTES
+from bespeak.aio.outbox import UNREAD_BYTES
+from bespeak.transports.stdio import lines
+from bespeak.transports.stdio.lines import AHEAD, READ_BYTES, LineCutter, LineTooLong, ThreadedReader, ThreadedWriter
 
 LIMIT = 6
 TOO_LONG = "too long"

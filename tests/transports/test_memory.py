@@ -10,11 +10,11 @@ import pytest
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from bespeak import Client, MCPServer
-from bespeak.protocol.envelopes import Bare, Notification, Request, Response
+from bespeak.protocol.capabilities import Obstacle
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.obstacles import Obstacle
+from bespeak.protocol.messages import Bare, Notification, Request, Response
+from bespeak.transports.interfaces import Answer, Ask, Channel, Notify, Outgoing
 from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.transport import Answer, Ask, Channel, Notify, Outgoing
 
 META = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: dict[str, Any]()}
 

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from bespeak.protocol.events import EventReader
-from bespeak.transports.http_client import HttpTransport
-from bespeak.transports.lines import LineCutter
-from bespeak.transports.stdio_client import StdioServerParameters, StdioTransport
-from bespeak.transports.transport import ANSWER_LIMIT, Outgoing
+from bespeak.protocol.server_sent_events import EventReader
+from bespeak.transports.http.client import HttpTransport
+from bespeak.transports.interfaces import ANSWER_LIMIT, Outgoing
+from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
+from bespeak.transports.stdio.lines import LineCutter
 from tests.transports.test_http_client import CALL
 
 MIB = 1024 * 1024

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from bespeak.transports import outbox
-from bespeak.transports.outbox import UNREAD_BYTES, Outbox
+from bespeak.aio import outbox
+from bespeak.aio.outbox import UNREAD_BYTES, Outbox
 
 FULL = bytes(UNREAD_BYTES + 1)
 

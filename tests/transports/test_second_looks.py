@@ -10,12 +10,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from bespeak import Client, MCPServer
+from bespeak.aio import outbox
+from bespeak.aio.in_place import within
 from bespeak.client import Lost, streamable_http_client
-from bespeak.resolve.straight import within
-from bespeak.transports import http_client, outbox
-from bespeak.transports.conversation import Conversation
-from bespeak.transports.http_server import HttpApp
-from bespeak.transports.transport import Outgoing
+from bespeak.transports.http import client as http_client
+from bespeak.transports.http.app import HttpApp
+from bespeak.transports.interfaces import Outgoing
+from bespeak.transports.pending_requests import Conversation
 from tests.transports.test_http_streams import call, server_with
 from tests.transports.test_http_streams_endings import Wire
 from tests.waiting import eventually

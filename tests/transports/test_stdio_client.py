@@ -13,7 +13,7 @@ from mcp_types import LoggingMessageNotificationParams
 
 from bespeak import Client, StdioServerParameters
 from bespeak.client import Lost, stdio_client
-from bespeak.transports import stdio_client as module
+from bespeak.transports.stdio import client as module
 from tests.answering import text
 
 # Speaks the protocol by hand, as well or as badly as it is told to. While it lives it holds a lock on a file of its own.

@@ -15,8 +15,8 @@ from mcp_types import ElicitResult
 
 from bespeak import Client, StdioServerParameters
 from bespeak.client import CallbackContext, Lost, stdio_client
-from bespeak.transports import stdio_client as module
-from bespeak.transports.transport import Outgoing
+from bespeak.transports.interfaces import Outgoing
+from bespeak.transports.stdio import client as module
 from tests.answering import accept, text
 from tests.transports.test_stdio_client import Puppet, until
 

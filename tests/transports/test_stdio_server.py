@@ -9,8 +9,8 @@ import pytest
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from bespeak import Context, Elicit, MCPServer, Resolve
-from bespeak.transports.stdio_server import StdioServer
-from bespeak.transports.transport import MESSAGE_LIMIT, Answering
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering
+from bespeak.transports.stdio.stdio_server import StdioServer
 
 Message = dict[str, Any]
 META: Message = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: {"elicitation": {}}}

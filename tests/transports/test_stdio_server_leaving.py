@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bespeak import MCPServer
-from bespeak.transports import stdio_server
+from bespeak.transports.stdio import stdio_server
 from tests.transports.test_stdio_server import Shop, Wire, call, content
 from tests.transports.test_stdio_server_load import Press, settled
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bespeak import Context, MCPServer, ToolError
-from bespeak.transports import outbox
+from bespeak.aio import outbox
 from tests.transports.test_stdio_server import META, Message, Wire, call, cancelled, content, request
 
 INTERNAL_ERROR = -32603

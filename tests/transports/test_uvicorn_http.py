@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from bespeak import MCPServer
-from bespeak.transports import connections
-from bespeak.transports.client_addresses import ClientAddresses
-from bespeak.transports.connections import FULL, TOO_MANY, ConnectionLimits
-from bespeak.transports.http_framing import HEAD_BYTES
-from bespeak.transports.http_routes import HttpRequest, HttpResponse
-from bespeak.transports.uvicorn_http import READ_FIRST, HttpProtocols, LimitedH11
+from bespeak.transports.http import connection_limits as connections
+from bespeak.transports.http.client_addresses import ClientAddresses
+from bespeak.transports.http.connection_limits import FULL, TOO_MANY, ConnectionLimits
+from bespeak.transports.http.custom_routes import HttpRequest, HttpResponse
+from bespeak.transports.http.framing import HEAD_BYTES
+from bespeak.transports.http.uvicorn_protocols import READ_FIRST, HttpProtocols, LimitedH11
 from tests.waiting import eventually
 from tests.wires import Listening, Parser
 
@@ -503,7 +503,7 @@ def test_they_are_made_anew_in_a_worker(parser: Parser) -> None:
 
 
 async def test_without_httptools_there_is_h11(parser: Parser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bespeak.transports.limited_http", None)
+    monkeypatch.setitem(sys.modules, "bespeak.transports.http.uvicorn_httptools", None)
     config: Any = Listening(MCPServer("shop").streamable_http_app())._config  # pyright: ignore[reportPrivateUsage] - a loaded one
     from uvicorn.server import ServerState
 

@@ -10,8 +10,8 @@ from bespeak.cli import workers
 from bespeak.server.running import run_stdio
 from bespeak.server.server import MCPServer
 from bespeak.server.targets import NoServer, load
-from bespeak.transports.client_addresses import ClientAddresses
-from bespeak.transports.transport import MissingExtra
+from bespeak.transports.http.client_addresses import ClientAddresses
+from bespeak.transports.interfaces import MissingExtra
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -116,7 +116,7 @@ def run_tests(
     Ends with 0 if all passed, 1 if some failed, 2 for a bad suite or flag, 3 if a server cannot be reached, 4 for a
     cassette that is missing or stale, 5 if recording is refused, 7 if nothing was selected, 130 if interrupted.
     """
-    from bespeak.cli.testing import Flags, run_suites  # not before it is asked for: a server starts without it
+    from bespeak.cli.test_command import Flags, run_suites  # not before it is asked for: a server starts without it
 
     given = Flags(
         files or [],
@@ -181,7 +181,7 @@ def call(
     Ends with 0, with 1 if the call failed, 2 for bad flags, 3 if the server cannot be reached, 6 if the
     call waits for answers, 130 if interrupted.
     """
-    from bespeak.cli.calling import Flags, call_tool
+    from bespeak.cli.call_command import Flags, call_tool
 
     given = Flags(words or [], arguments, answers or [], save, resume, era, rounds, seconds, whole)
     raise typer.Exit(call_tool(given))

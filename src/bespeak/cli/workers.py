@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from bespeak.server.running import CUT_OFF_STATUS, import_uvicorn, uvicorn_options
 from bespeak.server.targets import load
 from bespeak.state.seal import KEYS_VARIABLE
-from bespeak.transports.connections import ConnectionLimits
-from bespeak.transports.http_server import HttpApp
+from bespeak.transports.http.app import HttpApp
+from bespeak.transports.http.connection_limits import ConnectionLimits
 
 _PREFIX = "BESPEAK_RUN_"
 STARTUP_FAILURE = 3

@@ -9,11 +9,11 @@ from bespeak.client.errors import (
     InvalidServerResponse,
 )
 from bespeak.client.session import ClientSession
-from bespeak.transports.http_client import HttpStatusError
-from bespeak.transports.http_client import HttpTransport as streamable_http_client
-from bespeak.transports.stdio_client import StdioServerParameters
-from bespeak.transports.stdio_client import StdioTransport as stdio_client
-from bespeak.transports.transport import Lost
+from bespeak.transports.http.client import HttpStatusError
+from bespeak.transports.http.client import HttpTransport as streamable_http_client
+from bespeak.transports.interfaces import Lost
+from bespeak.transports.stdio.client import StdioServerParameters
+from bespeak.transports.stdio.client import StdioTransport as stdio_client
 
 __all__ = [
     "CallbackContext",

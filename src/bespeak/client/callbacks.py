@@ -17,7 +17,7 @@ from mcp_types import (
 )
 
 from bespeak.client.urls import WEB
-from bespeak.protocol.keys import bare_name
+from bespeak.protocol.question_keys import bare_name
 
 if TYPE_CHECKING:
     from bespeak.client.session import ClientSession

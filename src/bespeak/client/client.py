@@ -15,7 +15,6 @@ from mcp_types import (
     ServerCapabilities,
 )
 
-from bespeak.client.answers import Answers
 from bespeak.client.callbacks import (
     Callbacks,
     ElicitationCallback,
@@ -27,15 +26,16 @@ from bespeak.client.callbacks import (
 )
 from bespeak.client.driver import Driver
 from bespeak.client.negotiation import MODES, Hello, negotiate
-from bespeak.client.pushed import MAX_QUESTIONS
+from bespeak.client.pushed_questions import MAX_QUESTIONS
+from bespeak.client.question_answers import Answers
 from bespeak.client.session import ClientSession, retry_params, typed
 from bespeak.client.urls import WEB, read_schemes
+from bespeak.protocol.capabilities import lacking
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
-from bespeak.resolve.questions import lacking
-from bespeak.transports.http_client import HttpTransport
+from bespeak.transports.http.client import HttpTransport
+from bespeak.transports.interfaces import Answering, Transport
 from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.stdio_client import StdioServerParameters, StdioTransport
-from bespeak.transports.transport import Answering, Transport
+from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
 
 
 class Client:

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from bespeak.client.answers import Answers
 from bespeak.client.errors import InputRequiredQuestionsExceededError, InputRequiredRoundsExceededError
-from bespeak.client.results import Asking, read_result
+from bespeak.client.question_answers import Answers
+from bespeak.client.result_reading import Asking, read_result
 from bespeak.client.session import ClientSession
-from bespeak.protocol.excerpts import one_line
+from bespeak.protocol.quoting import one_line
 
 DIALOGS = 8
 """Questions of one round that are put to the callbacks at once."""

@@ -19,7 +19,7 @@ from bespeak.protocol.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
     MCPError,
 )
-from bespeak.protocol.excerpts import one_line
+from bespeak.protocol.quoting import one_line
 from bespeak.protocol.versions import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     LATEST_HANDSHAKE_VERSION,
@@ -27,8 +27,8 @@ from bespeak.protocol.versions import (
     MODERN_PROTOCOL_VERSIONS,
     SPOKEN,
 )
-from bespeak.transports.http_client import HttpStatusError
-from bespeak.transports.transport import Lost
+from bespeak.transports.http.client import HttpStatusError
+from bespeak.transports.interfaces import Lost
 
 MODES = ("auto", "legacy", *SPOKEN)
 PROBE_SECONDS = 10.0

@@ -29,17 +29,17 @@ from pydantic_core import from_json, to_json
 
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
 from bespeak.client.errors import InvalidServerResponse
-from bespeak.client.inbox import Inbox
-from bespeak.client.pushed import MAX_QUESTIONS, Leg, PushedQuestions
-from bespeak.client.results import read_result
-from bespeak.protocol.envelopes import write_request
+from bespeak.client.notifications import Inbox
+from bespeak.client.pushed_questions import MAX_QUESTIONS, Leg, PushedQuestions
+from bespeak.client.result_reading import read_result
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
-from bespeak.protocol.excerpts import one_line
 from bespeak.protocol.headers import routing_headers
-from bespeak.protocol.mirrors import InvalidMirror, Mirror, mirror_headers, mirrors
-from bespeak.protocol.revisions import JUNE, capabilities_at, declared_at, info_at
+from bespeak.protocol.legacy import JUNE, capabilities_at, declared_at, info_at
+from bespeak.protocol.messages import write_request
+from bespeak.protocol.parameter_headers import InvalidMirror, Mirror, mirror_headers, mirrors
+from bespeak.protocol.quoting import one_line
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
-from bespeak.transports.transport import Lost, Outgoing, SessionGone, Transport
+from bespeak.transports.interfaces import Lost, Outgoing, SessionGone, Transport
 
 logger = logging.getLogger("bespeak.client")
 

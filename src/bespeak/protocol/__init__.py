@@ -1,1 +1,1 @@
-"""The wire, without I/O: envelopes, versions, errors and capabilities."""
+"""What is said on the wire, as plain data: messages, errors, versions, capabilities, forms and headers. No I/O."""

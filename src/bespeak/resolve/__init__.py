@@ -1,1 +1,1 @@
-"""The heart: markers, graph, forms, questions and rounds. Knows no transport, server, client or JSON-RPC."""
+"""The engine: markers, graph, questions and rounds. It knows no transport, server or client."""

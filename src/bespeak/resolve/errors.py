@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from bespeak.protocol.capabilities import capability_names
 from bespeak.protocol.errors import Meant
 
 
@@ -81,11 +82,3 @@ class MissingCapability(Exception):
         names = ", ".join(capability_names(required))
         declare = f"the client must declare {names} for this call"
         super().__init__(f"this call asks the client for {names}, and {reason}" if reason else declare)
-
-
-def capability_names(required: dict[str, Any]) -> list[str]:
-    """Dotted names of a capabilities object: `elicitation.form`, `sampling`."""
-    names: list[str] = []
-    for name, inner in required.items():
-        names.extend(f"{name}.{key}" for key in inner) if inner else names.append(name)
-    return names

@@ -6,7 +6,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel
 from typing_extensions import TypeAliasType
 
-from bespeak.protocol.obstacles import NotAskedReason
+from bespeak.protocol.capabilities import NotAskedReason
 
 T = TypeVar("T")
 

@@ -3,6 +3,6 @@
 from bespeak.server.context import Context
 from bespeak.server.server import MCPServer
 from bespeak.state.stores.memory import MemoryStore
-from bespeak.transports.event_store import EventMessage, EventStore, MemoryEventStore
+from bespeak.transports.http.legacy.event_store import EventMessage, EventStore, MemoryEventStore
 
 __all__ = ["Context", "EventMessage", "EventStore", "MCPServer", "MemoryEventStore", "MemoryStore"]

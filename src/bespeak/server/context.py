@@ -20,16 +20,16 @@ from mcp_types import (
 from pydantic import ValidationError
 from typing_extensions import TypeVar
 
-from bespeak.protocol.answers import typed_answer
-from bespeak.protocol.envelopes import LOG_LEVELS, Request, write_notification
+from bespeak.protocol.input_responses import typed_answer
+from bespeak.protocol.messages import LOG_LEVELS, Request, write_notification
 from bespeak.protocol.methods import ELICIT
-from bespeak.resolve.hints import spell
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, ElicitationResult
-from bespeak.server.asking import Asker, ask_once, ask_request, read_as
-from bespeak.server.progress_notifications import ProgressNotifications
+from bespeak.resolve.reading.type_hints import spell
+from bespeak.server.features.progress_notifications import ProgressNotifications
+from bespeak.server.legacy.pushing import Asker, ask_once, ask_request, read_as
 from bespeak.state.seal import new_call_id
-from bespeak.transports.transport import Notify
+from bespeak.transports.interfaces import Notify
 
 if TYPE_CHECKING:
     from bespeak.server.server import MCPServer

@@ -6,23 +6,23 @@ from typing import Any, cast
 
 from mcp_types import SERVER_INFO_META_KEY, InputRequiredResult
 
-from bespeak.protocol.answers import read_answers
-from bespeak.protocol.envelopes import Request, write_error, write_result
+from bespeak.protocol.capabilities import Obstacle
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.mirrors import check_mirrors
-from bespeak.protocol.obstacles import Obstacle
-from bespeak.protocol.revisions import result_at
+from bespeak.protocol.input_responses import read_answers
+from bespeak.protocol.legacy import result_at
+from bespeak.protocol.messages import Request, write_error, write_result
+from bespeak.protocol.parameter_headers import check_mirrors
 from bespeak.protocol.versions import SPOKEN, check_version
-from bespeak.server.asking import Asker
-from bespeak.server.calls import Call, Calls, run_plain
+from bespeak.server.calls.call import Call, Calls, run_plain
 from bespeak.server.context import CallFacts, Context, end
-from bespeak.server.listing import CacheableMethod, CacheHint, hint_fields, page
-from bespeak.server.peers import LegacyPeer
-from bespeak.server.pushed import PushedCall
-from bespeak.server.tools import Tool, ToolRegistry
-from bespeak.server.waiting import WaitingCalls
-from bespeak.transports.transport import Answer, Notify
+from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
+from bespeak.server.features.tools import Tool, ToolRegistry
+from bespeak.server.legacy.connections import LegacyPeer
+from bespeak.server.legacy.pushed_calls import PushedCall
+from bespeak.server.legacy.pushing import Asker
+from bespeak.server.legacy.waiting_calls import WaitingCalls
+from bespeak.transports.interfaces import Answer, Notify
 
 logger = logging.getLogger("bespeak.server")
 

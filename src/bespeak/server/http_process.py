@@ -16,7 +16,7 @@ import uvicorn
 from uvicorn.server import HANDLED_SIGNALS
 from uvicorn.supervisors import multiprocess
 
-from bespeak.server.call_tasks import cut_off_here, were_cut_off_here
+from bespeak.server.calls.call_tasks import cut_off_here, were_cut_off_here
 from bespeak.server.running import end_program
 
 FORCED_SECONDS = 1.0

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import cast
 
-from bespeak.resolve.threads import running_functions
+from bespeak.aio.threads import running_functions
 
 logger = logging.getLogger("bespeak.server")
 

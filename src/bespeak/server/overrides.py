@@ -4,10 +4,10 @@ import types
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from bespeak.resolve.graph import Graph
-from bespeak.resolve.replacements import Replacement, constant, identity
-from bespeak.resolve.signature import read
-from bespeak.server.tools import Tool, ToolRegistry
+from bespeak.resolve.graph.model import Graph
+from bespeak.resolve.graph.replacements import Replacement, constant, identity
+from bespeak.resolve.reading.signatures import read
+from bespeak.server.features.tools import Tool, ToolRegistry
 
 UNSET: Any = object()
 

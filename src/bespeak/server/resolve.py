@@ -6,12 +6,11 @@ from typing import Any
 from mcp_types import InputRequiredResult
 
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
-from bespeak.resolve.callables import Kind, calling_frame
-from bespeak.resolve.compiling import compile_graph
-from bespeak.resolve.digests import digest
+from bespeak.resolve.asking.digests import digest
+from bespeak.resolve.asking.progress import Progress
 from bespeak.resolve.errors import InvalidSignature
-from bespeak.resolve.graph import Graph, Node
-from bespeak.resolve.hints import OUTCOMES
+from bespeak.resolve.graph.compiler import compile_graph
+from bespeak.resolve.graph.model import Graph, Node
 from bespeak.resolve.markers import Elicit, ListRoots, Resolve, Sample
 from bespeak.resolve.outcomes import (
     AcceptedElicitation,
@@ -19,10 +18,11 @@ from bespeak.resolve.outcomes import (
     DeclinedElicitation,
     ElicitationResult,
 )
-from bespeak.resolve.progress import Progress
-from bespeak.resolve.rounds import Round
-from bespeak.resolve.signature import EMPTY, Parameter, Signature, read
-from bespeak.server.calls import EVERYTHING
+from bespeak.resolve.reading.callables import Kind, calling_frame
+from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature, read
+from bespeak.resolve.reading.type_hints import OUTCOMES
+from bespeak.resolve.running.rounds import Round
+from bespeak.server.calls.call import EVERYTHING
 from bespeak.server.context import Context, asker_of, facts_of, request_of
 
 __all__ = [

@@ -9,15 +9,15 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bespeak.server.call_tasks import were_cut_off_here
+from bespeak.server.calls.call_tasks import were_cut_off_here
 from bespeak.server.leftover_threads import leave_threads_behind
-from bespeak.transports.connections import ConnectionLimits
-from bespeak.transports.stdio_server import PrivateFiles, StdioServer, private_stdio
-from bespeak.transports.transport import Answering, MissingExtra
+from bespeak.transports.http.connection_limits import ConnectionLimits
+from bespeak.transports.interfaces import Answering, MissingExtra
+from bespeak.transports.stdio.stdio_server import PrivateFiles, StdioServer, private_stdio
 
 if TYPE_CHECKING:
     from bespeak.server.http_process import HttpServer
-    from bespeak.transports.http_server import HttpApp
+    from bespeak.transports.http.app import HttpApp
 
 GRACE_SECONDS = 10
 """How long requests under way may still run when the server is told to stop; claimed calls are waited for longer."""
@@ -107,7 +107,7 @@ def uvicorn_options(
     host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
 ) -> dict[str, Any]:
     """What these apps want of uvicorn, and what its user wants beside."""
-    from bespeak.transports.uvicorn_http import HttpProtocols  # which imports uvicorn
+    from bespeak.transports.http.uvicorn_protocols import HttpProtocols  # which imports uvicorn
 
     bounds = limits or ConnectionLimits()
     return {

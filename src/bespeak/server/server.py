@@ -13,35 +13,35 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from mcp_types import CallToolResult, Icon, Implementation, ToolAnnotations
 from mcp_types import Tool as WireTool
 
-from bespeak.protocol.envelopes import Request
+from bespeak.protocol.capabilities import Obstacle
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.obstacles import Obstacle
+from bespeak.protocol.messages import Request
 from bespeak.protocol.origins import TransportSecuritySettings
-from bespeak.resolve.callables import calling_frame
 from bespeak.resolve.errors import ToolError
-from bespeak.server.asking import Asker
-from bespeak.server.calls import Call, Calls, NoClient
+from bespeak.resolve.reading.callables import calling_frame
+from bespeak.server.calls.call import Call, Calls, NoClient
 from bespeak.server.context import CallFacts, Context, LifespanT
 from bespeak.server.dispatch import Dispatch, find_tool
+from bespeak.server.features.listings import CacheableMethod, CacheHint
+from bespeak.server.features.tools import Tool, ToolOptions, ToolRegistry, wire_tool
+from bespeak.server.legacy.pushing import Asker
+from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits
 from bespeak.server.lifespan import Lifespan
-from bespeak.server.listing import CacheableMethod, CacheHint
 from bespeak.server.overrides import UNSET, Overrides
 from bespeak.server.running import http_server, run_http, run_stdio, serve_http, serve_stdio
-from bespeak.server.tools import Tool, ToolOptions, ToolRegistry, wire_tool
-from bespeak.server.waiting import WaitingCalls, WaitingLimits
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
-from bespeak.transports.connections import ConnectionLimits
-from bespeak.transports.http_routes import Route
-from bespeak.transports.transport import MESSAGE_LIMIT, Answer, Notify, Peer
+from bespeak.transports.http.connection_limits import ConnectionLimits
+from bespeak.transports.http.custom_routes import Route
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Answer, Notify, Peer
 
 if TYPE_CHECKING:
     from bespeak.server.http_process import HttpServer
-    from bespeak.transports.event_store import EventStore
-    from bespeak.transports.http_server import HttpApp
+    from bespeak.transports.http.app import HttpApp
+    from bespeak.transports.http.legacy.event_store import EventStore
 
 FnT = TypeVar("FnT", bound=Callable[..., Any])
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -334,8 +334,8 @@ class MCPServer(Generic[LifespanT]):
         `Forwarded` themselves: whatever they forward is believed.
         """
         # Who serves on stdio only needs none of it.
-        from bespeak.transports.http_legacy import LegacyOptions
-        from bespeak.transports.http_server import HttpApp, HttpOptions
+        from bespeak.transports.http.app import HttpApp, HttpOptions
+        from bespeak.transports.http.legacy.endpoint import LegacyOptions
 
         if session_idle_timeout is not None and session_idle_timeout <= 0:
             raise ValueError("session_idle_timeout is seconds and must be positive, or None for sessions without end")

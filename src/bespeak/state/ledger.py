@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from bespeak.aio.in_place import straight
 from bespeak.resolve.errors import ToolError
-from bespeak.resolve.straight import straight
 from bespeak.state.stores.store import (
     CLOCK_DIFFERENCE,
     DIGEST_BYTES,

@@ -4,17 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bespeak.testing.answers import CannotAnswer
-    from bespeak.testing.chain import (
-        DEFAULT_MAX_ELICITATION_ROUNDS,
-        Chain,
-        Conversation,
-        MalformedResponse,
-        RoundsExceeded,
-        run_elicitation_chain,
-    )
-    from bespeak.testing.conversing import ConversationFailed, Conversed, converse
-    from bespeak.testing.dialects import (
+    from bespeak.conversation.answers import CannotAnswer
+    from bespeak.conversation.dialects import (
         InputRequest,
         InputRequiredResult,
         InputResponse,
@@ -22,10 +13,19 @@ if TYPE_CHECKING:
         build_retry_params,
         recognize_input_required,
     )
-    from bespeak.testing.findings import Finding
-    from bespeak.testing.fixtures import InputResponseFixture, MissingAnswer, collect_responses
-    from bespeak.testing.results import Round
-    from bespeak.testing.verdicts import Dialect, Question, Reading, Verdict, read_envelope
+    from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer, collect_responses
+    from bespeak.conversation.responses import Dialect, Question, Reading, Verdict, read_envelope
+    from bespeak.conversation.results import Round
+    from bespeak.conversation.rules import Finding
+    from bespeak.conversation.steps import (
+        DEFAULT_MAX_ELICITATION_ROUNDS,
+        Chain,
+        Conversation,
+        MalformedResponse,
+        RoundsExceeded,
+        run_elicitation_chain,
+    )
+    from bespeak.testing.conversations import ConversationFailed, Conversed, converse
 
 __all__ = [
     "DEFAULT_MAX_ELICITATION_ROUNDS",
@@ -57,8 +57,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "answers": ["CannotAnswer"],
-    "chain": [
+    "conversation.answers": ["CannotAnswer"],
+    "conversation.steps": [
         "DEFAULT_MAX_ELICITATION_ROUNDS",
         "Chain",
         "Conversation",
@@ -66,8 +66,8 @@ _HOMES = {
         "RoundsExceeded",
         "run_elicitation_chain",
     ],
-    "conversing": ["ConversationFailed", "Conversed", "converse"],
-    "dialects": [
+    "testing.conversations": ["ConversationFailed", "Conversed", "converse"],
+    "conversation.dialects": [
         "InputRequest",
         "InputRequiredResult",
         "InputResponse",
@@ -75,10 +75,10 @@ _HOMES = {
         "build_retry_params",
         "recognize_input_required",
     ],
-    "findings": ["Finding"],
-    "fixtures": ["InputResponseFixture", "MissingAnswer", "collect_responses"],
-    "results": ["Round"],
-    "verdicts": ["Dialect", "Question", "Reading", "Verdict", "read_envelope"],
+    "conversation.rules": ["Finding"],
+    "conversation.fixtures": ["InputResponseFixture", "MissingAnswer", "collect_responses"],
+    "conversation.results": ["Round"],
+    "conversation.responses": ["Dialect", "Question", "Reading", "Verdict", "read_envelope"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -87,4 +87,4 @@ def __getattr__(name: str) -> Any:
     # Lazily: pytest loads the plugin of this package in every run, also in those that have nothing to do with it.
     if name not in _HOME:
         raise AttributeError(f"module 'bespeak.testing' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"bespeak.testing.{_HOME[name]}"), name)
+    return getattr(importlib.import_module(f"bespeak.{_HOME[name]}"), name)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 if TYPE_CHECKING:
-    from bespeak.testing.conversing import Conversed
-    from bespeak.testing.plan import Item
-    from bespeak.testing.results import Result
-    from bespeak.testing.sessions import Session
+    from bespeak.conversation.results import Result
+    from bespeak.testing.conversations import Conversed
+    from bespeak.testing.pytest_run import Session
+    from bespeak.testing.suite.plan import Item
 
 SUFFIX = ".bespeak.yaml"
 BOTH = ("2025-11-25", "2026-07-28")
@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _session(config: pytest.Config) -> "Session":
     """What all suites of a run share, made when the first is collected."""
     if _SESSION not in config.stash:
-        from bespeak.testing.sessions import Session, UnusableOptions
+        from bespeak.testing.pytest_run import Session, UnusableOptions
 
         def option(name: str) -> Any:
             return config.getoption(f"--bespeak-{name}")
@@ -93,9 +93,9 @@ class SuiteFile(pytest.File):
     """A suite. It is read to be collected, and no server is started."""
 
     def collect(self) -> Iterable["SuiteItem"]:
-        from bespeak.testing.loading import BadSuite
-        from bespeak.testing.sessions import UnusableOptions
-        from bespeak.transports.transport import MissingExtra
+        from bespeak.testing.pytest_run import UnusableOptions
+        from bespeak.testing.suite.loading import BadSuite
+        from bespeak.transports.interfaces import MissingExtra
 
         try:
             items = _session(self.config).items(self.path)
@@ -130,7 +130,7 @@ class SuiteItem(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if not isinstance(excinfo.value, SuiteFailed):
             return super().repr_failure(excinfo, style)
-        from bespeak.testing.reports import describe
+        from bespeak.testing.report.reports import describe
 
         return describe(excinfo.value.result)
 
@@ -142,7 +142,7 @@ class SuiteItem(pytest.Item):
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     report: Any = yield
     if isinstance(item, SuiteItem) and call.when == "call":
-        from bespeak.testing.reports import as_text
+        from bespeak.testing.report.reports import as_text
 
         result = item.result or _session(item.config).broken_off(item.item, repr(call.excinfo and call.excinfo.value))
         setattr(report, _RESULT, as_text(result.as_json()))
@@ -174,7 +174,7 @@ class _Heard:
     def pytest_collection_finish(self) -> None:
         if _SESSION not in self._config.stash:
             return
-        from bespeak.testing.sessions import UnusableOptions
+        from bespeak.testing.pytest_run import UnusableOptions
 
         session = _session(self._config)
         try:
@@ -231,7 +231,7 @@ def converse(bespeak_era: str) -> "Callable[..., Awaitable[Conversed]]":
     """`bespeak.testing.converse` at each revision in turn: a call to a server, with its answers scripted."""
 
     async def held(*args: Any, **more: Any) -> "Conversed":
-        from bespeak.testing.conversing import converse as hold
+        from bespeak.testing.conversations import converse as hold
 
         return await hold(*args, **{"era": bespeak_era, **more})
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, cast
 
-from bespeak.testing.question_names import name_of
+from bespeak.conversation.question_names import name_of
 from bespeak.testing.secret_forms import SHORTEST_PIECE, Form, Plain, Span, Text, all_forms
 
 REDACTED = "[redacted]"

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from bespeak.protocol.envelopes import Bare, Batch, Malformed, Request, no_batch, read_message, write_error
-from bespeak.transports.transport import Answering, Ask, Channel, Outgoing, Peer
+from bespeak.protocol.messages import Bare, Batch, Malformed, Request, no_batch, read_message, write_error
+from bespeak.transports.interfaces import Answering, Ask, Channel, Outgoing, Peer
 
 
 class MemoryTransport:

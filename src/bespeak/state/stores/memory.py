@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from threading import Lock
 
-from bespeak.state.stores.spent import KEY_BYTES, Spent, SpentClaims
+from bespeak.state.stores.spent_claims import KEY_BYTES, Spent, SpentClaims
 from bespeak.state.stores.store import Claim, Entry, Horizon, ShareTaken, StoreFull
 
 MAX_CLAIMS = 1_000_000

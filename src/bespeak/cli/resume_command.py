@@ -1,0 +1,127 @@
+"""`bespeak call --resume`: a call that was put down, read back from its file.
+
+The file says which server the call was made with. Somebody else may have written it, and a target may be any command, so it is
+never used on the file's word alone: the command line names the server, or a person at the terminal confirms it.
+"""
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bespeak.cli.output import tell
+from bespeak.conversation.servers import described
+from bespeak.protocol.quoting import one_line
+from bespeak.terminal.prompt import Prompt
+from bespeak.terminal.screen import Screen
+from bespeak.terminal.web_addresses import read_address
+from bespeak.transports.http.url_redaction import public
+
+STDIN = "-"
+
+
+class CannotResume(ValueError):
+    """A call is not continued. Says why, and what to type instead."""
+
+
+class NotConfirmed(Exception):
+    """A person did not confirm the server that a file names."""
+
+
+class SavedCall(BaseModel):
+    """A call that was put down, as it was printed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    waiting: dict[str, Any]
+    target: str
+    revision: str
+    answers: dict[str, Any]
+    conversation: dict[str, Any]
+    resume: str
+
+
+def read_saved(file: str) -> SavedCall:
+    """The call in a file; `-` is standard input. Raises `CannotResume`."""
+    text = ""
+    try:
+        text = sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
+        return SavedCall.model_validate_json(text)
+    except OSError as error:
+        raise CannotResume(f"--resume: {file} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise CannotResume(f"--resume: {file} is no text") from None
+    except ValidationError:
+        again = _again(text)
+        raise CannotResume(f"--resume: {again or 'that is no call that waits for answers'}") from None
+
+
+def _again(text: str) -> str | None:
+    """How to make a call again that was put down in mid-call, and cannot be gone on with."""
+    try:
+        saved: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    again: Any = cast("dict[str, Any]", saved).get("again") if isinstance(saved, dict) else None
+    return f"that call cannot be gone on with; make it again: {again}" if isinstance(again, str) else None
+
+
+async def choose_target(saved: SavedCall, file: str, named: str | None, prompt: Prompt | None) -> str:
+    """The server to continue with: the one the command line names, or the file's, if a person confirms it.
+
+    Raises `CannotResume` where there is nobody to ask, and `NotConfirmed`.
+    """
+    if named is not None:
+        if named != saved.target:
+            before, now = _shown(saved.target), _shown(named)
+            other = " (with other credentials or another query)" if before == now else ""
+            tell(
+                f"the call was made with the server {before}; it continues with {now}{other}, as the command line says"
+            )
+        return named
+    command = shlex.join(["bespeak", "call", "TARGET", "--resume", file])
+    if prompt is None or file == STDIN:
+        source = "standard input" if file == STDIN else file
+        raise CannotResume(
+            f"--resume: {source} names the server itself ({_shown(saved.target)}), and may come from somebody else."
+            f" Name the server on the command line: {command}"
+        )
+    if not await prompt.confirm(lambda screen: _show(screen, saved, file), "Continue this call there?"):
+        raise NotConfirmed(f"the call was not continued. To continue it with a server that you name: {command}")
+    return saved.target
+
+
+def _shown(target: str) -> str:
+    """A target in a message: of a URL, without what may be secret in it."""
+    if target.startswith(("http://", "https://")):
+        return public(target) or "a URL that is not valid"
+    return f"'{one_line(target)}'"
+
+
+def _show(screen: Screen, saved: SavedCall, file: str) -> None:
+    """What a file would have us do, for who is to confirm it. All of it may be somebody else's words."""
+    server = described(saved.target)
+    screen.say("\nThe server of this call is named by the file only:")
+    screen.mention("file", file)
+    if server.url is not None:
+        address = read_address(public(server.url) or server.url)
+        screen.show("url", address.text)
+        screen.show("host", address.host)
+        for warning in address.warnings:
+            screen.say(f"Mind: {warning}.")
+        consequence = "The call, its state and your answers would be sent to this host."
+    else:
+        screen.show("command" if server.command is not None else "python", saved.target)
+        consequence = "This would be run on your computer, with your rights."
+    params: Any = saved.conversation.get("params")
+    if isinstance(params, Mapping):
+        told = cast("Mapping[str, Any]", params)
+        screen.mention("tool", str(told.get("name", "")))
+        screen.mention("arguments", json.dumps(told.get("arguments"), ensure_ascii=False))
+    if saved.answers:
+        screen.mention("answers", json.dumps(saved.answers, ensure_ascii=False))
+    screen.say(consequence)

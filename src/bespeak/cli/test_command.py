@@ -1,0 +1,174 @@
+"""`bespeak test`: which suites, which of their tests, and where the reports go."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+from bespeak.cli.output import complain
+from bespeak.cli.signals import run, stoppable
+from bespeak.conversation.results import Result
+from bespeak.conversation.servers import Unreachable
+from bespeak.conversation.variables import Unknown, environment
+from bespeak.terminal.prompt import Prompt, at_terminal
+from bespeak.testing.cassettes.cassettes import RecordingRefused
+from bespeak.testing.report.reports import Summary, Writer, open_writers
+from bespeak.testing.runner import Runner, run_items
+from bespeak.testing.suite.drafts import draft
+from bespeak.testing.suite.loading import SUFFIX, BadSuite, Mistake, Suite, load_suite
+from bespeak.testing.suite.plan import Item, at_era, items_of, keyword
+from bespeak.testing.suite.run_options import Options, check_recordable, check_servers, make_options
+from bespeak.testing.suite.suite_file import json_schema
+from bespeak.transports.interfaces import MissingExtra
+
+BAD, UNREACHABLE, REFUSED, NOTHING, INTERRUPTED = 2, 3, 5, 7, 130
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What was said on the command line."""
+
+    files: Sequence[Path]
+    validate: bool
+    schema: bool
+    init: str | None
+    words: str | None
+    era: str | None
+    record: str
+    cassettes: Path | None
+    verify: bool
+    servers: Sequence[str]
+    reports: Sequence[str]
+    first: bool
+    interactive: bool
+
+
+def run_suites(flags: Flags) -> int:
+    """Do what was said; the exit code."""
+    try:
+        with stoppable():
+            return _run_suites(flags)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _run_suites(flags: Flags) -> int:
+    if flags.schema:
+        print(json.dumps(json_schema(), indent=2))
+        return 0
+    try:
+        if flags.init is not None:
+            with redirect_stdout(sys.stderr):
+                drafted = run(draft(flags.init))
+            print(drafted, end="")
+            return 0
+        suites = _suites(flags.files or [Path()])
+        everything = [item for suite in suites for item in items_of(suite)]
+        if flags.validate:
+            print(f"{_count(suites, 'suite')}, {_count(everything, 'test')}: nothing is wrong")
+            return 0 if suites else NOTHING
+        options = make_options(
+            record=flags.record,
+            verify=flags.verify,
+            cassettes=flags.cassettes,
+            servers=flags.servers,
+            era=flags.era,
+            prompt=Prompt() if flags.interactive and at_terminal() else None,
+        )
+        check_servers(options, suites)
+        check_recordable(options, suites)
+        chosen = _chosen(everything, flags.words, options.era)
+        _check_environment(suites, chosen)
+        writers = open_writers(flags.reports, sys.stdout, sys.stdout.isatty())
+    except BadSuite as error:
+        print(error, file=sys.stderr)
+        return BAD
+    except (ValueError, MissingExtra) as error:
+        return complain(str(error), BAD)
+    except RecordingRefused as error:
+        return complain(str(error), REFUSED)
+    except Unreachable as error:
+        return complain(str(error), UNREACHABLE)
+    return _run(options, chosen, len(everything) - len(chosen), writers, first=flags.first)
+
+
+def _suites(given: Sequence[Path]) -> list[Suite]:
+    """The suites that were named. Raises `BadSuite` with whatever is wrong with any of them."""
+    suites: list[Suite] = []
+    faults: list[Mistake] = []
+    files = [file for path in given for file in (_inside(path) if path.is_dir() else [path])]
+    for file in {file.resolve(): file for file in files}.values():
+        if file.suffix == ".py":
+            what = f"this is a program, and a suite is a file called *{SUFFIX}; --init {file} prints a first one for a server"
+            faults.append(Mistake(file, 1, what))
+            continue
+        try:
+            suites.append(load_suite(file))
+        except BadSuite as error:
+            faults += error.faults
+    if faults:
+        raise BadSuite(faults)
+    return suites
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The suites in a folder, but for those of other people's programs."""
+    found = sorted(folder.rglob(f"*{SUFFIX}"))
+    return [file for file in found if not any(_is_foreign(part) for part in file.relative_to(folder).parts[:-1])]
+
+
+def _is_foreign(part: str) -> bool:
+    return part.startswith(".") or part == "node_modules"
+
+
+def _chosen(items: Sequence[Item], words: str | None, era: str | None) -> list[Item]:
+    chosen = list(items) if era is None else at_era(items, era)
+    meant = keyword(words) if words is not None else None
+    return [item for item in chosen if meant is None or meant(item.title)]
+
+
+def _check_environment(suites: Sequence[Suite], chosen: Sequence[Item]) -> None:
+    for suite in suites:
+        if any(item.suite is suite for item in chosen):
+            try:
+                environment(suite.needs)
+            except Unknown as error:
+                raise ValueError(f"{suite.path}: {error}") from None
+
+
+def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequence[Writer], *, first: bool) -> int:
+    began = time.perf_counter()
+    results: list[Result] = []
+
+    def finished(result: Result) -> bool:
+        results.append(result)
+        for writer in writers:
+            writer.finished(result)
+        return result.passed or not first
+
+    for writer in writers:
+        writer.started(len(items))
+    interrupted = False
+    try:
+        with redirect_stdout(sys.stderr):  # what a server in this process prints is no part of a report
+            run(run_items(Runner(options), items, finished))
+    except KeyboardInterrupt:
+        interrupted = True
+    summary = Summary(results, deselected, interrupted, time.perf_counter() - began)
+    code = summary.exit_code
+    for writer in writers:
+        try:
+            writer.ended(summary)
+        except OSError as error:
+            code = code or BAD
+            print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
+    if not items:
+        print("bespeak: no test was selected", file=sys.stderr)
+    return code
+
+
+def _count(things: Sequence[object], noun: str) -> str:
+    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"

@@ -1,0 +1,128 @@
+"""Answers to a server's questions, however they came: what the client's callbacks say, checked before it is sent."""
+
+import asyncio
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from mcp_types import (
+    CreateMessageRequestParams,
+    CreateMessageResult,
+    CreateMessageResultWithTools,
+    ElicitRequestFormParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+    ErrorData,
+    ListRootsResult,
+)
+from pydantic import BaseModel, ValidationError
+
+from bespeak.aio.tasks import is_cancelled
+from bespeak.client.callbacks import CallbackContext, Callbacks
+from bespeak.client.errors import CallbackFailed, InvalidServerResponse, Undeclared
+from bespeak.client.urls import check_url
+from bespeak.protocol.capabilities import lacking, requirements
+from bespeak.protocol.forms import check_content
+from bespeak.protocol.methods import ELICIT, SAMPLE
+
+if TYPE_CHECKING:
+    from bespeak.client.session import ClientSession
+
+
+class Answers:
+    """Answers questions with a client's callbacks."""
+
+    def __init__(self, callbacks: Callbacks) -> None:
+        self._callbacks = callbacks
+
+    def check_declared(self, key: str, question: Mapping[str, Any], pushed_to: Mapping[str, Any] | None = None) -> None:
+        """Raises `Undeclared` for a question of a kind that this client never said it can answer.
+
+        `pushed_to` is what a client of an older revision has declared in its handshake.
+        """
+        needs = requirements(question["method"], question.get("params", {}))
+        if pushed_to is not None:  # servers of those revisions need not know of it
+            needs.get("sampling", {}).pop("context", None)
+        if lacking(needs, self._callbacks.capabilities() if pushed_to is None else pushed_to):
+            raise Undeclared(f"the server asked {key!r} ({question['method']}), which was not declared")
+
+    def check_url(self, key: str, question: Mapping[str, Any]) -> None:
+        """Raises `InvalidServerResponse` for a question that sends people to a URL that is not valid or not allowed."""
+        params: Any = question.get("params", {})
+        url: Any = params.get("url")
+        if question["method"] != ELICIT or params.get("mode") != "url" or not isinstance(url, str):
+            return
+        fault = check_url(key, url, self._callbacks.url_schemes)
+        if fault is not None:
+            raise InvalidServerResponse(fault)
+
+    async def answer(self, session: "ClientSession", key: str, question: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to one question. Raises `CallbackFailed` if there is none, `InvalidServerResponse` if it is none."""
+        method: str = question["method"]
+        params: dict[str, Any] = question.get("params", {})
+        context = CallbackContext(session, key, method)
+        if method == ELICIT:
+            self.check_url(key, question)
+            return await self._elicit(context, params)
+        if method == SAMPLE:
+            typed = _typed(CreateMessageRequestParams, key, params)
+            wanted = (CreateMessageResult, CreateMessageResultWithTools)
+            return _dump(await _call(self._callbacks.sampling, context, wanted, typed))
+        return _dump(await _call(self._callbacks.list_roots, context, (ListRootsResult,)))
+
+    async def _elicit(self, context: CallbackContext, params: dict[str, Any]) -> dict[str, Any]:
+        is_url = params.get("mode") == "url"
+        typed = _typed(ElicitRequestURLParams if is_url else ElicitRequestFormParams, context.key, params)
+        answer = await _call(self._callbacks.elicitation, context, (ElicitResult,), typed)
+        assert isinstance(answer, ElicitResult), "any other answer of a callback is refused"
+        if answer.action != "accept":
+            return {"action": answer.action}
+        if is_url:
+            return {"action": "accept"}
+        schema: dict[str, Any] = params["requestedSchema"]
+        if answer.content is None and schema.get("properties"):
+            raise CallbackFailed(context.key, context.method, "the callback accepted without content")
+        content = answer.content or {}
+        try:
+            faults = check_content(schema, content)
+        except (TypeError, AttributeError, KeyError, ValueError):
+            raise InvalidServerResponse(f"the form of the question {context.key!r} is no flat schema") from None
+        if faults:
+            raise CallbackFailed(
+                context.key, context.method, f"the answer does not match the form: {'; '.join(faults)}"
+            )
+        return {"action": "accept", "content": content}
+
+
+async def _call(
+    callback: Any, context: CallbackContext, wanted: tuple[type[BaseModel], ...], *params: Any
+) -> BaseModel:
+    """What a callback answers, whatever way it fails turned into one exception."""
+    try:
+        answer = callback(context, *params)
+        if inspect.isawaitable(answer):
+            answer = await answer
+    except (Exception, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise
+        raise CallbackFailed(
+            context.key, context.method, f"the callback raised {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(answer, ErrorData):
+        raise CallbackFailed(context.key, context.method, answer.message)
+    if not isinstance(answer, wanted):
+        names = " or ".join(model.__name__ for model in wanted)
+        raise CallbackFailed(context.key, context.method, f"the callback returned {type(answer).__name__}, not {names}")
+    return answer
+
+
+def _typed(model: type[BaseModel], key: str, params: dict[str, Any]) -> BaseModel:
+    try:
+        return model.model_validate(params, by_name=False)
+    except ValidationError:
+        raise InvalidServerResponse(f"the params of the question {key!r} are no valid {model.__name__}") from None
+
+
+def _dump(answer: BaseModel) -> dict[str, Any]:
+    """An answer as it travels: the bare result, without the members of an envelope."""
+    return answer.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"result_type", "meta"})

@@ -1,0 +1,1 @@
+"""Holding a conversation with any server as plain JSON: what `bespeak call` and `bespeak test` share."""

@@ -1,0 +1,209 @@
+"""The ways to answer a question: as a suite writes them, and as they travel in the question's own dialect."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, cast
+
+from bespeak.conversation.responses import Question
+from bespeak.conversation.variables import Value
+from bespeak.protocol.forms import check_content, check_value
+from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
+from bespeak.terminal.safe_text import printable, quoted
+
+MODEL = "bespeak-test"
+"""The model a scripted sampling answer says it comes from."""
+
+
+class Way(StrEnum):
+    """How an answer is meant."""
+
+    VALUE = "value"
+    """One value: it goes into the form's only field."""
+    ACCEPT = "accept"
+    DECLINE = "decline"
+    CANCEL = "cancel"
+    OMIT = "omit"
+    """Leave the key out; the server should ask again."""
+    RAW = "raw"
+    """Send this, unchecked."""
+    SAMPLE = "sample"
+    ROOTS = "roots"
+    URL = "url"
+
+
+_WORDS = {Way.DECLINE, Way.CANCEL, Way.OMIT}
+_FORMS = {Way.ACCEPT, Way.RAW, Way.SAMPLE, Way.ROOTS, Way.URL}
+
+
+class CannotAnswer(Exception):
+    """An answer does not fit the question. Says why, and what would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer, whatever it will be asked for."""
+
+    way: Way
+    value: Any = None
+
+    def as_written(self) -> Any:
+        """What a suite says for it."""
+        if self.way in _WORDS:
+            return self.way.value
+        return self.value if self.way is Way.VALUE else {self.way.value: self.value}
+
+    def saved(self, question: Question) -> Any:
+        """What a suite says for it as the answer to a question: some words mean something else where they stand alone."""
+        if self.way is Way.VALUE and self.value in list(_WORDS) and len(question.properties) == 1:
+            return {Way.ACCEPT.value: {next(iter(question.properties)): self.value}}
+        return self.as_written()
+
+    @property
+    def declines(self) -> bool:
+        return self.way in (Way.DECLINE, Way.CANCEL)
+
+
+def parse_answer(written: Any) -> Answer:
+    """What a suite says, read. Raises `ValueError`."""
+    if isinstance(written, Value):
+        return Answer(Way.VALUE, written.value)
+    if isinstance(written, str) and written in _WORDS:
+        return Answer(Way(written))
+    if not isinstance(written, dict):
+        if written is None:
+            raise ValueError(
+                "an answer is a value, decline, cancel, omit, or one of {accept: ...} and its like; not null"
+            )
+        return Answer(Way.VALUE, written)
+    said = cast("dict[Any, Any]", written)
+    ways = " ".join(f"{{{way}: ...}}" for way in sorted(_FORMS))
+    if len(said) != 1 or next(iter(said)) not in _FORMS:
+        raise ValueError(f"an answer is a value, decline, cancel, omit, or one of {ways}")
+    ((name, value),) = said.items()
+    return Answer(Way(name), _checked(Way(name), value))
+
+
+def _checked(way: Way, value: Any) -> Any:
+    if way is Way.ACCEPT and not isinstance(value, dict):
+        raise ValueError("{accept: ...} takes the form's fields, as a map; for its only field write the value alone")
+    if way is Way.URL and value != "done":
+        raise ValueError("a URL question is answered with {url: done}, decline or cancel")
+    if way is Way.SAMPLE and not isinstance(value, str) and not _is_sampled(value):
+        raise ValueError("{sample: ...} takes the model's words, a block of content, or a whole result with content")
+    if way is Way.ROOTS:
+        entries = cast("list[Any]", value) if isinstance(value, list) else [None]
+        if not all(isinstance(entry, str) or _has_uri(entry) for entry in entries):
+            raise ValueError("{roots: ...} takes a list of URIs, or of {uri, name}")
+    return cast("Any", value)
+
+
+def _is_sampled(value: Any) -> bool:
+    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return "type" in members or isinstance(members.get("content"), dict | list)
+
+
+def _has_uri(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(cast("dict[str, Any]", entry).get("uri"), str)
+
+
+def render(question: Question, answer: Answer) -> Any:
+    """The answer as it travels: a result of the question's method, or the value of its field. Raises `CannotAnswer`.
+
+    Not for an answer that leaves its question out.
+    """
+    if answer.way is Way.RAW:
+        return answer.value
+    if question.method is None:
+        return _field_value(question, answer)
+    if question.method == SAMPLE:
+        return _sampled(_only(Way.SAMPLE, question, answer))
+    if question.method == ROOTS:
+        return {
+            "roots": [{"uri": root} if isinstance(root, str) else root for root in _only(Way.ROOTS, question, answer)]
+        }
+    if answer.declines:
+        return {"action": answer.way.value}
+    if question.is_url:
+        _only(Way.URL, question, answer)
+        return {"action": "accept"}
+    return {"action": "accept", "content": _content(question, answer)}
+
+
+def _only(way: Way, question: Question, answer: Answer) -> Any:
+    if answer.way is way:
+        return answer.value
+    example = {
+        Way.SAMPLE: '{sample: "what the model says"}',
+        Way.ROOTS: "{roots: [file:///...]}",
+        Way.URL: "{url: done}",
+    }
+    asked = "a page to open" if way is Way.URL else question.method
+    instead = "; it has no decline" if answer.declines else ""
+    raise CannotAnswer(f"{quoted(question.name)} asks for {asked}, which is answered with {example[way]}{instead}")
+
+
+def _sampled(value: Any) -> dict[str, Any]:
+    said: dict[str, Any] = {"content": {"type": "text", "text": value}} if isinstance(value, str) else value
+    if "type" in said:  # one block of content
+        said = {"content": said}
+    return {"role": "assistant", "model": MODEL, "stopReason": "endTurn", **said}
+
+
+def _content(question: Question, answer: Answer) -> dict[str, Any]:
+    fields = question.properties
+    if answer.way is Way.ACCEPT:
+        content: dict[str, Any] = answer.value
+    elif answer.way is Way.VALUE:
+        if len(fields) != 1:
+            raise CannotAnswer(
+                f"{quoted(question.name)} has the fields {_names(fields) or '(none)'}; write {{accept: {{...}}}}, or decline"
+            )
+        content = {next(iter(fields)): answer.value}
+    else:
+        raise CannotAnswer(
+            f"{quoted(question.name)} asks with a form ({ELICIT}), which {{{answer.way}: ...}} does not answer; "
+            "write a value, {accept: {...}}, decline or cancel"
+        )
+    unknown = [name for name in content if name not in fields]
+    if unknown:
+        raise CannotAnswer(
+            f"the form of {quoted(question.name)} has no field {unknown[0]!r}; it has {_names(fields) or 'none'}"
+        )
+    if faults := _faults(question.schema, content):
+        raise CannotAnswer(
+            f"the answer to {quoted(question.name)} does not fit its form: {'; '.join(map(printable, faults))}"
+        )
+    return content
+
+
+def _names(fields: Mapping[str, Any]) -> str:
+    return ", ".join(map(printable, fields))
+
+
+def _faults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
+    try:
+        return check_content(schema, content)
+    except (TypeError, AttributeError, KeyError, ValueError):
+        return ["the form is no flat schema (use {raw: ...} to answer it all the same)"]
+
+
+def _field_value(question: Question, answer: Answer) -> Any:
+    if answer.declines:
+        raise CannotAnswer(
+            f"{quoted(question.name)} is of the compatibility dialect, and cannot be declined; give it a value"
+        )
+    if answer.way not in (Way.VALUE, Way.ACCEPT):
+        raise CannotAnswer(
+            f"{quoted(question.name)} is of the compatibility dialect, and takes one value, not {{{answer.way}: ...}}"
+        )
+    value = answer.value
+    if answer.way is Way.ACCEPT:
+        if len(value) != 1:
+            raise CannotAnswer(
+                f"{quoted(question.name)} is of the compatibility dialect, and takes one value, not {len(value)}"
+            )
+        value = next(iter(value.values()))
+    if problem := check_value(question.schema, value):
+        raise CannotAnswer(f"the answer to {quoted(question.name)} {problem}")
+    return value

@@ -1,0 +1,131 @@
+"""Holds one conversation: sends, answers what is asked, and stops where the call ends or a rule is broken."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from bespeak.client.errors import CallbackFailed
+from bespeak.conversation.answer_sources import Script
+from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.connection import Line, Received
+from bespeak.conversation.responses import Question, Verdict, read_envelope, read_result
+from bespeak.conversation.rules import Finding
+from bespeak.conversation.steps import Conversation, MalformedResponse
+from bespeak.protocol.versions import is_modern
+from bespeak.testing.attacks import Attack
+
+
+class BrokenRule(Exception):
+    """The server did what makes it useless to go on."""
+
+
+@dataclass(slots=True)
+class Talk:
+    """A conversation while it is held, and after."""
+
+    line: Line
+    conversation: Conversation
+    script: Script
+    attack: Attack = field(default_factory=Attack)
+    envelope: Any = field(default=None, repr=False)
+    """The response that ended it."""
+    notifications: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    questions: list[Question] = field(default_factory=list[Question])
+    """All that was asked, in its order."""
+    _failed: list[Exception] = field(default_factory=list[Exception])
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def asked(self) -> list[str]:
+        """The names of all questions, in their order."""
+        return [question.name for question in self.questions]
+
+    async def hold(self) -> None:
+        """Go on until the call ends. Raises what keeps it from that."""
+        talk = self.conversation
+        while True:
+            number = len(talk.rounds)
+            received = await self._send(number)
+            self.envelope = received.envelope
+            if received.envelope is None and received.findings:
+                raise MalformedResponse(tuple(received.findings))
+            if self.attack.is_tampered(number):
+                state = read_envelope(received.envelope).state
+                talk.states += [] if state is None else [state]
+                return  # whatever it asks now, it does not ask because of an answer
+            read = talk.receive(received.envelope)
+            if read.verdict is Verdict.COMPLETE:
+                self.attack.check_reached()
+                return
+            if not is_modern(self.line.version):
+                talk.findings.append(
+                    Finding("era", f"at {self.line.version} the server answered with a result that asks")
+                )
+            self.questions += read.questions
+            self._check_allowed()
+            state = read.state is not None
+            talk.answer(await self.script.answers(read.questions, state=state))
+            await asyncio.sleep(talk.pause)
+
+    async def _send(self, number: int) -> Received:
+        params = self.attack.alter(number, self.conversation.to_send)
+        if isinstance(params.get("requestState"), str):
+            self.conversation.states.append(params["requestState"])
+        received = await self._exchange(params)
+        for _ in range(self.attack.loses(number)):
+            received = await self._exchange(params)  # the response before this one never arrived
+        return received
+
+    async def _exchange(self, params: dict[str, Any]) -> Received:
+        try:
+            received = await self.line.send(self.conversation.method, params, self._pushed)
+        except CallbackFailed:
+            if self._failed:
+                raise self._failed[0] from None
+            raise
+        finally:
+            self.conversation.findings += self.line.astray()
+        self.notifications += received.notifications
+        self.conversation.findings += received.findings
+        return received
+
+    async def _pushed(self, question: Question) -> Any:
+        """The answer to a question that came in mid-call; `None` if there is none, and the call has failed."""
+        async with self._turn:
+            try:
+                talk = self.conversation
+                _check_question(question)
+                talk.push(question)
+                self.questions.append(question)
+                self._check_allowed()
+                responses = await self.script.answers([question], state=None)
+                if question.key not in responses:
+                    raise CannotAnswer(f"{question.name!r} was pushed in mid-call, and cannot be left out")
+                talk.answer(responses)
+                return responses[question.key]
+            except MalformedResponse as error:
+                self.conversation.findings += error.findings
+                self._failed.append(error)
+                return None
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the call was made
+                self._failed.append(error)
+                return None
+
+    async def settle(self) -> None:
+        """Let what the server wrote beside its last response arrive."""
+        await self.line.settle()
+        self.conversation.findings += self.line.astray()
+
+    def _check_allowed(self) -> None:
+        """A question that may not be asked is not answered either."""
+        broken = next((one for one in self.conversation.findings if one.rule == "undeclared"), None)
+        if broken is not None:
+            raise BrokenRule(str(broken))
+
+
+def _check_question(question: Question) -> None:
+    """Raises `MalformedResponse` for a pushed question that is none."""
+    asked = {"resultType": "input_required", "inputRequests": {question.key: question.as_json()}}
+    read = read_result(asked)
+    if read.verdict is Verdict.MALFORMED:
+        raise MalformedResponse(read.findings)

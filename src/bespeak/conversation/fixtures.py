@@ -1,0 +1,190 @@
+"""Answers that are written down beforehand: by the question's key, or by rules for keys nobody knows beforehand."""
+
+import copy
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast, overload
+
+from bespeak.conversation.answers import Answer, CannotAnswer, Way, parse_answer, render
+from bespeak.conversation.dialects import InputRequest, InputResponse
+from bespeak.conversation.matchers import Matcher, equal_to, parse_matcher
+from bespeak.conversation.patterns import PatternTimeout
+from bespeak.conversation.question_names import AmbiguousName, SpelledKey, meant, name_of
+from bespeak.conversation.responses import Question, in_one_round
+
+SHOWN = 20
+"""Questions that an error lists."""
+CONDITIONS: dict[str, Callable[[Question], Any]] = {
+    "key": lambda question: SpelledKey(question.key, question.namesakes),
+    "message": lambda question: question.message,
+    "method": lambda question: question.method or "",
+    "mode": lambda question: "url" if question.is_url else "form" if question.is_form else "",
+}
+"""What a rule can look at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """An answer, and which questions it is for. Without conditions, it is for all that no other is for."""
+
+    where: str
+    """What it is called when nobody asked for it."""
+    when: Mapping[str, Matcher]
+    answer: Answer
+    key: str | None = None
+    """The only key or name it is for, if that is all it looks at: thousands of such rules are no work."""
+
+    def fits(self, question: Question) -> bool:
+        """Whether it is for a question. Raises `AmbiguousName`, and `CannotAnswer` if that takes too long to find out."""
+        for name, matcher in self.when.items():
+            try:
+                if matcher.check(CONDITIONS[name](question)) is not None:
+                    return False
+            except PatternTimeout as timeout:
+                raise CannotAnswer(f"the rule {self.where} of the answers, when.{name}: {timeout}") from None
+        return True
+
+
+class MissingAnswer(CannotAnswer):
+    """Questions that nobody has an answer for."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self.questions = tuple(questions)
+        listed = ", ".join(question.told() for question in self.questions[:SHOWN])
+        more = len(self.questions) - SHOWN
+        super().__init__(f"there is no answer to {listed}{f' and {more} more' if more > 0 else ''}")
+
+
+class InputResponseFixture:
+    """A source of answers that needs nobody at a terminal.
+
+    `written` is a map of key to answer, a list of `{id, value}`, or a list of rules: `{when: ..., answer: ...}` and
+    `{otherwise: ...}`, of which the first that fits is taken. Raises `ValueError`.
+    """
+
+    def __init__(self, written: Mapping[str, Any] | Sequence[Any] | None = None) -> None:
+        if isinstance(written, Mapping):
+            self.rules = tuple(_named(key, answer) for key, answer in written.items())
+        elif isinstance(written, Sequence) and not isinstance(written, str):
+            self.rules = tuple(_rule(number, entry) for number, entry in enumerate(written))
+        elif written is None:
+            self.rules = ()
+        else:
+            raise ValueError("answers are a map of key to answer, or a list")
+        self._by_key = {
+            key: number for number, rule in reversed([*enumerate(self.rules)]) if (key := rule.key) is not None
+        }
+        self._others = [number for number, rule in enumerate(self.rules) if rule.key is None]
+
+    def rule_for(self, question: Question) -> Rule | None:
+        """The first rule that fits a question. Raises `CannotAnswer` if a name in one fits other questions as well."""
+        naming = self._naming(question)
+        try:
+            earlier = (number for number in self._others if number < naming and self.rules[number].fits(question))
+            first = next(earlier, naming)
+            if first == naming < len(self.rules):
+                meant(self.rules[naming].key or "", question.namesakes)
+        except AmbiguousName as error:
+            raise CannotAnswer(str(error)) from None
+        return self.rules[first] if first < len(self.rules) else None
+
+    def _naming(self, question: Question) -> int:
+        """The number of the rule for a question's key, else of that for its name; past the last if there is none."""
+        none = len(self.rules)
+        name = name_of(question.key)
+        if question.key in self._by_key or name in question.namesakes:  # that name is the key of another question
+            return self._by_key.get(question.key, none)
+        return self._by_key.get(name, none)
+
+    def answer_for(self, question: Question) -> Answer | None:
+        rule = self.rule_for(question)
+        return None if rule is None else rule.answer
+
+
+def _named(key: str, answer: Any) -> Rule:
+    try:
+        return Rule(key, {"key": equal_to(key)}, parse_answer(answer), key)
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+
+
+def _rule(number: int, entry: Any) -> Rule:
+    where = f"[{number}]"
+    if not isinstance(entry, Mapping):
+        raise ValueError(
+            f"{where}: a rule is {{when: ..., answer: ...}}, {{otherwise: ...}} or {{id: ..., value: ...}}"
+        )
+    said = cast("Mapping[str, Any]", entry)
+    try:
+        if set(said) == {"id", "value"}:
+            if not isinstance(said["id"], str):
+                raise ValueError("an id is a text")
+            return _named(said["id"], said["value"])
+        if set(said) == {"otherwise"}:
+            return Rule("", {}, parse_answer(said["otherwise"]))
+        if set(said) != {"when", "answer"}:
+            raise ValueError("a rule is {when: ..., answer: ...}, {otherwise: ...} or {id: ..., value: ...}")
+        return Rule(where, _conditions(said["when"]), parse_answer(said["answer"]))
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _conditions(when: Any) -> dict[str, Matcher]:
+    if not isinstance(when, dict) or not when or not when.keys() <= CONDITIONS.keys():
+        raise ValueError(f"when looks at one or more of {', '.join(CONDITIONS)}")
+    if has_snapshot(when):
+        raise ValueError("a snapshot is kept of results, not of questions; say what the question is")
+    return {name: parse_matcher(written) for name, written in cast("dict[str, Any]", when).items()}
+
+
+def has_snapshot(written: Any) -> bool:
+    """Whether a matcher anywhere in a value is a snapshot."""
+    if isinstance(written, list):
+        return any(map(has_snapshot, cast("list[Any]", written)))
+    if not isinstance(written, dict):
+        return False
+    members = cast("dict[str, Any]", written)
+    return "snapshot" in members or any(has_snapshot(one) for name, one in members.items() if name != "equals")
+
+
+def responses_to(questions: Sequence[Question], answer_for: Callable[[Question], Answer | None]) -> dict[str, Any]:
+    """What to send for the questions of a round, by key. Raises `CannotAnswer` if one that must be answered cannot be."""
+    given = [(question, answer_for(question)) for question in questions]
+    missing = [question for question, answer in given if answer is None and question.required]
+    if missing:
+        raise MissingAnswer(missing)
+    return {
+        question.key: copy.deepcopy(render(question, answer))  # a fixture answers many conversations
+        for question, answer in given
+        if answer is not None and not _left_out(question, answer)
+    }
+
+
+def _left_out(question: Question, answer: Answer) -> bool:
+    # A field that need not be filled in is the nearest the compatibility dialect has to a decline.
+    return answer.way is Way.OMIT or (answer.declines and not question.required)
+
+
+@overload
+def collect_responses(requests: Sequence[InputRequest], fixture: InputResponseFixture) -> list[InputResponse]: ...
+@overload
+def collect_responses(requests: Mapping[str, Mapping[str, Any]], fixture: InputResponseFixture) -> dict[str, Any]: ...
+def collect_responses(
+    requests: Sequence[InputRequest] | Mapping[str, Mapping[str, Any]], fixture: InputResponseFixture
+) -> list[InputResponse] | dict[str, Any]:
+    """The answers to the requests of one round, in their own dialect.
+
+    A request without an answer is left out if it is optional, and raises `MissingAnswer` if it is required.
+    """
+    if isinstance(requests, Mapping):
+        asked = [Question(key, one["method"], one.get("params") or {}) for key, one in requests.items()]
+        return responses_to(in_one_round(asked), fixture.answer_for)
+    answered = responses_to(in_one_round([request.question() for request in requests]), fixture.answer_for)
+    return [InputResponse(id=key, value=value) for key, value in answered.items()]
+
+
+def unused(rules: Sequence[Rule], used: Sequence[Rule]) -> list[Rule]:
+    """The rules nobody asked for. One for whatever may come need not be asked for."""
+    taken = set(map(id, used))
+    return list(itertools.filterfalse(lambda rule: id(rule) in taken or not rule.when, rules))

@@ -1,0 +1,322 @@
+"""The matchers there are: one for each kind of plain value, and one for each operator."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import reduce
+from operator import ge, gt, le, lt
+from typing import Any, ClassVar, cast
+
+from bespeak.conversation.matching import ABSENT, Difference, Matcher, Snapshots, Spelled, join, shown
+from bespeak.conversation.patterns import Expression, InvalidPattern, PatternTimeout
+from bespeak.terminal.safe_text import printable
+
+LONGEST_SEARCHED = 2**20
+"""How much of a string `matches` looks at."""
+
+
+class Operator(StrEnum):
+    """The keys that make a map a matcher."""
+
+    EQUALS = "equals"
+    CONTAINS = "contains"
+    MATCHES = "matches"
+    SCHEMA = "schema"
+    ONE_OF = "oneOf"
+    NOT = "not"
+    ABSENT = "absent"
+    PRESENT = "present"
+    GT = "gt"
+    LT = "lt"
+    GTE = "gte"
+    LTE = "lte"
+    LENGTH = "length"
+    EACH = "each"
+    SNAPSHOT = "snapshot"
+
+
+# Plain values
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar(Matcher):
+    """Null, true, false, a number or a string. `true` is not 1, and 1 is 1.0."""
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        either = isinstance(self.written, bool) or isinstance(actual, bool)
+        same = actual is self.written if either else actual == self.written
+        if isinstance(actual, Spelled) and isinstance(self.written, str):
+            same = actual.is_written(self.written)
+        return None if same else self._differs(f"expected {shown(self.written)}, got {shown(actual)}", actual, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries(Matcher):
+    """A list, entry by entry."""
+
+    entries: tuple[Matcher, ...]
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        if not isinstance(actual, list):
+            return self._differs(f"expected a list, got {shown(actual)}", actual, path)
+        found = cast("list[Any]", actual)
+        for index, entry in enumerate(self.entries):
+            value = found[index] if index < len(found) else ABSENT
+            if difference := entry.check(value, join(path, index), snapshots):
+                return difference
+        more = len(self.entries)
+        if len(found) > more:
+            message = f"expected {more} entries, got {len(found)}"
+            return Difference(join(path, more), message, ABSENT, found[more])
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Members(Matcher):
+    """A map, member by member."""
+
+    members: Mapping[str, Matcher]
+    exact: bool = True
+    """Whether there may be no other members."""
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        if not isinstance(actual, dict):
+            return self._differs(f"expected a map, got {shown(actual)}", actual, path)
+        found = cast("dict[str, Any]", actual)
+        for key, member in self.members.items():
+            if difference := member.check(found.get(key, ABSENT), join(path, key), snapshots):
+                return difference
+        extra = next((key for key in found if key not in self.members), None) if self.exact else None
+        if extra is None:
+            return None
+        return Difference(join(path, extra), "is there, and was not expected", ABSENT, found[extra])
+
+
+# Operators
+
+
+@dataclass(frozen=True, slots=True)
+class Equals(Matcher):
+    """Exactly this value."""
+
+    value: Matcher
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        return self.value.check(actual, path, snapshots)
+
+
+@dataclass(frozen=True, slots=True)
+class Contains(Matcher):
+    """A string with this part, a list with such an entry, or a map with these members and maybe others."""
+
+    part: Matcher
+    reads_text: ClassVar[bool] = True
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        part = self.part.written
+        if isinstance(actual, str):
+            if not isinstance(part, str):
+                return self._differs(f"is a string, and cannot contain {shown(part)}", actual, path)
+            holds = part in actual
+        elif isinstance(actual, list):
+            entries = cast("list[Any]", actual)
+            holds = any(self.part.check(entry, join(path, i), snapshots) is None for i, entry in enumerate(entries))
+        elif not isinstance(actual, dict):
+            return self._differs(f"is {_kind(actual)}, and contains needs a string, a list or a map", actual, path)
+        elif not isinstance(self.part, Members):
+            return self._differs(f"is a map, and cannot contain {shown(part)}; name its members", actual, path)
+        else:
+            return replace(self.part, exact=False).check(actual, path, snapshots)
+        return None if holds else self._differs(f"does not contain {shown(part)}: {shown(actual)}", actual, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches(Matcher):
+    """A string in which a regular expression is found."""
+
+    expression: Expression
+    reads_text: ClassVar[bool] = True
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        if not isinstance(actual, str):
+            return self._differs(f"is {_kind(actual)}, and matches needs a string", actual, path)
+        try:
+            if self.expression.found_in(actual[:LONGEST_SEARCHED]):
+                return None
+        except PatternTimeout as timeout:
+            timeout.path, timeout.actual = path, actual
+            raise
+        return self._differs(f"does not match {shown(self.expression.pattern)}: {shown(actual)}", actual, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema(Matcher):
+    """A value that is valid against a JSON Schema."""
+
+    validator: Any
+    reads_text: ClassVar[bool] = True
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        from referencing.exceptions import Unresolvable
+
+        try:
+            error: Any = next(self.validator.iter_errors(actual), None)
+        except PatternTimeout as timeout:
+            timeout.path, timeout.actual = path, actual
+            raise
+        except InvalidPattern as invalid:
+            return self._differs(
+                f"the schema has a pattern that cannot be used: {printable(str(invalid))}", actual, path
+            )
+        except Unresolvable as missing:
+            message = f"the schema refers to {shown(missing.ref)}, which is not in it; write it into its $defs"
+            return self._differs(message, actual, path)
+        except RecursionError:
+            return self._differs("the schema refers to itself without end", actual, path)
+        if error is None:
+            return None
+        place = reduce(join, error.absolute_path, path)
+        return Difference(place, f"does not fit the schema: {printable(error.message)}", self.written, error.instance)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf(Matcher):
+    """A value for which any of these holds."""
+
+    options: tuple[Matcher, ...]
+
+    @property
+    def about_presence(self) -> bool:
+        return any(option.about_presence for option in self.options)
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        if any(option.check(actual, path, snapshots) is None for option in self.options):
+            return None
+        return self._differs(f"is none of the {len(self.options)} in oneOf: {shown(actual)}", actual, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Matcher):
+    """A value for which this does not hold."""
+
+    refused: Matcher
+
+    @property
+    def about_presence(self) -> bool:
+        return self.refused.about_presence
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        if self.refused.check(actual, path, snapshots):
+            return None
+        return self._differs(f"is what it must not be: {shown(actual)}", actual, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Presence(Matcher):
+    """Whether there is a value, whatever it is."""
+
+    wanted: bool
+
+    @property
+    def about_presence(self) -> bool:
+        return True
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        if (actual is not ABSENT) == self.wanted:
+            return None
+        return self._differs("is not there" if self.wanted else f"should be absent: {shown(actual)}", actual, path)
+
+
+_BOUNDS: Mapping[Operator, tuple[Callable[[Any, Any], bool], str]] = {
+    Operator.GT: (gt, "greater than"),
+    Operator.GTE: (ge, "at least"),
+    Operator.LT: (lt, "less than"),
+    Operator.LTE: (le, "at most"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bound(Matcher):
+    """A number on one side of another."""
+
+    operator: Operator
+    bound: int | float
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        if not is_number(actual):
+            return self._differs(f"is {_kind(actual)}, and {self.operator} needs a number", actual, path)
+        holds, said = _BOUNDS[self.operator]
+        if holds(actual, self.bound):
+            return None
+        return self._differs(f"must be {said} {self.bound}, is {shown(actual)}", actual, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Length(Matcher):
+    """A string, list or map of a length."""
+
+    length: Matcher
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        if not isinstance(actual, (str, list, dict)):
+            return self._differs(f"is {_kind(actual)}, and has no length", actual, path)
+        difference = self.length.check(len(cast("Sequence[Any]", actual)), path, snapshots)
+        return difference and self._differs(f"its length: {difference.message}", actual, path)
+
+
+@dataclass(frozen=True, slots=True)
+class Each(Matcher):
+    """A list of nothing but such entries."""
+
+    entry: Matcher
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        if not isinstance(actual, list):
+            return self._differs(f"is {_kind(actual)}, and each needs a list", actual, path)
+        entries = enumerate(cast("list[Any]", actual))
+        return next((d for i, value in entries if (d := self.entry.check(value, join(path, i), snapshots))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Matcher):
+    """The value that was kept under a name."""
+
+    name: str
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        if snapshots is None:
+            return self._differs("no snapshots are kept here; say what is expected", actual, path)
+        difference = snapshots.check(self.name, actual)
+        if difference is None or not path:
+            return difference
+        between = "." if difference.path and not difference.path.startswith("[") else ""
+        return replace(difference, path=f"{path}{between}{difference.path}")
+
+
+@dataclass(frozen=True, slots=True)
+class All(Matcher):
+    """A value for which all operators of one map hold."""
+
+    parts: tuple[Matcher, ...]
+
+    @property
+    def about_presence(self) -> bool:
+        return any(part.about_presence for part in self.parts)
+
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
+        return next((d for part in self.parts if (d := part.check(actual, path, snapshots))), None)
+
+
+# Kinds of values
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number; `true` is none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    kinds = ((bool, "a boolean"), ((int, float), "a number"), (str, "a string"), (list, "a list"), (dict, "a map"))
+    return next(name for kind, name in kinds if isinstance(value, kind))

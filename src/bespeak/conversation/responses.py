@@ -1,0 +1,317 @@
+"""Reading a server's response as it came: complete, asking in one of two dialects, or malformed.
+
+`resultType` decides, so the rules never meet: `input_required` is the MCP shape, `complete` is complete whatever else is
+there, any other string is malformed, and without one the compatibility dialect's rule holds exactly. No wire model stands
+in between: it would hide what is to be found.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, NoReturn, cast
+
+from bespeak.conversation.matching import shown
+from bespeak.conversation.question_names import called, name_of, namesakes_in
+from bespeak.conversation.rules import Finding
+from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
+from bespeak.terminal.safe_text import printable, quoted
+
+ASKABLE = (ELICIT, SAMPLE, ROOTS)
+SHORTEST_TOKEN = 16
+MAY_ASK = ("tools/call", "prompts/get", "resources/read")
+"""Methods whose results may ask for input."""
+
+
+class Dialect(StrEnum):
+    """How questions are written on the wire."""
+
+    SPEC = "spec"
+    """The MCP shape: a map of key to request."""
+    LIST = "list"
+    """A compatibility dialect: an array of fields."""
+
+
+class Verdict(StrEnum):
+    COMPLETE = "complete"
+    ASKING = "asking"
+    MALFORMED = "malformed"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One thing a server wants to know, in either dialect."""
+
+    key: str
+    method: str | None
+    """The method of the MCP shape; `None` in the compatibility dialect."""
+    params: Mapping[str, Any]
+    required: bool = True
+    """Whether it must be answered; only the compatibility dialect has questions that need not be."""
+    namesakes: tuple[str, ...] = ()
+    """The keys of all questions of its round that have its name, if it is not the only one."""
+
+    @property
+    def name(self) -> str:
+        """What it is called where people read it, and where a suite names it."""
+        return called(self.key, self.namesakes)
+
+    @property
+    def dialect(self) -> Dialect:
+        return Dialect.LIST if self.method is None else Dialect.SPEC
+
+    @property
+    def message(self) -> str:
+        """What it says to a person."""
+        said: Any = self.params.get("message" if self.method else "description")
+        return said if isinstance(said, str) else ""
+
+    @property
+    def is_url(self) -> bool:
+        return self.method == ELICIT and self.params.get("mode") == "url"
+
+    @property
+    def is_form(self) -> bool:
+        return self.method == ELICIT and not self.is_url
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The form's schema; for the compatibility dialect, that of the one value."""
+        if self.method is None:
+            return {"type": self.params.get("kind")}
+        schema: Any = self.params.get("requestedSchema")
+        return cast("Mapping[str, Any]", schema) if isinstance(schema, dict) else {}
+
+    @property
+    def properties(self) -> Mapping[str, Mapping[str, Any]]:
+        """The fields of the form."""
+        found: Any = self.schema.get("properties")
+        known = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        return {name: cast("dict[str, Any]", field) for name, field in known.items() if isinstance(field, dict)}
+
+    def told(self) -> str:
+        """The question in a message: its name, and what it says."""
+        said = self.message or self.method
+        return f"{quoted(self.name)} ({printable(said)})" if said else quoted(self.name)
+
+    def as_json(self) -> dict[str, Any]:
+        """The question as it was sent."""
+        if self.method is None:
+            return {"id": self.key, "required": self.required, **self.params}
+        return {"method": self.method, **({"params": dict(self.params)} if self.params else {})}
+
+
+def in_one_round(questions: Sequence[Question]) -> tuple[Question, ...]:
+    """Questions that are asked together: each knows the others of its name."""
+    found = namesakes_in(question.key for question in questions)
+    return tuple(replace(one, namesakes=found[one.key]) if found[one.key] else one for one in questions)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a response turned out to be."""
+
+    verdict: Verdict
+    questions: tuple[Question, ...] = ()
+    state: str | None = field(default=None, repr=False)
+    """The state's token, `None` if there was none; an empty one is one."""
+    dialect: Dialect | None = None
+    description: str | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def read_envelope(envelope: Any, method: str = "tools/call") -> Reading:
+    """What a whole JSON-RPC response is, to a request of that method."""
+    if not isinstance(envelope, dict):
+        return _malformed(Finding("envelope", "the response is no object"))
+    message = cast("dict[str, Any]", envelope)
+    if "error" in message:
+        if "result" in message:
+            return _malformed(Finding("envelope", "the response has both a result and an error"))
+        if not isinstance(message["error"], dict):
+            return _malformed(Finding("envelope", f"the response's error is {_kind(message['error'])}, not an object"))
+        code: Any = cast("dict[str, Any]", message["error"]).get("code", 0)
+        odd = not isinstance(code, int) or isinstance(code, bool)
+        found = (Finding("envelope", f"the code of the error is {_kind(code)}, not a whole number"),) if odd else ()
+        return Reading(Verdict.COMPLETE, findings=found)
+    if not isinstance(message.get("result"), dict):
+        return _malformed(Finding("envelope", "the response has no result that is an object"))
+    return read_result(cast("dict[str, Any]", message["result"]), method)
+
+
+def read_result(result: Mapping[str, Any], method: str = "tools/call") -> Reading:
+    """What a result is."""
+    if "resultType" not in result:
+        return _read_list(result, method)
+    kind = result["resultType"]
+    if kind == "complete":
+        asks = result.get("inputRequests")
+        found = [Finding("complete-asks", "the result is complete and carries inputRequests")] if asks else []
+        return Reading(Verdict.COMPLETE, findings=(*found, *_odd_members(result)))
+    if kind != "input_required":
+        return _malformed(Finding("result-type", f"the result has the resultType {_named(kind)}"))
+    return _read_spec(result, method)
+
+
+def _malformed(*findings: Finding, dialect: Dialect | None = None) -> Reading:
+    return Reading(Verdict.MALFORMED, dialect=dialect, findings=findings)
+
+
+def _odd_members(result: Mapping[str, Any]) -> list[Finding]:
+    """Members of a complete result that are of no use as they are."""
+    wanted = {"isError": (bool, "a boolean"), "content": (list, "an array"), "structuredContent": (dict, "an object")}
+    return [
+        Finding("result", f"{name} is {_kind(result[name])}, not {told}")
+        for name, (kind, told) in wanted.items()
+        if name in result
+        and not isinstance(result[name], kind)
+        and (name != "structuredContent" or result[name] is None)
+    ]
+
+
+# The MCP shape
+
+
+def _read_spec(result: Mapping[str, Any], method: str) -> Reading:
+    if method not in MAY_ASK:
+        return _malformed(Finding("method", f"{method} was answered with input_required"), dialect=Dialect.SPEC)
+    if "inputRequests" not in result and "requestState" not in result:
+        what = "the input_required result has neither inputRequests nor requestState"
+        return _malformed(Finding("empty", what), dialect=Dialect.SPEC)
+    faults: list[Finding] = []
+    state = result.get("requestState")
+    if "requestState" in result and not isinstance(state, str):
+        faults.append(Finding("shape", f"requestState is {_kind(state)}, not a string"))
+    asked: Any = result.get("inputRequests", {})
+    if not isinstance(asked, dict):
+        what = f"inputRequests is {_kind(asked)}, not a map, though resultType says input_required"
+        return _malformed(*faults, Finding("shape", what), dialect=Dialect.SPEC)
+    requests = cast("dict[str, Any]", asked)
+    faults += [fault for key, request in requests.items() for fault in _faults(key, request)]
+    if faults:
+        return _malformed(*faults, dialect=Dialect.SPEC)
+    questions = in_one_round([Question(key, one["method"], one.get("params") or {}) for key, one in requests.items()])
+    return Reading(
+        Verdict.ASKING, questions, state, Dialect.SPEC, _description(result), findings=tuple(_odd_keys(questions))
+    )
+
+
+def _faults(key: str, request: Any) -> list[Finding]:
+    """What is wrong with one entry of the map."""
+    named = quoted(name_of(key))
+    if not isinstance(request, dict):
+        return [Finding("question", f"the question {named} is {_kind(request)}, not an object")]
+    asked = cast("dict[str, Any]", request)
+    if "method" not in asked:
+        return [Finding("question", f"the question {named} has no method")]
+    if asked["method"] not in ASKABLE:
+        return [Finding("question", f"the question {named} has the method {_named(asked['method'])}")]
+    if not isinstance(asked.get("params", {}), dict):
+        return [Finding("question", f"the params of the question {named} are {_kind(asked['params'])}")]
+    params = cast("dict[str, Any]", asked.get("params", {}))
+    lacking = _lacking(asked["method"], params)
+    return [Finding("question", f"the question {named} has no valid {lacking}")] if lacking else []
+
+
+def _lacking(method: str, params: Mapping[str, Any]) -> str | None:
+    """The first member that a question must have and has not, or not of the right type."""
+    if method == SAMPLE:
+        if not isinstance(params.get("messages"), list):
+            return "messages"
+        tokens: Any = params.get("maxTokens")
+        return None if isinstance(tokens, int) and not isinstance(tokens, bool) else "maxTokens"
+    if method == ROOTS:
+        return None
+    if not isinstance(params.get("message"), str):
+        return "message"
+    mode = params.get("mode", "form")
+    if mode not in ("form", "url"):
+        return "mode"
+    if mode == "url":
+        return None if isinstance(params.get("url"), str) else "url"
+    schema: Any = params.get("requestedSchema")
+    is_form = isinstance(schema, dict) and isinstance(cast("dict[str, Any]", schema).get("properties"), dict)
+    return None if is_form else "requestedSchema"
+
+
+# The compatibility dialect
+
+
+def _read_list(result: Mapping[str, Any], method: str) -> Reading:
+    asked, state = result.get("inputRequests"), result.get("requestState")
+    if asked is None:
+        return Reading(Verdict.COMPLETE)
+    fields = cast("list[Any]", asked) if isinstance(asked, list) else []
+    questions = [_field(field) for field in fields]
+    if not questions or None in questions or not isinstance(state, str) or not state:
+        half = "the result has inputRequests, and is neither the MCP shape nor a whole one of the compatibility dialect"
+        return Reading(Verdict.COMPLETE, findings=(Finding("shape", half),))
+    if method not in MAY_ASK:
+        return _malformed(Finding("method", f"{method} was answered with inputRequests"), dialect=Dialect.LIST)
+    found = tuple(question for question in questions if question is not None)
+    findings = [Finding("dialect", "the server asks with an array of inputRequests and no resultType")]
+    times = Counter(question.key for question in found)
+    findings += [
+        Finding("duplicate-key", f"the id {quoted(key)} is there {count} times")
+        for key, count in times.items()
+        if count > 1
+    ]
+    required = {question.key for question in found if question.required}
+    once = {question.key: question for question in reversed(found)}
+    kept = in_one_round(
+        [replace(question, required=question.key in required) for question in found if once[question.key] is question]
+    )
+    findings += _odd_keys(kept)
+    return Reading(Verdict.ASKING, kept, state, Dialect.LIST, _description(result), tuple(findings))
+
+
+def _field(field: Any) -> Question | None:
+    """One entry of the array; `None` if it is none."""
+    if not isinstance(field, dict):
+        return None
+    asked = cast("dict[str, Any]", field)
+    id_, required = asked.get("id"), asked.get("required", True)
+    texts = (asked.get("kind", "string"), asked.get("description", ""))
+    if not isinstance(id_, str) or not isinstance(required, bool) or not all(isinstance(text, str) for text in texts):
+        return None
+    return Question(id_, None, {"kind": texts[0], "description": texts[1]}, required)
+
+
+# What both have
+
+
+def _description(result: Mapping[str, Any]) -> str | None:
+    said = result.get("description")
+    return said if isinstance(said, str) else None
+
+
+def _odd_keys(questions: Sequence[Question]) -> list[Finding]:
+    odd = [question.key for question in questions if not question.key or not question.key.isprintable()]
+    return [Finding("key", f"the key {quoted(key)} cannot be read") for key in odd]
+
+
+def _named(value: Any) -> str:
+    return quoted(value) if isinstance(value, str) else shown(value)
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    kinds = (
+        (bool, "a boolean"),
+        ((int, float), "a number"),
+        (str, "a string"),
+        (list, "an array"),
+        (dict, "an object"),
+    )
+    return next(name for kind, name in kinds if isinstance(value, kind))
+
+
+def is_secret(state: str) -> bool:
+    """Whether a state is worth hiding where it turns up in other texts; some are plain words, and turn up everywhere."""
+    return len(state) >= SHORTEST_TOKEN and not any(map(str.isspace, state))
+
+
+def no_constant(constant: str) -> NoReturn:
+    """For `json.loads`, which takes NaN and Infinity otherwise."""
+    raise ValueError(f"{constant} is no JSON")

@@ -1,0 +1,67 @@
+"""Client capabilities: what a question requires, what a client has not declared, and why it cannot be asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from bespeak.protocol.methods import ELICIT, SAMPLE
+
+NotAskedReason = Literal["not_declared", "no_session", "no_way_back"]
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What stands between a question and a client."""
+
+    reason: NotAskedReason
+    """`not_declared`: the client did not declare what the question needs, or its revision has no such question.
+    `no_session`: the server keeps no session of this older client. `no_way_back`: the response is plain JSON, with no
+    stream to ask on."""
+    words: str | None = None
+    """The reason in words, unless it is that the client simply did not declare it."""
+
+
+NOT_DECLARED = Obstacle("not_declared")
+
+
+def requirements(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The client capabilities that a question needs."""
+    if method == ELICIT:
+        return {"elicitation": {"url" if params.get("mode") == "url" else "form": {}}}
+    if method == SAMPLE:
+        needs: dict[str, Any] = {"tools": {}} if "tools" in params or "toolChoice" in params else {}
+        if params.get("includeContext", "none") != "none":
+            needs["context"] = {}
+        return {"sampling": needs}
+    return {"roots": {}}
+
+
+def lacking(requires: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of the required capabilities that a client has not declared. `elicitation: {}` means form."""
+    missing: dict[str, Any] = {}
+    for name, parts in requires.items():
+        has: Any = declared.get(name)
+        if not isinstance(has, Mapping):
+            missing[name] = dict(parts)
+            continue
+        given = set(cast("Mapping[str, Any]", has))
+        if name == "elicitation" and "url" not in given:
+            given.add("form")
+        absent: dict[str, Any] = {part: {} for part in parts if part not in given}
+        if absent:
+            missing[name] = absent
+    return missing
+
+
+def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add required capabilities to others."""
+    for name, parts in more.items():
+        into.setdefault(name, {}).update(parts)
+
+
+def capability_names(required: dict[str, Any]) -> list[str]:
+    """Dotted names of a capabilities object: `elicitation.form`, `sampling`."""
+    names: list[str] = []
+    for name, inner in required.items():
+        names.extend(f"{name}.{key}" for key in inner) if inner else names.append(name)
+    return names

@@ -1,0 +1,269 @@
+"""A model, scalar, Literal or Enum and the flat form schema the protocol allows; reading what a person filled in."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import typing_extensions
+from pydantic import (
+    BaseModel,
+    RootModel,
+    Secret,
+    SecretBytes,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
+from pydantic.errors import PydanticInvalidForJsonSchema
+from pydantic_core import to_json
+
+from bespeak.protocol.forms import check_content
+from bespeak.resolve.asking.digests import canonical
+from bespeak.resolve.asking.form_properties import (
+    ASKABLE,
+    NULLABLE,
+    SINGLE,
+    FormError,
+    FormSchema,
+    deref,
+    flatten,
+    plain,
+    secret,
+)
+from bespeak.resolve.asking.validation_messages import refusals
+from bespeak.resolve.reading.misplaced_markers import fields_of, strays
+from bespeak.resolve.reading.type_hints import NO_SCHEMA, is_class, owners, peel, spell
+
+_SECRET_NAMES = ("password", "passwd", "secret", "token", "api_key", "apikey", "private_key", "credential")
+
+
+class Refused(Exception):
+    """The author's model refuses an answer that fits the flat schema: a person's slip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One type as a form: the schema the client is shown, and how to read what comes back."""
+
+    schema: dict[str, Any]
+    adapter: TypeAdapter[Any]
+    single: bool
+    text: str
+    """The schema as canonical text, for pins and logs."""
+    closed: bool = False
+    decode: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """For choices whose values are not strings: property, wire string, value."""
+    nullable: frozenset[str] = frozenset()
+    unshown: frozenset[str] = frozenset()
+    """Names by which the model would read a field, though the form does not show them."""
+    absent: frozenset[str] = frozenset()
+    """Properties that the form does not require, though the model does: left out, they are null."""
+
+    def faults(self, content: Mapping[str, Any]) -> list[str]:
+        """How the content breaks the flat schema, read strictly. Empty when it does not."""
+        given = {name: value for name, value in content.items() if value is not None or name not in self.nullable}
+        found = check_content(self.schema, given)
+        if self.closed:
+            known = self.schema["properties"]
+            found += [f"{name}: unknown field" for name in content if name not in known]
+        return found
+
+    def value(self, content: Mapping[str, Any]) -> Any:
+        """The author's value for content that fits the flat schema; raises `Refused` with the validator's words."""
+        shown = self.schema["properties"]
+        read = {name: value for name, value in content.items() if name in shown or name not in self.unshown}
+        filled = dict.fromkeys(self.absent) | read
+        try:
+            answer = self._read(filled)
+        except ValidationError as error:
+            raise Refused("; ".join(refusals(error, {} if self.single else filled))) from None
+        return answer.value if self.single else answer
+
+    def _read(self, content: dict[str, Any]) -> Any:
+        """Read as JSON, so that a strict model still takes dates; choices whose values are not JSON, as Python."""
+        decoded = {name: self._decode(name, value) for name, value in content.items()}
+        plain = {name: _plain_all(value) if name in self.decode else value for name, value in decoded.items()}
+        try:
+            return self.adapter.validate_json(to_json(plain, fallback=str))
+        except ValidationError as as_json:
+            if not any(detail["loc"] and detail["loc"][0] in self.decode for detail in as_json.errors()):
+                raise
+            try:
+                return self.adapter.validate_python(decoded)
+            except ValidationError as as_python:
+                # The way of reading that does not suit the model complains of more than the person did.
+                raise min(as_python, as_json, key=ValidationError.error_count) from None
+
+    def _decode(self, name: str, value: Any) -> Any:
+        wires = self.decode.get(name)
+        if wires is None or value is None:
+            return value
+        return [wires[item] for item in cast("list[str]", value)] if isinstance(value, list) else wires[value]
+
+
+_MOST_FORMS = 1000
+_forms: dict[Any, Form] = {}
+
+
+def form_of(wanted: Any, choices: Mapping[str, str] | None = None) -> Form:
+    """The form for a type, rendered once. Raises `FormError` for what the protocol does not allow."""
+    if choices is not None:
+        return _chosen(wanted, choices)
+    try:
+        # Equal is not the same: Literal["a", "b"] == Literal["b", "a"], and the two are different questions.
+        known = _forms.get((wanted, repr(wanted)))
+    except TypeError:
+        return _render(wanted)
+    if known is None:
+        if len(_forms) >= _MOST_FORMS:  # types made per call must not pile up
+            _forms.clear()
+        known = _forms[wanted, repr(wanted)] = _render(wanted)
+    return known
+
+
+def secret_names(form: Form) -> list[str]:
+    """Fields that are merely named like a secret."""
+    return [name for name in form.schema["properties"] if any(word in name.lower() for word in _SECRET_NAMES)]
+
+
+def _chosen(wanted: Any, choices: Mapping[str, str]) -> Form:
+    given: Any = choices
+    texts: list[Any] = [*given, *given.values()] if isinstance(given, Mapping) else []
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise FormError("`choices` must map at least one string to its title", "write choices={'ord-1': 'Order 1'}")
+    options = [{"const": value, "title": title} for value, title in choices.items()]
+    if wanted is not str:
+        raise FormError(f"`choices` needs str, not {spell(wanted)}", "ask for str and convert it yourself")
+    shown: dict[str, Any] = {"title": "Value", "type": "string", "oneOf": options}
+    schema = {"type": "object", "properties": {SINGLE: shown}, "required": [SINGLE]}
+    for text in texts:
+        text.encode()  # raises for what JSON cannot carry
+    return Form(schema, TypeAdapter[Any](_one_value(wanted)), True, canonical(schema))
+
+
+def _one_value(wanted: Any) -> type[BaseModel]:
+    return create_model("Answer", value=(wanted, ...))
+
+
+def _is_structured(wanted: Any) -> bool:
+    if not isinstance(wanted, type):
+        return False
+    if issubclass(wanted, BaseModel):
+        return not issubclass(wanted, RootModel)
+    cls = cast("type[Any]", wanted)
+    return dataclasses.is_dataclass(cls) or typing_extensions.is_typeddict(cls)
+
+
+def _render(wanted: Any) -> Form:
+    core = peel(wanted).core
+    name = spell(core)
+    single = not _is_structured(core)
+    faults = [
+        (f"{name} has a `Resolve` {where}, and a form is filled by the client", "remove the marker")
+        for where in dict.fromkeys(strays(core))
+    ]
+    faults += [fault for error in _secrets(core, name) for fault in error.faults]
+    if faults and single:
+        raise FormError.of(faults)
+    try:
+        adapter = TypeAdapter[Any](_one_value(wanted) if single else wanted)
+        generator = FormSchema(by_alias=_reads_aliases(adapter.core_schema, name))
+        schema = generator.generate(adapter.core_schema, mode="validation")
+    except FormError as error:
+        raise FormError.of([*faults, *error.faults]) from None
+    except PydanticInvalidForJsonSchema as error:
+        raise FormError.of([*faults, (f"{name} has a field with no JSON schema: {error.message}", ASKABLE)]) from None
+    except NO_SCHEMA as error:
+        reason = str(getattr(error, "message", error)).splitlines()[0]
+        raise FormError.of(faults or [(f"{name} cannot be asked for: {reason}", ASKABLE)]) from None
+    defs: dict[str, Any] = schema.get("$defs", {})
+    root = deref(schema, defs)
+    fixed = (
+        {one.name for one in dataclasses.fields(core) if not one.init} if dataclasses.is_dataclass(core) else set[str]()
+    )
+    properties: dict[str, Any] = {}
+    decode: dict[str, Mapping[str, Any]] = {}
+    nullable: set[str] = set()
+    for key, shown in root.get("properties", {}).items():
+        if key in fixed:
+            continue
+        flat = deref(shown, defs)
+        if flat.pop(NULLABLE, False):
+            nullable.add(key)
+        try:
+            properties[key] = flatten(flat, defs, key, name, generator.choices, decode)
+        except FormError as error:
+            faults += error.faults
+    if faults:
+        raise FormError.of(faults)
+    demanded: list[str] = root.get("required", [])
+    required = [key for key in demanded if key not in nullable]
+    flat_schema = {"type": "object", "properties": properties, **({"required": required} if required else {})}
+    return Form(
+        flat_schema,
+        adapter,
+        single,
+        canonical(flat_schema),
+        closed=root.get("additionalProperties") is False,
+        decode=decode,
+        nullable=frozenset(nullable),
+        absent=frozenset(demanded) & nullable,
+        unshown=frozenset(_names_of(adapter.core_schema)) - properties.keys(),
+    )
+
+
+def _secrets(core: Any, name: str) -> list[FormError]:
+    """The fields that are secrets, which the rendered schema would no longer show."""
+    fields = [(f"field {key!r} of {name}", hint) for key, hint, _ in fields_of(core)] if isinstance(core, type) else []
+    return [secret(where) for where, hint in fields or [(name, core)] if _mentions_secret(hint)]
+
+
+def _named(schema: Any) -> Iterable[tuple[str, Any]]:
+    """The fields of a structure, by name."""
+    while "schema" in schema:
+        schema = schema["schema"]
+    fields: Any = schema.get("fields", ())
+    return (
+        cast("dict[str, Any]", fields).items() if isinstance(fields, dict) else ((one["name"], one) for one in fields)
+    )
+
+
+def _names_of(schema: Any) -> Iterable[str]:
+    """Every name, and every first step of a path, under which a field may be read."""
+    for key, one in _named(schema):
+        yield key
+        alias: Any = one.get("validation_alias")
+        for path in cast("list[Any]", alias) if isinstance(alias, list) else [alias]:
+            steps = cast("list[Any]", path) if isinstance(path, list) else [path]
+            yield from (step for step in steps[:1] if isinstance(step, str))
+
+
+def _has_flat_name(alias: Any) -> bool:
+    """Whether an alias, or one of several, is a plain name rather than a path into a structure."""
+    if not isinstance(alias, list):
+        return True
+    path = cast("list[Any]", alias)
+    return any(map(_has_flat_name, path)) if isinstance(path[0], list) else len(path) == 1
+
+
+def _reads_aliases(schema: Any, name: str) -> bool:
+    """Whether a structure reads its fields by their aliases. Refuses aliases that no property of a form can have."""
+    by_alias = True
+    inner = schema
+    while "schema" in inner:
+        by_alias = by_alias and inner.get("config", {}).get("validate_by_alias") is not False
+        inner = inner["schema"]
+    for key, one in _named(schema):
+        if by_alias and not _has_flat_name(one.get("validation_alias")):
+            raise FormError(f"field {key!r} of {name} is read from inside a structure, and a form is flat", ASKABLE)
+    return by_alias
+
+
+def _mentions_secret(hint: Any) -> bool:
+    return any(is_class(owner) and issubclass(owner, (SecretStr, SecretBytes, Secret)) for owner in owners(hint))
+
+
+def _plain_all(value: Any) -> Any:
+    return [plain(item) for item in cast("list[Any]", value)] if isinstance(value, list) else plain(value)

@@ -1,0 +1,90 @@
+"""Values computed once per call: kept as JSON from round to round, and checked to survive that."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr, TypeAdapter
+from pydantic_core import to_json
+
+from bespeak.resolve.reading.misplaced_markers import Search, walk
+from bespeak.resolve.reading.type_hints import is_class
+
+
+def kept(adapter: TypeAdapter[Any], value: Any) -> Any:
+    """A value as JSON. Raises `ValueError` if its declared type cannot serialise it."""
+    return adapter.dump_python(value, mode="json", by_alias=False, round_trip=True)
+
+
+def restored(adapter: TypeAdapter[Any], json: Any) -> Any:
+    """A value from what was kept of it. Raises `ValueError` if it no longer fits the declared type."""
+    return adapter.validate_json(to_json(json), by_alias=False, by_name=True)
+
+
+def lost_parts(hint: Any) -> str | None:
+    """What of a declared type does not survive, as far as the type tells; `None` if all of it does."""
+    for found in walk(hint, Search()):
+        cls = found.what
+        if not is_class(cls):
+            continue
+        if issubclass(cls, (SecretStr, SecretBytes, Secret)):
+            return f"the {cls.__name__} {found.where}".strip()
+        fields = cls.model_fields.items() if issubclass(cls, BaseModel) else ()
+        for name, info in fields:
+            if info.exclude is True:
+                return f"the field {name!r} of {cls.__name__}, which is excluded"
+    return None
+
+
+def survives(value: Any, again: Any) -> bool:
+    """Whether a restored value has everything that the original had.
+
+    A tuple may have become a list, and a subclass of the declared type that type, if nothing is missing for it.
+    """
+    if _equal(value, again):
+        return True
+    if isinstance(value, float) and isinstance(again, float):
+        return value != value and again != again  # NaN, which does not equal itself
+    if isinstance(value, Mapping) and isinstance(again, Mapping):
+        ours, theirs = cast("Mapping[Any, Any]", value), cast("Mapping[Any, Any]", again)
+        return ours.keys() == theirs.keys() and all(survives(ours[key], theirs[key]) for key in ours)
+    if isinstance(value, (list, tuple)) and isinstance(again, (list, tuple)):
+        return _each_survives(list(cast("list[Any]", value)), list(cast("list[Any]", again)))
+    if isinstance(value, (set, frozenset)) and isinstance(again, (set, frozenset)):
+        left = list(cast("set[Any]", again))
+        return len(left) == len(cast("set[Any]", value)) and all(
+            any(survives(one, other) for other in left) for one in cast("set[Any]", value)
+        )
+    ours_: Any = cast("Any", value)
+    theirs_: Any = again
+    if type(theirs_) not in type(ours_).__mro__ or _judges_itself(ours_, theirs_):
+        return False
+    return survives(_state(ours_), _state(theirs_))
+
+
+def _each_survives(values: list[Any], again: list[Any]) -> bool:
+    return len(values) == len(again) and all(map(survives, values, again))
+
+
+def _equal(value: Any, again: Any) -> bool:
+    try:
+        return bool(value == again)
+    except Exception:  # noqa: BLE001 - an author's `__eq__` may raise anything, as that of an array does
+        return False
+
+
+def _judges_itself(value: Any, again: Any) -> bool:
+    """Whether a class compares its own values, and its word that two are different counts."""
+    compares = type(value).__eq__ not in (object.__eq__, BaseModel.__eq__)
+    return type(value) is type(again) and compares and not hasattr(value, "__dataclass_fields__")
+
+
+def _state(value: Any) -> dict[str, Any]:
+    extra: dict[str, Any] = getattr(value, "__pydantic_extra__", None) or {}
+    slots = {name: getattr(value, name) for cls in type(value).__mro__ for name in _slots(cls) if hasattr(value, name)}
+    return {**getattr(value, "__dict__", {}), **slots, **extra}
+
+
+def _slots(cls: type[Any]) -> tuple[str, ...]:
+    slots: Any = vars(cls).get("__slots__", ())
+    own = (slots,) if isinstance(slots, str) else tuple(slots)
+    return tuple(name for name in own if not name.startswith("__"))

@@ -1,0 +1,157 @@
+"""A marker becomes a wire request and a pin; an answer becomes an outcome."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from mcp_types import CreateMessageRequestParams, CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
+
+from bespeak.protocol.capabilities import requirements
+from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
+from bespeak.resolve.asking.digests import canonical, digest
+from bespeak.resolve.asking.form_schemas import Form, FormError, form_of
+from bespeak.resolve.asking.progress import Settled
+from bespeak.resolve.errors import BadAnswer
+from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
+from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
+
+Outcome = AcceptedElicitation[Any] | DeclinedElicitation | CancelledElicitation
+
+DECLINED = DeclinedElicitation()
+CANCELLED = CancelledElicitation()
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A question as the client will see it."""
+
+    name: str
+    """The name in its key, for messages."""
+    method: str
+    params: dict[str, Any] | None
+    requires: dict[str, Any]
+    """The client capabilities it needs."""
+    attempts: int
+    form: Form | None = None
+    result: type[BaseModel] | None = None
+    """What the client's answer is, when it is not a form."""
+
+    def request(self, note: str | None = None) -> dict[str, Any]:
+        """The wire request, with the validator's message under the question when it is asked again."""
+        if self.params is None:
+            return {"method": self.method}
+        if note is None:
+            return {"method": self.method, "params": self.params}
+        return {"method": self.method, "params": {**self.params, "message": f"{self.params['message']}\n\n{note}"}}
+
+    def digest(self) -> str:
+        """A digest of exactly what the client is shown."""
+        if self.form is not None and self.params is not None:
+            return digest([self.method, self.params["message"], self.form.text])
+        return digest([self.method, self.params])
+
+    @property
+    def text(self) -> str:
+        """What a person reading a log wants to see of it."""
+        if self.params is None:
+            return self.method
+        if self.form is not None:
+            return f"{self.params['message']} {self.form.text}"[:500]
+        return canonical(self.params)[:500]
+
+
+def render(name: str, marker: Question) -> Rendered:
+    """The question as a wire request; `name` is for messages. Raises `FormError` or `ValueError` if it cannot be asked."""
+    if isinstance(marker, Elicit):
+        return _render_form(name, cast("Elicit[Any]", marker))
+    if isinstance(marker, Sample):
+        return _render_sample(name, marker)
+    if isinstance(marker, ListRoots):
+        return Rendered(name, ROOTS, None, requirements(ROOTS, {}), 1, result=ListRootsResult)
+    raise ValueError(f"{type(marker).__name__} is no question this server can ask")
+
+
+def _render_form(name: str, marker: Elicit[Any]) -> Rendered:
+    if not isinstance(cast("Any", marker.message), str):
+        raise FormError("the message is no text", "write Elicit(message, schema)")
+    if marker.attempts < 1:
+        raise FormError("attempts must be at least 1", "leave it out, or say how often the form may be shown")
+    marker.message.encode()  # raises for what JSON cannot carry: text from a file name, say, may not be text
+    form = form_of(marker.schema, marker.choices)
+    params = {"mode": "form", "message": marker.message, "requestedSchema": form.schema}
+    return Rendered(name, ELICIT, params, requirements(ELICIT, params), marker.attempts, form)
+
+
+def _render_sample(name: str, marker: Sample) -> Rendered:
+    with_tools = marker.tools is not None or marker.tool_choice is not None
+    params = CreateMessageRequestParams(
+        messages=list(marker.messages),
+        max_tokens=marker.max_tokens,
+        system_prompt=marker.system_prompt,
+        include_context=marker.include_context,
+        temperature=marker.temperature,
+        stop_sequences=marker.stop_sequences,
+        metadata=marker.metadata,
+        model_preferences=marker.model_preferences,
+        tools=marker.tools,
+        tool_choice=marker.tool_choice,
+    ).model_dump(mode="json", by_alias=True, exclude_none=True)
+    to_json(params)  # raises for what JSON cannot carry
+    result = CreateMessageResultWithTools if with_tools else CreateMessageResult
+    return Rendered(name, SAMPLE, params, requirements(SAMPLE, params), 1, result=result)
+
+
+def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Settled, Outcome]:
+    """What an answer means. Raises `BadAnswer` for the client's fault and `Refused` for a person's slip."""
+    if question.form is None:
+        entry = Settled(pin, "accept", dict(answer))
+        return entry, outcome_of(question, entry)
+    action = answer.get("action")
+    if action not in ("accept", "decline", "cancel"):
+        raise BadAnswer(f"the answer to {question.name!r} is not an elicitation result: it has no valid action")
+    if action != "accept":
+        entry = Settled(pin, action, None)
+        return entry, outcome_of(question, entry)
+    content: Any = answer.get("content")
+    if content is None and not question.form.schema["properties"]:
+        content = {}
+    if content is None:
+        raise BadAnswer(f"the answer to {question.name!r} was accepted without content")
+    entry = Settled(pin, "accept", content)
+    return entry, outcome_of(question, entry)
+
+
+def outcome_of(question: Rendered, entry: Settled) -> Outcome:
+    """The outcome a recorded answer stands for, read as strictly as a fresh one."""
+    if entry.action == "decline":
+        return DECLINED
+    if entry.action == "cancel":
+        return CANCELLED
+    if question.form is None:
+        return AcceptedElicitation(data=_result(question, entry.content))
+    if not isinstance(entry.content, dict):
+        raise BadAnswer(f"the content of the answer to {question.name!r} is no object")
+    content = cast("dict[str, Any]", entry.content)
+    faults = question.form.faults(content)
+    if faults:
+        raise BadAnswer(f"the answer to {question.name!r} does not match the form: {'; '.join(faults)}")
+    return AcceptedElicitation(data=question.form.value(content))
+
+
+def _result(question: Rendered, answer: Any) -> BaseModel:
+    model = question.result
+    if model is None or not isinstance(answer, dict) or "action" in answer:
+        raise BadAnswer(f"the answer to {question.name!r} is no answer to {question.method}")
+    try:
+        return model.model_validate(answer)
+    except ValidationError as error:
+        places = ", ".join(sorted({".".join(map(str, detail["loc"])) or "it" for detail in error.errors()}))
+        raise BadAnswer(f"the answer to {question.name!r} is no valid {question.method} result: see {places}") from None
+
+
+def too_often(question: Rendered, note: str | None) -> BadAnswer:
+    """The error for a question whose answers were all slips."""
+    tries = "1 attempt" if question.attempts == 1 else f"{question.attempts} attempts"
+    return BadAnswer(f"no valid answer to {question.name!r} after {tries}: {note}")

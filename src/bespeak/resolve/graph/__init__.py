@@ -1,0 +1,1 @@
+"""The compiled graph of a consumer: model, compiler, checks, drawing and replacements."""

@@ -1,0 +1,141 @@
+"""The compiled graph of one consumer: its resolvers in order, what each needs, and in which phase it runs."""
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from bespeak.resolve.graph.drawing import Branch, draw
+from bespeak.resolve.reading.callables import Kind
+from bespeak.resolve.reading.signatures import EMPTY, Signature
+
+CONSUMER = -1
+"""Stands for the consumer itself where a node's index could stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromNode:
+    """A parameter filled by a resolver."""
+
+    parameter: str
+    node: int
+    takes: frozenset[type[BaseModel]]
+    """The outcome types wanted; empty for the bare value."""
+    default: Any
+    takes_not_asked: bool = False
+    """Whether it wants to know that the client could not be asked."""
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not EMPTY
+
+    def accepts(self, outcome: type[BaseModel]) -> bool:
+        return outcome in self.takes
+
+
+@dataclass(frozen=True, slots=True)
+class FromArgument:
+    """A parameter filled by the consumer's own argument of the same name."""
+
+    parameter: str
+
+
+@dataclass(frozen=True, slots=True)
+class FromContext:
+    """A parameter filled by the call's context."""
+
+    parameter: str
+
+
+Input = FromNode | FromArgument | FromContext
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One resolver of a graph."""
+
+    index: int
+    """Its place in graph order: depth first, dependencies before dependents."""
+    key_name: str
+    """The name in the keys of its questions. What it asks is named by the rest of the key."""
+    fn: Callable[..., Any]
+    path: str
+    once: TypeAdapter[Any] | None
+    """How to seal the value, when it is computed once per call."""
+    guard: bool
+    timeout: float | None
+    inputs: tuple[Input, ...]
+    needs: tuple[int, ...]
+    """Resolvers whose values it takes."""
+    rests_on: tuple[int, ...]
+    """Questions and `once` values it depends on, however indirectly, in graph order."""
+    name: str
+    kind: Kind
+    may_ask: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One place where a resolver's outcome is taken."""
+
+    consumer: int
+    """Index of the taking resolver, or `CONSUMER`."""
+    input: FromNode
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What it takes to fill a consumer's marked parameters."""
+
+    consumer: Signature
+    nodes: tuple[Node, ...]
+    wants: tuple[FromNode, ...]
+    """The consumer's own marked parameters, in signature order."""
+    uses: tuple[tuple[Use, ...], ...]
+    """For each node who takes its outcome, in graph order, the consumer itself last."""
+    guards: tuple[int, ...]
+    """Phase zero: guards and what they depend on. Runs in every round."""
+    questions: tuple[int, ...]
+    """Phase one: what may ask and what that depends on, less phase zero. Runs in every round."""
+    rest: tuple[int, ...]
+    """Phase two: runs once per call, when nothing is open."""
+    chains: frozenset[tuple[int, ...]]
+    """Those of the phases in which each resolver takes the value of the one before: they need no scheduling."""
+    identities: Mapping[Hashable, int]
+    signatures: Mapping[Hashable, Signature]
+    """What was read of every function, so that the graph can be compiled again without the frames of then."""
+    has_generators: bool
+    may_ask: bool
+
+    def drawing(self) -> str:
+        """The graph as a tree of parameters, each with its resolver and what is special about it."""
+        root = Branch(f"{self.consumer.name}   {self.consumer.place}")
+        drawn: set[int] = set()
+        root.below = [self._branch(want, drawn) for want in self.wants]
+        return draw(root)
+
+    def _branch(self, taken: FromNode, drawn: set[int]) -> Branch:
+        node = self.nodes[taken.node]
+        traits = [
+            *(["guard"] if node.guard else []),
+            *(["once"] if node.once else []),
+            *(["may ask"] if node.may_ask else []),
+            *([f"{node.kind.value}"] if node.kind.is_generator else []),
+            f"phase {self._phase(node.index)}",
+        ]
+        branch = Branch(f"{taken.parameter} <- {node.name} [{', '.join(traits)}]")
+        if node.index in drawn:
+            branch.label += " (drawn above)" if node.inputs else ""
+            return branch
+        drawn.add(node.index)
+        for one in node.inputs:
+            branch.below.append(self._branch(one, drawn) if isinstance(one, FromNode) else Branch(_spell(one)))
+        return branch
+
+    def _phase(self, index: int) -> int:
+        return 0 if index in self.guards else 1 if index in self.questions else 2
+
+
+def _spell(one: FromArgument | FromContext) -> str:
+    return f"{one.parameter} <- {'the argument' if isinstance(one, FromArgument) else 'the context'}"

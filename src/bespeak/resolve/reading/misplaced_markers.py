@@ -1,0 +1,318 @@
+"""Markers, outcomes and questions that sit where they cannot be honoured: deep in a type, in metadata, in defaults."""
+
+import builtins
+import dataclasses
+import functools
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
+
+import typing_extensions
+from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ElicitResult, ListRootsResult
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from bespeak.resolve.markers import Question, Resolve
+from bespeak.resolve.outcomes import NotAsked
+from bespeak.resolve.reading.type_hints import OUTCOMES, alias_layers, arms, evaluate, peel, spell
+
+_MOST = 20_000
+"""How many hints one search looks into; a recursive generic alias has no end."""
+_DEEP = 4
+"""How many containers in containers of metadata are looked into, and how many functions a factory calls."""
+_WRITTEN = re.compile(r"\s*(?:\w+\.)*(?:Resolve|Elicit|ElicitUrl|Sample|ListRoots)\(.*\)\s*", re.DOTALL)
+"""A marker or a question as text, by mistake."""
+_MARKS = re.compile(r"\b(?:Resolve|Elicit\w*|ListRoots|(?:Accepted|Declined|Cancelled)Elicitation|NotAsked)\b")
+_CONTAINER = "inside a union or container"
+
+Test = Callable[[Any], bool]
+
+
+_OFFICIAL = {
+    "Elicit",
+    "Sample",
+    "ListRoots",
+    "AcceptedElicitation",
+    "DeclinedElicitation",
+    "CancelledElicitation",
+    "Context",
+}
+"""Names of the official SDK that mean nothing here: an import that was left behind."""
+_WIRE = (ElicitResult, CreateMessageResult, CreateMessageResultWithTools, ListRootsResult)
+"""What a question gives, in the words of the wire."""
+
+
+def is_marker(value: Any) -> bool:
+    """A `Resolve(fn)`, or the class itself where the call was forgotten; the official SDK's, too, which means nothing here."""
+    cls = cast("type[Any]", value if isinstance(value, type) else type(value))
+    return issubclass(cls, Resolve) or is_official(cls, {"Resolve"})
+
+
+def is_official(cls: type[Any], names: set[str]) -> bool:
+    """Whether a class is one of the official SDK's, of one of these names."""
+    return any(base.__module__.partition(".")[0] == "mcp" and base.__name__ in names for base in cls.__mro__)
+
+
+def is_official_question(value: Any) -> bool:
+    """Whether a value is a question of the official SDK, which would be taken for a value."""
+    return is_official(cast("type[Any]", type(value)), {"Elicit", "Sample", "ListRoots"})
+
+
+def is_reply(value: Any) -> bool:
+    """An outcome or a question, or a type of one: what a client must not supply."""
+    return isinstance(value, (Question, NotAsked, *OUTCOMES)) or any(map(_is_reply_class, arms(value)))
+
+
+def _is_reply_class(hint: Any) -> bool:
+    cls: Any = get_origin(hint) or hint
+    if not isinstance(cls, type):
+        return False
+    return issubclass(cls, (NotAsked, Question, *OUTCOMES, *_WIRE)) or is_official(cast("type[Any]", cls), _OFFICIAL)
+
+
+def holds(value: Any, wanted: Test, depth: int = _DEEP) -> bool:
+    """Whether a default or a piece of metadata is what is looked for, or holds it: in a `Field`, or in a list by mistake."""
+    if wanted(value) or depth == 0:
+        return wanted(value)
+    if isinstance(value, FieldInfo):
+        parts = [value.default, *value.metadata]
+        return makes(value.default_factory, wanted) or any(holds(one, wanted, depth - 1) for one in parts)
+    if isinstance(value, Mapping):
+        value = list(cast("Mapping[Any, Any]", value).values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(holds(one, wanted, depth - 1) for one in cast("list[Any]", value))
+    if isinstance(value, functools.partial):
+        part = cast("functools.partial[Any]", value)
+        return any(holds(one, wanted, depth - 1) for one in (part.func, *part.args, *part.keywords.values()))
+    if isinstance(value, (type, types.FunctionType, types.ModuleType)):
+        return False
+    return any(wanted(one) for one in getattr(value, "__dict__", {}).values())
+
+
+def is_written(item: Any, depth: int = _DEEP) -> bool:
+    """Whether a piece of metadata is text that was meant to be a marker or a question."""
+    if isinstance(item, (list, tuple)) and depth:
+        return any(is_written(one, depth - 1) for one in cast("list[Any]", item))
+    return isinstance(item, str) and _WRITTEN.fullmatch(item) is not None
+
+
+def makes(factory: Any, wanted: Test, depth: int = _DEEP) -> bool:
+    """Whether a factory of defaults names what is looked for. It is read, not called: calling it might do something."""
+    if factory is None or depth == 0:
+        return False
+    if isinstance(factory, functools.partial):
+        return holds(cast("functools.partial[Any]", factory), wanted)
+    factory = getattr(factory, "__func__", factory)
+    if not isinstance(factory, types.FunctionType):
+        return wanted(factory)
+    # A function it calls may return a marker. That it mentions a question means little: a resolver does.
+    return any(
+        holds(value, wanted)
+        or (isinstance(value, types.FunctionType) and wanted is is_marker and makes(value, wanted, depth - 1))
+        for value in _named(factory)
+    )
+
+
+def _named(fn: types.FunctionType) -> Iterator[Any]:
+    """What the names in a function's code stand for."""
+    cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
+    known: dict[str, Any] = {**fn.__globals__}
+    for name, cell in cells:
+        try:
+            known[name] = cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+    names = list(_code_names(fn.__code__))
+    for name in names:
+        value = known.get(name)
+        if isinstance(value, types.ModuleType):
+            yield from (getattr(value, other) for other in names if hasattr(value, other))
+        else:
+            yield value
+
+
+def _code_names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    yield from code.co_freevars
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            yield from _code_names(one)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A hint, a piece of metadata or a default somewhere in a hint."""
+
+    where: str
+    """In words; empty at the top of the hint."""
+    what: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One look through all that a hint is made of."""
+
+    fields: bool = True
+    """Whether those of structured types count, too."""
+    names: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Where the hint was found, for classes that were defined there."""
+    seen: dict[tuple[int, bool], Any] = field(default_factory=dict[tuple[int, bool], Any])
+    """What has been looked into, kept so that no id is used twice."""
+
+
+def walk(hint: Any, search: Search, where: str = "") -> Iterator[Found]:
+    """Everything a hint is made of."""
+    seen = search.seen
+    for alias, parameters, value in alias_layers(hint):
+        yield from _unused(alias, parameters, value, search.names)
+    peeled = peel(hint)
+    for item in peeled.metadata:
+        yield Found(where, item)
+    core = peeled.core
+    if (id(core), bool(where)) in seen:
+        return
+    if len(seen) > _MOST:
+        raise ValueError("it is too large to be looked through")
+    seen[id(core), bool(where)] = core
+    yield Found(where, core)
+    for part in _parts(core, search.names):
+        yield from walk(part, search, where or _CONTAINER)
+    owner: Any = get_origin(core) or core
+    if search.fields and isinstance(owner, type):
+        for base in vars(owner).get("__orig_bases__", ()):
+            for part in get_args(base):
+                yield from walk(part, search, where or _CONTAINER)
+        for name, inner, extras in fields_of(owner, search.names):
+            place = f"on field {name!r} of {owner.__name__}"
+            for extra in extras:
+                yield Found(place, extra)
+            yield from walk(inner, search, place)
+    generic: dict[str, Any] = getattr(core, "__pydantic_generic_metadata__", None) or {}
+    for part in generic.get("args", ()):
+        yield from walk(part, search, where or _CONTAINER)
+
+
+def _unused(alias: Any, parameters: Sequence[Any], value: Any, names: Mapping[str, Any]) -> Iterator[Found]:
+    """What was given to an alias that makes nothing of it."""
+    given = [one for part in parameters for one in walk(part, Search(names=names)) if _counts(one.what)]
+    if given:
+        used = {id(one.what) for one in walk(value, Search(names=names))}
+        place = f"in a parameter that the alias {alias.__name__} does not use"
+        yield from (Found(place, one.what) for one in given if id(one.what) not in used)
+
+
+def _counts(what: Any) -> bool:
+    return _is_stray(what) or _is_exposed(what)
+
+
+def _is_stray(what: Any) -> bool:
+    made = isinstance(what, types.FunctionType) and makes(what, is_marker)
+    return made or holds(what, is_marker) or is_written(what)
+
+
+def _is_exposed(what: Any) -> bool:
+    return holds(what, is_reply) or (isinstance(what, types.FunctionType) and makes(what, is_reply))
+
+
+def strays(hint: Any, search: Search | None = None) -> Iterator[str]:
+    """Where markers sit that cannot be honoured: in unions, containers, and fields of structured types."""
+    told: set[int] = set()
+    for found in walk(hint, search or Search()):
+        if not found.where or id(found.what) in told:
+            continue
+        if _is_stray(found.what):
+            told.add(id(found.what))
+            yield found.where
+
+
+def replies(hint: Any, search: Search) -> Iterator[str]:
+    """The outcomes and questions in a hint that a client fills, each with where it sits."""
+    for found in walk(hint, search):
+        if _is_exposed(found.what):
+            types_ = [spell(arm) for arm in arms(found.what) if _is_reply_class(arm)]
+            yield f"{types_[0] if types_ else 'a question or an outcome'} {found.where}".strip()
+
+
+def mentions(hint: Any, search: Search) -> bool:
+    """Whether a hint has a marker, an outcome or a question anywhere."""
+    return any(_counts(found.what) for found in walk(hint, search))
+
+
+def _parts(core: Any, names: Mapping[str, Any]) -> Sequence[Any]:
+    """The hints a hint is made of."""
+    if isinstance(core, TypeVar):
+        limits = [*core.__constraints__, core.__bound__, getattr(core, "__default__", None)]
+        return [_read(limit, core.__module__, names) for limit in limits]
+    if isinstance(core, dataclasses.InitVar):
+        return [cast("Any", core).type]
+    if isinstance(core, list):  # the parameter list of a Callable
+        return cast("list[Any]", core)
+    return get_args(core)
+
+
+def _read(hint: Any, module: str, names: Mapping[str, Any]) -> Any:
+    """A hint that may be text, and is no annotation. If it cannot be read and looks like a marker, it counts as one."""
+    try:
+        return evaluate(hint, vars(sys.modules.get(module, builtins)), dict(names))
+    except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
+        return _unread(hint)
+
+
+def _unread(hint: Any) -> Any:
+    """A hint that cannot be read now, but perhaps later, by whoever builds the value: better refused than lost."""
+    text = getattr(hint, "__forward_arg__", hint)
+    return Annotated[Any, Resolve] if isinstance(text, str) and _MARKS.search(text) else hint
+
+
+def fields_of(
+    owner: type[Any], names: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """Name, hint, and whatever else is said of it, of the fields of a model, dataclass, TypedDict or named tuple."""
+    if issubclass(owner, BaseModel) and owner.__pydantic_complete__:
+        for name, info in owner.model_fields.items():
+            yield name, info.annotation, (*info.metadata, info.default, info.default_factory)
+        extra = _own_hints(owner, names).get("__pydantic_extra__")
+        if extra is not None:
+            yield "__pydantic_extra__", extra, ()
+        return
+    defaults: dict[str, tuple[Any, ...]] = {}
+    if dataclasses.is_dataclass(owner):
+        defaults = {one.name: (one.default, one.default_factory, one.metadata) for one in dataclasses.fields(owner)}
+    elif hasattr(owner, "_field_defaults"):
+        defaults = {name: (default,) for name, default in owner._field_defaults.items()}
+    elif not (issubclass(owner, BaseModel) or typing_extensions.is_typeddict(owner)):
+        return
+    hints = _own_hints(owner, names)
+    for number, others in enumerate(_extra_items(owner)):
+        hints[f"extra_items {number}" if number else "extra_items"] = _read(others, owner.__module__, names)
+    for name, hint in hints.items():
+        yield name, hint, defaults.get(name, (vars(owner).get(name),))
+
+
+def _extra_items(owner: type[Any]) -> Iterator[Any]:
+    """The type of all other items of a TypedDict; a base's too, which is no base class of it at run time."""
+    others: Any = vars(owner).get("__extra_items__")
+    if others is not None:
+        yield others
+    for base in vars(owner).get("__orig_bases__", ()):
+        origin: Any = get_origin(base) or base
+        if isinstance(origin, type):
+            yield from _extra_items(origin)
+
+
+def _own_hints(owner: type[Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """The hints of a class one by one, so that one that cannot be evaluated yet does not hide the others."""
+    hints: dict[str, Any] = {}
+    for cls in reversed(owner.__mro__):
+        module = vars(sys.modules.get(cls.__module__, builtins))
+        local = {name: value for name, value in names.items() if name not in module} | dict(vars(cls))
+        for name, hint in vars(cls).get("__annotations__", {}).items():
+            try:
+                hints[name] = evaluate(hint, module, local)
+            except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
+                hints[name] = _unread(hint)
+    return hints

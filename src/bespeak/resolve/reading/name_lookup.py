@@ -1,0 +1,131 @@
+"""Where the names in a function's annotations are looked up, and which of them can no longer be."""
+
+import ast
+import builtins
+import inspect
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ForwardRef, Literal, cast, get_args, get_origin
+
+from bespeak.resolve.reading.misplaced_markers import Search, mentions
+from bespeak.resolve.reading.type_hints import evaluate
+
+Names = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the text in a function's annotations means."""
+
+    globals: dict[str, Any]
+    names: dict[str, Any]
+    """Of its closure, and of the frame that registers it."""
+    body: Names = field(default_factory=dict[str, Any])
+    """Of the class whose body it was written in."""
+    gone: frozenset[str] = frozenset()
+    """Local to a function it was written in, which has returned. Their values are lost."""
+
+    def evaluate(self, annotation: Any) -> Any:
+        """An annotation with all text in it evaluated. Raises whatever that raises."""
+        used = names_in(annotation)
+        if not used & self.body.keys():
+            return evaluate(annotation, self.globals, self.names)
+        # Python looks in the class body first. But a method there may have the name of a type by chance.
+        try:
+            within = evaluate(annotation, self.globals, {**self.names, **self.body})
+            if mentions(within, Search(names=self.names)):
+                return within
+        except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
+            return evaluate(annotation, self.globals, self.names)
+        try:
+            return evaluate(annotation, self.globals, self.names)
+        except NameError:
+            return within
+
+    def lost(self, annotation: Any) -> set[str]:
+        """The names in an annotation that meant something else where it was written."""
+        return names_in(annotation) & self.gone
+
+
+def scope_of(target: Any, frame: types.FrameType | None, owner: type[Any] | None = None) -> Scope:
+    """The scope of a function's annotations; `owner` is the class it was written in.
+
+    A function defined in the registering frame sees that frame's names first, as Python's scoping has it. For any
+    other function the frame is the last resort, so that a name in its own module is never shadowed.
+    """
+    globals_: dict[str, Any] = getattr(target, "__globals__", None) or vars(
+        sys.modules.get(getattr(target, "__module__", ""), builtins)
+    )
+    code = getattr(target, "__code__", None)
+    names: dict[str, Any] = {parameter.__name__: parameter for parameter in getattr(target, "__type_params__", ())}
+    # The `__init__` of a dataclass is made elsewhere; where its class is written counts.
+    written: str = f"{owner.__qualname__}.{target.__name__}" if owner and code else code.co_qualname if code else ""
+    around = list(_around(written, globals_))
+    if frame is not None:
+        local = frame.f_globals is globals_ and written.startswith(f"{frame.f_code.co_qualname}.<locals>.")
+        known = globals_.keys() | vars(builtins).keys()
+        names |= {key: value for key, value in frame.f_locals.items() if local or key not in known}
+        around = [one for one in around if one is not frame.f_code]
+    for name, cell in zip(code.co_freevars if code else (), getattr(target, "__closure__", None) or (), strict=False):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:  # a name of the enclosing function that is not bound yet
+            continue
+    locals_ = {name for one in around for name in (*one.co_varnames, *one.co_cellvars)}
+    return Scope(globals_, names, vars(owner) if owner else {}, frozenset(locals_ - names.keys()))
+
+
+def names_in(annotation: Any) -> set[str]:
+    """The names that the text in an annotation uses."""
+    return {node.id for text in _texts(annotation) for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name)}
+
+
+def _texts(annotation: Any) -> Iterator[str]:
+    if isinstance(annotation, str):
+        yield annotation
+    elif isinstance(annotation, ForwardRef):
+        yield annotation.__forward_arg__
+    elif isinstance(annotation, list):  # the parameter list of a Callable
+        for part in cast("list[Any]", annotation):
+            yield from _texts(part)
+    elif get_origin(annotation) is Annotated:  # text in its metadata is no name
+        yield from _texts(annotation.__origin__)
+    elif get_origin(annotation) is not Literal:
+        for part in get_args(annotation):
+            yield from _texts(part)
+
+
+def _parsed(text: str) -> ast.AST:
+    try:
+        return ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError):  # a literal, say: whoever evaluates it tells
+        return ast.Pass()
+
+
+def _around(qualname: str, globals_: Names) -> Iterator[types.CodeType]:
+    """The functions a function was written in, from the outermost in. Those that cannot be found are left out."""
+    path = qualname.split(".")
+    if "<locals>" not in path:
+        return
+    outermost = path.index("<locals>")
+    found = _attribute(globals_, path[:outermost])
+    here = getattr(inspect.unwrap(found), "__code__", None) if callable(found) else None
+    steps = [step for step in path[outermost:] if step != "<locals>"]
+    while isinstance(here, types.CodeType):
+        if here.co_flags & inspect.CO_OPTIMIZED:  # a function, and not the body of a class
+            yield here
+        if len(steps) <= 1:
+            return
+        step = steps.pop(0)
+        here = next((one for one in here.co_consts if isinstance(one, types.CodeType) and one.co_name == step), None)
+
+
+def _attribute(globals_: Names, path: list[str]) -> Any:
+    """What stands at a dotted path in a module, however it is decorated."""
+    here: Any = globals_.get(path[0])
+    for step in path[1:]:
+        here = getattr(here, "__dict__", {}).get(step)
+        here = getattr(here, "__func__", here)
+    return here

@@ -1,0 +1,71 @@
+"""Whose question is pushed next: one at a time, in graph order.
+
+A push waits until every resolver before it that may ask has settled. None of those depends on it, so that comes to pass
+whatever it does itself.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol
+
+from bespeak.protocol.capabilities import Obstacle
+
+
+class Push(Protocol):
+    """Puts questions to a client in mid-call."""
+
+    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+        """Why this client cannot be asked; `None` if it can. `missing` is what it has not declared of what that needs."""
+        ...
+
+    async def __call__(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The client's answer. Raises `NotAnswered`."""
+        ...
+
+
+class Turns:
+    """The pushes of one round."""
+
+    def __init__(self, push: Push, places: Collection[int]) -> None:
+        self.push = push
+        self._ahead = sorted(places)
+        """The resolvers that may ask and have not settled, in graph order."""
+        self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._dropped = asyncio.get_running_loop().create_future()
+
+    async def ask(
+        self, place: int, key: str, request: Mapping[str, Any], limit: Callable[[], int]
+    ) -> dict[str, Any] | None:
+        """The client's answer when it is this one's turn; `None` if nobody is asked any more. From the place `limit` on in
+        graph order, there is no use in asking."""
+        if self._ahead[0] != place:
+            turn = self._waiting[place] = asyncio.get_running_loop().create_future()
+            await asyncio.wait({turn, self._dropped}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0)  # whoever else is ready may find out that there is no use in asking
+        if self._dropped.done() or place >= limit():
+            return None
+        asking = asyncio.ensure_future(self.push(key, request))
+        try:
+            await asyncio.wait({asking, self._dropped}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not asking.done():
+                asking.cancel()
+                await asyncio.wait({asking})  # it takes the question back
+            elif not asking.cancelled():
+                asking.exception()  # which nobody looks at if this is being cancelled
+        try:
+            return None if asking.cancelled() else asking.result()
+        finally:
+            del asking  # it holds what it raises, whose traceback would hold it, and with it all that the call keeps
+
+    def settled(self, place: int) -> None:
+        """A resolver is done: the next one may ask."""
+        if place in self._ahead:
+            self._ahead.remove(place)
+        if self._ahead and (turn := self._waiting.pop(self._ahead[0], None)) is not None and not turn.done():
+            turn.set_result(None)
+
+    def drop(self) -> None:
+        """Ask nobody anything any more: it is known that the call cannot go on."""
+        if not self._dropped.done():
+            self._dropped.set_result(None)

@@ -1,0 +1,187 @@
+"""A tool's arguments: the schema the model sees, and reading what it sends."""
+
+import itertools
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from copy import deepcopy
+from typing import Annotated, Any, cast
+
+from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.fields import FieldInfo
+from pydantic_core import SchemaError, SchemaValidator, core_schema, to_json
+
+from bespeak.protocol.parameter_headers import unpacked
+from bespeak.resolve.asking.validation_messages import refusals
+from bespeak.resolve.errors import ToolError
+from bespeak.resolve.reading.signatures import EMPTY, Parameter
+from bespeak.resolve.reading.type_hints import NO_SCHEMA, peel, spell
+
+
+class InvalidArguments(ToolError):
+    """What the model sent does not fit the tool's parameters."""
+
+
+class Unschemable(Exception):
+    """Parameters whose types cannot come from JSON, each with what is wrong."""
+
+    def __init__(self, problems: dict[str, str]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems.values()))
+
+
+class UnreadablePattern(Exception):
+    """A pattern of a hand-written schema that no engine here can read."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        super().__init__(f"cannot read the pattern {pattern!r}")
+
+
+class Arguments:
+    """The parameters that the client fills, and nothing else."""
+
+    def __init__(self, name: str, parameters: Sequence[Parameter], schema: dict[str, Any] | None = None) -> None:
+        fields: dict[str, Any] = {}
+        self._renamed: dict[str, str] = {}
+        taken = {parameter.name for parameter in parameters}
+        for parameter in parameters:
+            field, definition = _field(parameter, taken)
+            taken.add(field)
+            fields[field] = definition
+            if field != parameter.name:
+                self._renamed[field] = parameter.name
+        self._model = _model(f"{name}Arguments", fields, parameters)
+        self._validate = self._model.__pydantic_validator__.validate_python
+        self.schema = {"type": "object", **_schema(self._model)} if schema is None else deepcopy(schema)
+        self.wire_names = {name for key, info in self._model.model_fields.items() for name in _wire_names(key, info)}
+        """Every name under which something may be sent."""
+
+    def other_names(self, name: str) -> set[str]:
+        """Further names under which an argument may be sent that is shown under this one."""
+        fields = self._model.model_fields.items()
+        taken = next((wire for key, info in fields if name in (wire := set(_wire_names(key, info)))), {name})
+        return taken - {name}
+
+    def read(self, sent: dict[str, Any]) -> dict[str, Any]:
+        """The values of the parameters, defaults applied, anything else dropped. Raises `InvalidArguments`."""
+        try:
+            values: dict[str, Any] = self._validate(sent).__dict__
+        except ValidationError:
+            values = self._read_as_json(sent)
+        return {self._renamed.get(name, name): value for name, value in values.items()} if self._renamed else values
+
+    def _read_as_json(self, sent: dict[str, Any]) -> dict[str, Any]:
+        """Read once more by the rules for JSON, under which a strict parameter takes a date as text.
+
+        Some models write a list or an object as text; what would be refused is read so before it is.
+        """
+        try:
+            return vars(self._model.model_validate_json(to_json(sent)))
+        except ValidationError as error:
+            opened = {name: unpacked(value) for name, value in sent.items()}
+            if opened != sent:
+                with suppress(ValidationError):
+                    return vars(self._model.model_validate_json(to_json(opened)))
+            raise InvalidArguments(f"invalid arguments: {'; '.join(refusals(error, sent))}") from None
+
+
+def _field(parameter: Parameter, taken: set[str]) -> tuple[str, Any]:
+    """A model field for a parameter; renamed where pydantic could not take the parameter's own name."""
+    name, hint = parameter.name, parameter.hint
+    if name.startswith("_") or hasattr(BaseModel, name):
+        title = name.replace("_", " ").strip().title()
+        peeled = peel(hint)
+        hint = Annotated[(peeled.core, Field(alias=name, title=title), *peeled.metadata)]
+        name = next(free for number in itertools.count() if (free := f"parameter_{number}") not in taken)
+    return name, hint if parameter.default is EMPTY else (hint, parameter.default)
+
+
+def _wire_names(key: str, info: FieldInfo) -> list[str]:
+    alias = info.validation_alias or info.alias or key
+    if isinstance(alias, AliasChoices):
+        return [str(path[0]) for path in alias.convert_to_aliases()]
+    return [str(alias.path[0])] if isinstance(alias, AliasPath) else [alias]
+
+
+def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -> type[BaseModel]:
+    try:
+        return _made(name, fields)
+    except NO_SCHEMA:
+        problems: dict[str, str] = {}
+        for parameter in parameters:
+            try:
+                _made(name, dict([_field(parameter, set())]))
+            except NO_SCHEMA as error:
+                undefined = getattr(error, "code", None) == "class-not-fully-defined"
+                reason = f": {str(error).splitlines()[0]}" if undefined else ""
+                taken = spell(parameter.hint)
+                problems[parameter.name] = (
+                    f"parameter {parameter.name!r} takes {taken}, which cannot come from JSON{reason}"
+                )
+        raise Unschemable(problems) from None
+
+
+def _made(name: str, fields: dict[str, Any]) -> type[BaseModel]:
+    model: type[BaseModel] = create_model(name, __config__=ConfigDict(protected_namespaces=()), **fields)
+    _schema(model)
+    return model
+
+
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema(by_alias=True)
+
+
+_SAME_VALUE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependentSchemas")
+"""Keywords whose schemas speak of the same value, not of a part of it."""
+
+
+def shows(schema: Any, name: str, root: Any = None, seen: tuple[str, ...] = ()) -> bool:
+    """Whether a hand-written schema gives a name to a property of its root. Raises `UnreadablePattern`."""
+    if not isinstance(schema, dict):
+        return False
+    here = cast("dict[str, Any]", schema)
+    root = here if root is None else root
+    if name in _mapping(here.get("properties")) or name in _mapping(here.get("dependentRequired")):
+        return True
+    required: Any = here.get("required")
+    if isinstance(required, list) and name in required:
+        return True
+    if any(_matches(pattern, name) for pattern in _mapping(here.get("patternProperties"))):
+        return True
+    reference = here.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#") and reference not in seen:
+        return shows(_referred(root, reference), name, root, (*seen, reference))
+    return any(shows(part, name, root, seen) for keyword in _SAME_VALUE for part in _parts(keyword, here.get(keyword)))
+
+
+def _matches(pattern: str, name: str) -> bool:
+    """Whether a pattern is found in a name. Raises `UnreadablePattern`.
+
+    Patterns in JSON Schema are those of ECMA-262. pydantic's engine reads more of them than Python's (`\\p{L}`), which is
+    left with those that look around.
+    """
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern)).isinstance_python(name)
+    except SchemaError:
+        pass
+    try:
+        return re.search(pattern, name) is not None
+    except (re.error, TypeError, OverflowError, RecursionError):
+        raise UnreadablePattern(pattern) from None
+
+
+def _parts(keyword: str, inner: Any) -> list[Any]:
+    if keyword == "dependentSchemas":
+        return list(_mapping(inner).values())
+    return cast("list[Any]", inner) if isinstance(inner, list) else [inner]
+
+
+def _referred(root: Any, reference: str) -> Any:
+    for part in reference.lstrip("#/").split("/") if reference.lstrip("#/") else ():
+        root = _mapping(root).get(part.replace("~1", "/").replace("~0", "~"))
+    return root
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,477 @@
+"""Running a call: its state is opened, its round run, its approval spent, its result kept.
+
+`Calls` is what all calls of a server share. `Call` is one round of one call. A round that carries a state, or opens
+generators, runs in a task of its own, so that the request may go away while a claimed body, or a cleanup, goes on.
+"""
+
+import asyncio
+import functools
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextvars import copy_context
+from typing import Any
+
+from mcp_types import InputRequiredResult
+from pydantic_core import from_json, to_json
+
+from bespeak.aio.in_place import CancelledItself, contained
+from bespeak.aio.tasks import is_cancelled, spawn
+from bespeak.aio.threads import BODIES, in_thread
+from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle, lacking, merge, requirements
+from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError, Meant
+from bespeak.protocol.input_responses import typed_answer
+from bespeak.protocol.question_keys import bare_name
+from bespeak.resolve.asking.digests import digest
+from bespeak.resolve.asking.progress import Progress
+from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted, MissingCapability
+from bespeak.resolve.markers import Question
+from bespeak.resolve.reading.callables import Kind
+from bespeak.resolve.running.rounds import Round
+from bespeak.server.calls.call_tasks import CallTasks, Outliving
+from bespeak.server.calls.replies import Consumer, Reply
+from bespeak.server.context import Context, facts_of
+from bespeak.state.ledger import Ledger, ResultGone, Shelter, Spending, Ticket
+from bespeak.state.seal import BUDGET, Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
+
+logger = logging.getLogger("bespeak.server")
+
+EVERYTHING: Mapping[str, Any] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {"tools": {}, "context": {}},
+    "roots": {},
+}
+"""The capabilities of nobody in particular: a call without a client is to fail when it asks, not before."""
+
+
+class NoClient(RuntimeError):
+    """A call made without a client has come to a question."""
+
+
+class Calls:
+    """What the calls of one server share: the seal, the ledger, and the tasks that outlive their requests."""
+
+    def __init__(self, security: RequestStateSecurity, ledger: Ledger, audience: str) -> None:
+        self.security = security
+        self.seal = Seal(security)
+        self.ledger = ledger
+        self._audience = security.audience or audience
+        self.tasks = CallTasks()
+
+    def binding(self, consumer: Consumer, arguments: str, context: Context[Any, Any]) -> Binding:
+        """What a state of this call is bound to."""
+        bind = self.security.bind_principal
+        principal: Any = bind(context) if bind is not None else None
+        if not isinstance(principal, (str, type(None))):
+            raise TypeError(f"bind_principal must return text or None, not {type(principal).__name__}")
+        return Binding(consumer.method, consumer.name, arguments, self._audience, principal)
+
+    async def shelter(self, call: "Call", work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+        """Run a call in its own task. The request's cancellation reaches it only while it is not sheltered."""
+        call.in_its_own_task = True
+        task = spawn(work, f"bespeak call {call.consumer.name}", copy_context())
+        if task.done():
+            return task.result()
+        self.tasks.add(task, call)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done() and not call.closed:
+                call.given_up = True
+                task.cancel()
+                await asyncio.wait({task})
+            raise
+
+
+class Call(Shelter, Outliving):
+    """One round of one call. It shelters itself when it must not be cancelled any more."""
+
+    _state: State | None = None
+    _ticket: Ticket | None = None
+    _bound: Binding | None = None
+    _progress: Progress | None = None
+    _raised: Exception | None = None
+    _sent_as: str | None = None
+    in_its_own_task = False
+    """Whether nobody but this server has its task, and a reason to cancel it."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        consumer: Consumer,
+        sent: dict[str, Any],
+        context: Context[Any, Any],
+        *,
+        declared: Mapping[str, Any] | None,
+        raise_exceptions: bool = False,
+    ) -> None:
+        super().__init__()
+        self.calls = calls
+        self.consumer = consumer
+        self.name = consumer.name
+        self._sent = sent
+        self._context = context
+        self._facts = facts_of(context)
+        self._declared = declared
+        # Taken before any author code runs, which may change the arguments in place.
+        self._arguments = digest(sent) if consumer.may_ask and declared is not None else None
+        self._raise_exceptions = raise_exceptions
+
+    def resume(self, token: Any, request_id: str | int) -> None:
+        """Go on where an earlier round left off. Every refusal looks alike to the client; the log has the reason."""
+        try:
+            if not isinstance(token, str):
+                raise InvalidRequestState("not a string")
+            state, issued, expiry = self.calls.seal.open(token, self._binding())
+            if state.by_hand == bool(self.consumer.graph.nodes):
+                raise InvalidRequestState("made by hand, or not, unlike what it is sent to")
+            if state.by_hand:
+                self._facts.request_state, asked = from_json(state.body)
+                # Only what was asked in that round: an answer nobody asked for is no answer.
+                if self._facts.answers is not None:
+                    self._facts.answers = {key: one for key, one in self._facts.answers.items() if key in asked}
+            else:
+                self._progress = Progress.decode(state.body.encode())
+        except (InvalidRequestState, ValueError) as reason:
+            logger.warning("refused the requestState of %r, request %r: %s", self.consumer.name, request_id, reason)
+            raise MCPError(INVALID_PARAMS, "invalid or expired requestState; start the call again") from None
+        self._state, self._ticket = state, Ticket(issued, expiry, state.deadline)
+        self._facts.id, self._facts.round = state.call_id, state.round + 1
+
+    def _binding(self) -> Binding:
+        if self._bound is None:
+            self._bound = self.calls.binding(self.consumer, self._arguments or digest(self._sent), self._context)
+        return self._bound
+
+    def _holder(self) -> str | None:
+        """Whom the ledger counts the call for: the caller, or the address if nobody says who that is."""
+        principal = self._binding().principal
+        if principal is not None:
+            return f"principal {principal}"
+        return f"address {self._facts.address}" if self._facts.address is not None else None
+
+    async def run(self) -> dict[str, Any]:
+        """The wire result. Raises `MCPError` for a protocol error."""
+        try:
+            return await self.outcome()
+        except asyncio.CancelledError as error:
+            return failed(self.consumer, self._cancelled(error), raise_exceptions=self._raise_exceptions)
+        except Exception as error:  # noqa: BLE001 - the edge where an author's crash becomes an answer
+            return failed(self.consumer, error, raise_exceptions=self._raise_exceptions)
+
+    def _cancelled(self, error: asyncio.CancelledError) -> Exception:
+        """The failure that a cancellation by an author's code is. Raises it again if the server, or its caller, is behind it."""
+        task = asyncio.current_task()
+        if task is None or not self.in_its_own_task or self.given_up:
+            raise error
+        while task.cancelling():
+            task.uncancel()
+        if self.approved:
+            logger.error(
+                "%r was approved, and was cancelled while it ran; whether it took effect is unknown", self.name
+            )
+        failure = RuntimeError(f"{self.consumer.name!r} {UNASKED_CANCELLATION}")
+        failure.__cause__ = error
+        return failure
+
+    async def outcome(self) -> dict[str, Any]:
+        """The wire result, failures raised as they are."""
+        if self.consumer.graph.nodes:
+            return await self._resolved(self.consumer.arguments.read(self._sent))
+        if self._state is None:
+            value = await self._body(self.consumer.arguments.read(self._sent))
+            return (
+                await self._ask_by_hand(value)
+                if isinstance(value, InputRequiredResult)
+                else result_of(self.consumer, value)
+            )
+        arguments = self.consumer.arguments.read(self._sent)
+        for key, answer in (self._facts.answers or {}).items():
+            typed_answer(key, answer)  # a malformed one is refused before anything is spent
+        key = f"{self._state.call_id}/{self._state.round}"
+        return await self._spend(key, self._facts.answers, lambda: self._plain(arguments))
+
+    async def ask(self, value: InputRequiredResult) -> dict[str, Any]:
+        """The wire result of a plain consumer that turned out to ask by hand."""
+        try:
+            return await self._ask_by_hand(value)
+        except Exception as error:  # noqa: BLE001 - the same edge
+            return failed(self.consumer, error, raise_exceptions=self._raise_exceptions)
+
+    # With resolvers
+
+    def _round(self, arguments: dict[str, Any]) -> Round:
+        return Round(
+            self.consumer.graph,
+            arguments=arguments,
+            context=self._context,
+            progress=self._progress or Progress(),
+            answers=self._facts.answers or {},
+            declared=EVERYTHING if self._declared is None else self._declared,
+            call=self._called(),
+        )
+
+    def _called(self) -> str:
+        """What is called with which arguments, for the keys of its questions."""
+        return digest([self.consumer.method, self.consumer.name, self._arguments])
+
+    async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        round_ = self._round(arguments)
+        try:
+            result = await self._played(round_, arguments)
+        except BaseException as error:
+            self.closed = True
+            await round_.close(error, body_ran=False)
+            raise
+        self.closed = True
+        await round_.close(body_ran=False)
+        return result
+
+    async def _played(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What is stored, or else the guards, the questions, the rest and the body.
+
+        A lost response is looked for first: a guard that asks "not yet refunded?" would refuse what it succeeded in.
+        """
+        state, ticket = self._state, self._ticket
+        if state is not None and ticket is not None:
+            idempotent = self.consumer.idempotent
+            stored = await self.calls.ledger.settled(state.call_id, self._sent_digest(), ticket, idempotent=idempotent)
+            if stored is not None:
+                return self._stored(state.call_id, stored)
+        try:
+            questions = await round_.ask()
+        except Aborted as abort:
+            if state is None:
+                raise
+            return await self._settle(state, round_, _raising(abort))
+        if questions:
+            return await self._ask(questions, round_.progress)
+        if state is None:
+            return await self._conclude(round_, arguments)
+        return await self._settle(state, round_, lambda: self._conclude(round_, arguments))
+
+    async def _settle(
+        self, state: State, round_: Round, work: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        return await self._spend(state.call_id, round_.settled(), work)
+
+    def _sent_digest(self) -> str:
+        """Of what the client sent this time: the same request again is the same claim, whatever the world is like now."""
+        if self._sent_as is None:
+            self._sent_as = digest([self._state and self._state.body, self._facts.answers])
+        return self._sent_as
+
+    async def _conclude(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Phase two, the body, and the cleanups, which see how the body ended."""
+        ran = False
+        try:
+            resolved = await round_.finish()
+            ran = True
+            value = await self._body({**arguments, **resolved})
+            if isinstance(value, InputRequiredResult):
+                raise TypeError(
+                    f"{self.consumer.name!r} has resolvers and returned an InputRequiredResult; ask in a resolver"
+                )
+            result = result_of(self.consumer, value)
+        except BaseException as error:
+            self.closed = True
+            await round_.close(error, body_ran=ran)
+            raise
+        self.closed = True
+        await round_.close(body_ran=True)
+        return result
+
+    async def _ask(self, questions: dict[str, dict[str, Any]], progress: Progress) -> dict[str, Any]:
+        if self._state is not None and self._ticket is not None:
+            await self.calls.ledger.check_unspent(self._state.call_id, self._ticket)
+        return await self._input_required(questions, progress.encode().decode(), progress.heaviest, by_hand=False)
+
+    # Without resolvers
+
+    async def _plain(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        value = await self._body(dict(arguments))
+        if isinstance(value, InputRequiredResult):
+            return await self._ask_by_hand(value)
+        return result_of(self.consumer, value)
+
+    def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+        """Why the client cannot be asked; `None` if it can."""
+        return NOT_DECLARED if missing else None
+
+    def _asked_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+        """The questions a body has returned. Raises `MissingCapability` if the client cannot answer them."""
+        requests = asked.model_dump(mode="json", by_alias=True, exclude_none=True).get("inputRequests", {})
+        if not requests and asked.request_state is None:
+            raise TypeError(f"{self.consumer.name!r} returned an InputRequiredResult with neither requests nor a state")
+        lacks: dict[str, Any] = {}
+        words: str | None = None
+        for request in requests.values():
+            needs = requirements(request["method"], request.get("params", {}))
+            missing = lacking(needs, EVERYTHING if self._declared is None else self._declared)
+            obstacle = self._obstacle(request, missing)
+            if obstacle is not None:
+                merge(lacks, missing or needs)
+                words = words or obstacle.words
+        if lacks:
+            raise MissingCapability(lacks, words)
+        return requests
+
+    async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+        requests = self._asked_by_hand(asked)
+        body = to_json([asked.request_state, list(requests)]).decode()
+        if len(body) > BUDGET // 2:
+            size = len(asked.request_state or "")
+            raise ValueError(
+                f"{self.consumer.name!r} returned a request_state of {size} characters; keep large data yourself"
+            )
+        result = await self._input_required(requests, body, lambda: "the request_state", by_hand=True)
+        return {**result, "_meta": asked.meta} if asked.meta else result
+
+    # Both
+
+    def _body(self, values: dict[str, Any]) -> Coroutine[Any, Any, Any]:
+        for name in self.consumer.context_parameters:
+            values[name] = self._context
+        return run_body(self.consumer, values)
+
+    async def _input_required(
+        self, requests: dict[str, Any], body: str, heaviest: Callable[[], str], *, by_hand: bool
+    ) -> dict[str, Any]:
+        if self._declared is None:
+            raise NoClient(_no_client(self.consumer.name, requests))
+        await self.calls.ledger.check_room(self._holder())
+        facts, now = self._facts, self.calls.security.clock()
+        if facts.id is None:
+            facts.id = new_call_id()
+        deadline = self._state.deadline if self._state else now + self.calls.security.deadline
+        state = State(facts.id, facts.round, deadline, by_hand, body)
+        token = self.calls.seal.close(state, self._binding(), heaviest)
+        asked = {"inputRequests": requests} if requests else {}
+        return {"resultType": "input_required", **asked, "requestState": token}
+
+    async def _spend(self, key: str, answers: Any, work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        """Run what a settled call does, once, and hand its one reply to everybody who brings the same answers."""
+        assert self._ticket is not None, "only a call that was resumed has something to spend"
+        mine: list[Reply] = []
+
+        async def conclude() -> bytes:
+            self.approved = True
+            reply = await self._reply(work)
+            try:
+                raw = reply.encode()
+            except ValueError as error:
+                reply = self._as_reply(error)
+                raw = reply.encode()
+            mine.append(reply)
+            return self.calls.seal.close_result(key, raw)
+
+        stored = await self.calls.ledger.spend(
+            key,
+            Spending(digest(answers), self._sent_digest(), self._ticket, self._holder()),
+            conclude,
+            self,
+            idempotent=self.consumer.idempotent,
+        )
+        if not mine:
+            return self._stored(key, stored)
+        if self._raise_exceptions and self._raised is not None:
+            raise self._raised
+        return mine[0].unwrap()
+
+    def _stored(self, key: str, stored: bytes) -> dict[str, Any]:
+        """The reply that somebody else got for the same claim."""
+        try:
+            return Reply.decode(self.calls.seal.open_result(key, stored)).unwrap()
+        except InvalidRequestState:
+            raise ResultGone from None
+
+    async def _reply(self, work: Callable[[], Awaitable[dict[str, Any]]]) -> Reply:
+        try:
+            return Reply(await work())
+        except asyncio.CancelledError as error:
+            return self._as_reply(self._cancelled(error))
+        except Exception as error:  # noqa: BLE001 - however the claimed work ends, that end is stored
+            return self._as_reply(error)
+
+    def _as_reply(self, error: Exception) -> Reply:
+        if self._raise_exceptions:  # else nobody needs it, and its traceback holds all that the call keeps
+            self._raised = error
+        try:
+            return Reply(failure_of(self.consumer, error))
+        except MCPError as protocol_error:
+            return Reply(None, protocol_error)
+
+
+async def run_plain(
+    consumer: Consumer, sent: dict[str, Any], *, raise_exceptions: bool
+) -> dict[str, Any] | InputRequiredResult:
+    """The wire result of a consumer that has no resolvers and no context, and is not known to ask: there is no call to keep."""
+    try:
+        value = await run_body(consumer, consumer.arguments.read(sent))
+        return value if isinstance(value, InputRequiredResult) else result_of(consumer, value)
+    except Exception as error:  # noqa: BLE001 - the edge where an author's crash becomes an answer
+        return failed(consumer, error, raise_exceptions=raise_exceptions)
+
+
+async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
+    """What an author's function returns."""
+    loop = asyncio.get_running_loop()
+    try:
+        if consumer.kind is Kind.ASYNC:
+            return await contained(consumer.fn(**values))
+        result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
+        if inspect.iscoroutine(result):
+            return await contained(result)
+        return await result if inspect.isawaitable(result) else result
+    except asyncio.CancelledError as error:
+        if is_cancelled():
+            raise
+        raise RuntimeError(f"{consumer.name!r} {UNASKED_CANCELLATION}") from error
+    except CancelledItself as error:
+        raise RuntimeError(f"{consumer.name!r} cancelled its own task") from error
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if loop.is_closed():  # under it: this is no end of its own
+            raise
+        raise RuntimeError(f"{consumer.name!r} raised {type(error).__name__}") from error
+
+
+def result_of(consumer: Consumer, value: Any) -> dict[str, Any]:
+    """What a function returned, as a wire result."""
+    if isinstance(value, Question):
+        raise TypeError(f"{consumer.name!r} returned {type(value).__name__}; only a resolver asks by returning it")
+    return consumer.result(value)
+
+
+def failed(consumer: Consumer, error: Exception, *, raise_exceptions: bool) -> dict[str, Any]:
+    """How a call failed, as a wire result. Raises `MCPError` for a protocol error, and a crash itself if that is wanted."""
+    if raise_exceptions and not isinstance(error, (Meant, MissingCapability)):
+        raise error
+    return failure_of(consumer, error)
+
+
+def failure_of(consumer: Consumer, error: Exception) -> dict[str, Any]:
+    """How a call failed, as a wire result. Raises `MCPError` for a protocol error."""
+    if isinstance(error, MissingCapability):
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(error), {"requiredCapabilities": error.required})
+    return consumer.failure(error)
+
+
+def _raising(error: Exception) -> Callable[[], Awaitable[dict[str, Any]]]:
+    """Work that raises an error, once, and then no longer holds it: its traceback would hold all that the call keeps."""
+    held = [error]
+
+    async def work() -> dict[str, Any]:
+        raise held.pop()
+
+    return work
+
+
+def _no_client(name: str, requests: dict[str, Any]) -> str:
+    asked = ", ".join(repr(bare_name(key)) for key in requests) or "a state to be echoed"
+    return (
+        f"{name!r} asks ({asked}), and nobody is there to answer. In a test, connect a client that does: "
+        "`async with Client(mcp, elicitation_callback=...) as client`, or replace the resolver: "
+        "`with mcp.override(resolver, value=...)`"
+    )

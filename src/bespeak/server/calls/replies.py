@@ -1,0 +1,67 @@
+"""What a call runs, and how it ended: a consumer, and the reply that is stored for whoever asks again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic_core import from_json, to_json
+
+from bespeak.protocol.errors import MCPError
+from bespeak.resolve.graph.model import Graph
+from bespeak.resolve.reading.callables import Kind
+from bespeak.server.calls.arguments import Arguments
+
+
+class Consumer(Protocol):
+    """What a call needs to know of the tool, prompt or resource it runs."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def fn(self) -> Callable[..., Any]: ...
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def graph(self) -> Graph: ...
+    @property
+    def arguments(self) -> Arguments: ...
+    @property
+    def context_parameters(self) -> tuple[str, ...]: ...
+    @property
+    def idempotent(self) -> bool: ...
+    @property
+    def may_ask(self) -> bool:
+        """Whether it is known, or cannot be ruled out, that a call asks something."""
+        ...
+
+    def result(self, value: Any) -> dict[str, Any]:
+        """What the body returned, as a wire result."""
+        ...
+
+    def failure(self, error: Exception) -> dict[str, Any]:
+        """A failed call as a wire result; raises `MCPError` where it is a protocol error."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """How a call ended, as it is stored for whoever asks again."""
+
+    result: dict[str, Any] | None
+    error: MCPError | None = None
+
+    def encode(self) -> bytes:
+        return to_json({"error": self.error.body()} if self.error else {"result": self.result})
+
+    @staticmethod
+    def decode(raw: bytes) -> "Reply":
+        reply = from_json(raw)
+        error = reply.get("error")
+        return Reply(reply.get("result"), MCPError(**error) if error else None)
+
+    def unwrap(self) -> dict[str, Any]:
+        if self.error is not None:
+            raise self.error
+        return self.result or {}

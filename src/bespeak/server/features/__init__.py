@@ -1,0 +1,1 @@
+"""What a server offers: one file for each feature of the protocol."""

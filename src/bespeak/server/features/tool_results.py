@@ -1,0 +1,110 @@
+"""What a tool returns: its output schema, and a returned value as a wire result."""
+
+import dataclasses
+from typing import Any, cast, get_args, get_origin
+
+import typing_extensions
+from mcp_types import CallToolResult, InputRequiredResult
+from pydantic import BaseModel, RootModel, TypeAdapter, create_model
+
+from bespeak.resolve.reading.signatures import EMPTY
+from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, is_unknown, owners, peel
+from bespeak.server.features.content import CONTENT_BLOCKS, Audio, Image, blocks
+
+_UNSTRUCTURED = (*CONTENT_BLOCKS, Image, Audio, CallToolResult)
+
+
+class NoOutputSchema(Exception):
+    """The return annotation gives no schema, though one was demanded."""
+
+
+class Output:
+    """How one tool's return values travel."""
+
+    def __init__(self, name: str, returns: Any, structured: bool | None) -> None:
+        self.schema: dict[str, Any] | None = None
+        self._adapter: TypeAdapter[Any] | None = None
+        self._wrapped = False
+        self._plain = returns if returns in (str, bool, int) else None
+        """A type whose values travel as they are."""
+        if structured is not False and (hint := _structured_hint(returns)) is not None:
+            self._build(name, hint)
+        if structured and self.schema is None:
+            raise NoOutputSchema(f"the return type of {name!r} has no schema to promise")
+
+    def _build(self, name: str, hint: Any) -> None:
+        core = peel(hint).core
+        self._wrapped = not _is_object(core)
+        title = f"{name}DictOutput" if get_origin(core) is dict and not self._wrapped else None
+        try:
+            shape: Any = create_model(f"{name}Output", result=(hint, ...)) if self._wrapped else hint
+            adapter = TypeAdapter[Any](shape)
+            schema = adapter.json_schema(by_alias=True, mode="serialization")
+            self._adapter = TypeAdapter[Any](hint) if self._wrapped else adapter
+        except NO_SCHEMA:
+            return
+        self.schema = {**schema, "title": title} if title else schema
+
+    def result(self, value: Any) -> dict[str, Any]:
+        """A returned value as a `tools/call` result, without the envelope's own members."""
+        if isinstance(value, CallToolResult):
+            if self._adapter is not None and not value.is_error:
+                promised: Any = value.structured_content or {}
+                self._adapter.validate_python(promised.get("result") if self._wrapped else promised)
+            return value.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"}) | (
+                {"_meta": value.meta} if value.meta else {}
+            )
+        result: dict[str, Any] = {"content": blocks(value)}
+        if self._adapter is not None:
+            structured = value if type(value) is self._plain else self._dumped(self._adapter, value)
+            result["structuredContent"] = {"result": structured} if self._wrapped else structured
+        result["isError"] = False
+        return result
+
+    @staticmethod
+    def _dumped(adapter: TypeAdapter[Any], value: Any) -> Any:
+        checked = adapter.validator.validate_python(value)
+        return adapter.serializer.to_python(checked, mode="json", by_alias=True)
+
+
+def error_result(text: str) -> dict[str, Any]:
+    """A failed call, as a result the model can read."""
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def _structured_hint(returns: Any) -> Any | None:
+    """The part of a return annotation that has a schema; `None` if it has none."""
+    if returns is EMPTY:
+        return None
+    members = [arm for arm in arms(returns) if not _is(arm, (InputRequiredResult,))]
+    if not members or any(is_unknown(arm) or _mentions_content(arm) for arm in members):
+        return None
+    if any(arm in (dict, list, tuple) or get_args(arm) == (Any,) for arm in members):
+        return None  # whatever is in them, content blocks perhaps
+    if len(members) == len(arms(returns)):
+        return returns
+    union: Any = members[0]
+    for arm in members[1:]:
+        union |= arm
+    return union
+
+
+def _mentions_content(hint: Any) -> bool:
+    return any(_is(owner, _UNSTRUCTURED) for owner in owners(hint))
+
+
+def _is(hint: Any, classes: tuple[type[Any], ...]) -> bool:
+    return isinstance(hint, type) and issubclass(cast("type[Any]", hint), classes)
+
+
+def _is_object(core: Any) -> bool:
+    """Whether values are JSON objects already, and need no wrapping."""
+    if get_origin(core) is dict:
+        return get_args(core)[0] is str
+    owner = get_origin(core) or core
+    if not isinstance(owner, type):
+        return False
+    if issubclass(owner, BaseModel):
+        return not issubclass(owner, RootModel)
+    cls = cast("type[Any]", owner)
+    return dataclasses.is_dataclass(cls) or typing_extensions.is_typeddict(cls)

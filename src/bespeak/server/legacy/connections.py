@@ -1,0 +1,203 @@
+"""One client of an older revision: its handshake, what it may ask for, and what it has been asked."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, cast
+
+from mcp_types import PROTOCOL_VERSION_META_KEY
+
+from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MCPError
+from bespeak.protocol.headers import Headers
+from bespeak.protocol.legacy import capabilities_at, info_at
+from bespeak.protocol.messages import (
+    LOG_LEVELS,
+    Bare,
+    Meta,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    is_id,
+    write_error,
+    write_result,
+)
+from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from bespeak.server.features.progress_notifications import ProgressNotifications
+from bespeak.server.legacy.pushing import Asker, PushAsker, Questions
+from bespeak.server.legacy.waiting_calls import WaitingCalls, weigh
+from bespeak.transports.interfaces import Answer, Channel, Notify
+
+logger = logging.getLogger("bespeak.server")
+
+HANDSHAKE_BYTES = 16 * 1024
+"""The most that a session keeps of its client's capabilities, and as much of its name and the like, as it lies in memory."""
+DEFAULT_LOG_LEVEL = "info"
+"""What a client is told that has not said what it wants to hear."""
+
+
+class Serve(Protocol):
+    """Answers a request of an older client."""
+
+    def __call__(
+        self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
+    ) -> Awaitable[Answer]: ...
+
+
+class LegacyPeer:
+    """A server's side of one handshake."""
+
+    def __init__(
+        self,
+        serve: Serve,
+        hello: Mapping[str, Any],
+        *,
+        question_seconds: float,
+        question_heartbeat: float | None,
+        waiting: WaitingCalls,
+        unaskable: Obstacle | None = None,
+        assumed: str | None = None,
+    ) -> None:
+        self._serve = serve
+        self._hello = hello
+        """What the server says of itself: `capabilities`, `serverInfo`, perhaps `instructions`."""
+        self._question_seconds = question_seconds
+        self._question_heartbeat = question_heartbeat
+        self._unaskable = unaskable
+        self.version = assumed
+        self._assumed = assumed is not None
+        self._declared: dict[str, Any] = {}
+        self._client_info: dict[str, Any] | None = None
+        self._log_level = DEFAULT_LOG_LEVEL
+        self._questions = Questions()
+        self._waiting = waiting.of_session()
+        self._under_way: dict[RequestId, PushAsker] = {}
+        self._own: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "initialize": self._initialize,
+            "ping": lambda _: {},
+            "logging/setLevel": self._set_level,
+        }
+
+    async def answer(
+        self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Answer:
+        """Answer one request."""
+        answer = self.at_once(request)
+        if answer is not None:
+            return answer
+        version = self.version or ""
+        meta = self._meta(version, request.params)
+        asker = PushAsker(
+            self._questions,
+            channel,
+            version=version,
+            declared=self._declared,
+            unaskable=self._unaskable,
+            seconds=self._question_seconds,
+            progress=ProgressNotifications(meta),
+            heartbeat=self._question_heartbeat,
+            room=self._waiting,
+            address=headers.address if headers is not None else None,
+        )
+        whole = Request(request.id, request.method, request.params, meta)
+        self._under_way[request.id] = asker
+
+        def notify(message: bytes) -> Awaitable[None] | None:
+            return None if asker.over else channel.notify(message)
+
+        try:
+            return await self._serve(whole, notify, headers, asker=asker, raise_exceptions=raise_exceptions)
+        finally:
+            asker.end()
+            asker.call = None  # each holds the other, and the call its arguments
+            self._under_way.pop(request.id, None)
+
+    def at_once(self, request: Bare) -> Answer | None:
+        """The answer to a request that needs no waiting; `None` to any other."""
+        try:
+            own = self._own.get(request.method)
+            if own is not None:
+                return Answer(write_result(request.id, own(request.params)))
+            self._check_agreed(request.method)
+        except MCPError as error:
+            return Answer(write_error(request.id, error), error.code)
+        return None
+
+    def heard(self, message: Notification | Response) -> None:
+        """Take in what wants no answer."""
+        if isinstance(message, Response):
+            if not self._questions.answered(message):
+                self._not_waited_for(message)
+        elif message.method == "notifications/cancelled":
+            id_: Any = message.params.get("requestId")
+            asker = self._under_way.get(id_) if is_id(id_) else None
+            if asker is not None:
+                asker.end()  # however its call takes it, it says and asks nothing more
+
+    def _not_waited_for(self, response: Response) -> None:
+        """Log an answer that changes nothing, without what it says."""
+        question = self._questions.given_up(response)
+        if question is None:
+            logger.debug("the client answered %r, which it was not asked, or has answered before", response.id)
+        elif response.error is not None:  # some clients confirm so that they no longer ask
+            logger.debug("the client answered question %r with an error after it was taken back", question.name)
+        else:
+            logger.warning(
+                "the answer to question %r came too late and changes nothing: the question was taken back because %s",
+                question.name,
+                question.reason,
+            )
+
+    def close(self, reason: str) -> None:
+        """The client is gone: nobody waits for its answers any more."""
+        self._questions.close(reason)
+
+    def _check_agreed(self, method: str) -> None:
+        if self.version is None:
+            raise MCPError(
+                INVALID_PARAMS,
+                f"{method} came before initialize; send that first, or name the revision in params._meta: "
+                f"{PROTOCOL_VERSION_META_KEY}",
+            )
+
+    def _meta(self, version: str, params: Mapping[str, Any]) -> Meta:
+        sent: Any = params.get("_meta")
+        raw = cast("dict[str, Any]", sent) if isinstance(sent, dict) else {}
+        token = raw.get("progressToken")
+        return Meta(version, self._declared, self._client_info, self._log_level, token if is_id(token) else None, raw)
+
+    # What a session answers itself
+
+    def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        if self.version is not None and not self._assumed:
+            raise MCPError(INVALID_REQUEST, "initialize was answered already; it begins a connection, once")
+        wanted, declared, info = params.get("protocolVersion"), params.get("capabilities"), params.get("clientInfo")
+        if not isinstance(wanted, str):
+            raise MCPError(INVALID_PARAMS, "initialize: protocolVersion must be the revision the client speaks")
+        if not isinstance(declared, dict):
+            raise MCPError(INVALID_PARAMS, "initialize: capabilities must be an object")
+        if weigh([declared], HANDSHAKE_BYTES) > HANDSHAKE_BYTES:
+            raise MCPError(
+                INVALID_PARAMS, f"initialize: capabilities take more than {HANDSHAKE_BYTES} bytes; declare less"
+            )
+        version = wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
+        self.version = version
+        self._client_info = _kept_info(cast("dict[str, Any]", info)) if isinstance(info, dict) else None
+        if self._unaskable is None:
+            self._declared = capabilities_at(version, cast("dict[str, Any]", declared))
+        info = info_at(version, self._hello["serverInfo"])
+        return {**self._hello, "protocolVersion": version, "serverInfo": info}
+
+    def _set_level(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._check_agreed("logging/setLevel")
+        level = params.get("level")
+        if level not in LOG_LEVELS:
+            raise MCPError(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
+        self._log_level = level
+        return {}
+
+
+def _kept_info(info: dict[str, Any]) -> dict[str, Any] | None:
+    """What a session keeps of what its client says of itself: all of it, or its name and version if that is too much."""
+    named = {key: info[key] for key in ("name", "title", "version") if key in info}
+    return next((some for some in (info, named) if weigh([some], HANDSHAKE_BYTES) <= HANDSHAKE_BYTES), None)

@@ -1,0 +1,111 @@
+"""A call of an older client: one request, and its questions are pushed while it runs."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from mcp_types import InputRequiredResult
+
+from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.errors import MCPError
+from bespeak.protocol.input_responses import typed_answer
+from bespeak.resolve.asking.progress import Progress
+from bespeak.resolve.errors import NotAnswered, ToolError
+from bespeak.resolve.running.rounds import Round
+from bespeak.server.calls.call import Call, Calls, result_of
+from bespeak.server.calls.replies import Consumer
+from bespeak.server.context import Context, request_of
+from bespeak.server.legacy.pushing import Asker
+from bespeak.server.legacy.waiting_calls import weigh
+
+RUNS = 8
+"""How often a body that asks by hand is run again."""
+PAUSES = (0.05, 0.25)
+"""First and longest pause before a body is run again that asked nothing and only wants to go on later, in seconds."""
+
+
+class PushedCall(Call):
+    """Nothing of it outlives its request, but a body that somebody approved of is finished all the same."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        consumer: Consumer,
+        sent: dict[str, Any],
+        context: Context[Any, Any],
+        asker: Asker,
+        *,
+        raise_exceptions: bool = False,
+    ) -> None:
+        super().__init__(calls, consumer, sent, context, declared=asker.declared, raise_exceptions=raise_exceptions)
+        self._asker = asker
+        asker.call = self
+        self._kept: Any = sent
+
+    def kept_bytes(self, most: int) -> int:
+        request = request_of(self._context)
+        about = () if request is None else (request.id, request.meta.raw)
+        return weigh([self._kept, *about, *(self._context.headers or {}).items()], most)
+
+    # With resolvers
+
+    async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        self._kept = arguments
+        self._sent.clear()  # they have been read, and a digest was taken: while somebody is asked, one copy is enough
+        return await super()._resolved(arguments)
+
+    def _round(self, arguments: dict[str, Any]) -> Round:
+        return Round(
+            self.consumer.graph,
+            arguments=arguments,
+            context=self._context,
+            progress=Progress(),
+            answers={},
+            declared=self._asker.declared,
+            call=self._called(),
+            push=self._asker,
+        )
+
+    async def _played(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
+        await round_.ask()
+        self.closed = self.approved = round_.asked  # from here on an approval is spent
+        return await self._conclude(round_, arguments)
+
+    # By hand
+
+    def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+        return self._asker.obstacle(request, missing)
+
+    async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+        """Push what a body returned as questions, and run it again with the answers, until it returns something else."""
+        value: Any = asked
+        pause = PAUSES[0]
+        for _ in range(RUNS):
+            if not isinstance(value, InputRequiredResult):
+                return result_of(self.consumer, value)
+            requests = self._asked_by_hand(value)
+            self._facts.answers = {key: await self._one(key, request) for key, request in requests.items()}
+            self._facts.request_state = value.request_state
+            self._facts.round += 1
+            if not requests:
+                self._facts.answers = None
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, PAUSES[1])
+            self.approved = self.approved or bool(requests)
+            self.closed = self.approved
+            value = await self._body(self.consumer.arguments.read(self._sent))
+            self.closed = False
+        if not isinstance(value, InputRequiredResult):
+            return result_of(self.consumer, value)
+        raise ToolError(f"it still asks after it was run again {RUNS} times")
+
+    async def _one(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
+        try:
+            answer = await self._asker(key, request)
+        except NotAnswered as failure:
+            raise NotAnswered(f"question {key!r} got no answer: {failure}") from failure
+        try:
+            typed_answer(key, answer, request["method"])
+        except MCPError:
+            raise ToolError(f"the answer to {key!r} is no answer to {request['method']}") from None
+        return answer

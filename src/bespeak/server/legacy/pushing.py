@@ -1,0 +1,335 @@
+"""Questions pushed to an older client: sent on the stream of the request they belong to, waited for, taken back.
+
+Many such clients give a request up when they hear nothing of it for a while, though the person they ask still reads. As
+long as a question is open, heartbeats say that the call is alive, to every client that has asked for its progress.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import secrets
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, cast
+from uuid import uuid4
+
+from pydantic import BaseModel, ValidationError
+
+from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle, lacking, requirements
+from bespeak.protocol.legacy import JUNE, Unaskable, question_at
+from bespeak.protocol.messages import KEY_META, RequestId, Response, write_notification, write_push
+from bespeak.protocol.question_keys import bare_name
+from bespeak.resolve.asking.form_schemas import Refused
+from bespeak.resolve.asking.questions import Outcome, render, settle, too_often
+from bespeak.resolve.errors import BadAnswer, MissingCapability, NotAnswered
+from bespeak.resolve.markers import Question
+from bespeak.resolve.running.turns import Push
+from bespeak.server.features.progress_notifications import ProgressNotifications
+from bespeak.server.legacy.waiting_calls import SessionCalls
+from bespeak.transports.interfaces import Channel
+
+EXCERPT = 200
+MOST_GIVEN_UP = 100
+"""Questions without an answer that are remembered of one client, for what is said about late answers."""
+NOT_WAITING = "the client no longer waits for this call"
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A question that was taken back before it was answered."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What becomes of a question whose client's connection is gone, and cannot be gone on with."""
+
+    seconds: float
+    ends_it: Callable[[], bool]
+    """Whether the question is given up then."""
+
+
+class AskingCall(Protocol):
+    """The call whose questions are asked."""
+
+    closed: bool
+    """Whether an approval has been spent on it, so that it must not be broken off."""
+
+    def kept_bytes(self, most: int) -> int:
+        """About how many bytes it keeps of its request while it waits. Need not be exact above `most`."""
+        ...
+
+
+class Questions:
+    """What one client has been asked and has not answered. Ids are never used twice."""
+
+    def __init__(self) -> None:
+        self._open: dict[RequestId, asyncio.Future[Response | NotAnswered]] = {}
+        self._given_up: dict[RequestId, GivenUp] = {}
+        """The last of them that were taken back, the oldest first."""
+        self._name = f"q-{secrets.token_hex(4)}"
+        """Of its questions: an answer that was meant for another server, or for this one before it was started again, is none."""
+        self._ids = (f"{self._name}-{number}" for number in itertools.count(1))
+        self._over: str | None = None
+
+    def answered(self, response: Response) -> bool:
+        """Take an answer; whether anybody waited for it."""
+        waiting = self._open.get(response.id) if response.id is not None else None
+        if waiting is None or waiting.done():
+            return False
+        waiting.set_result(response)
+        return True
+
+    def given_up(self, response: Response) -> GivenUp | None:
+        """The question that an answer came too late for; `None` if it is no such answer, or was told so before."""
+        return self._given_up.pop(response.id, None) if response.id is not None else None
+
+    def close(self, reason: str) -> None:
+        """The client is gone: whoever waits for it need not."""
+        self._over = reason
+        for waiting in self._open.values():
+            if not waiting.done():
+                waiting.set_result(NotAnswered(reason))
+
+    async def ask(
+        self,
+        channel: Channel,
+        key: str,
+        request: dict[str, Any],
+        seconds: float,
+        over: asyncio.Future[None],
+        gone: "Gone",
+    ) -> Response:
+        """Push a question and wait for its answer, or for the end of its call. Raises `NotAnswered`."""
+        if self._over is not None:
+            raise NotAnswered(self._over)
+        id_ = next(self._ids)
+        loop = asyncio.get_running_loop()
+        waiting = self._open[id_] = loop.create_future()
+
+        def abandon() -> None:
+            if not waiting.done() and gone.ends_it():
+                waiting.set_result(NotAnswered(f"the client's connection has been gone for {gone.seconds:g} s"))
+
+        def take_back(reason: str) -> None:
+            self._give_up(id_, GivenUp(bare_name(key), reason))
+            with contextlib.suppress(ConnectionError):
+                channel.push(write_notification("notifications/cancelled", {"requestId": id_, "reason": reason}))
+
+        try:
+            channel.push(write_push(id_, request))
+            channel.when_gone(lambda: loop.call_later(gone.seconds, abandon))
+            await asyncio.wait({waiting, over}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                return _given(waiting)
+            if over.done():
+                take_back("the call has ended")
+                raise NotAnswered(NOT_WAITING)
+            take_back("it took too long")
+            raise NotAnswered(f"nobody answered within {seconds:g} s")
+        except ConnectionError as error:
+            raise NotAnswered(str(error)) from None
+        except asyncio.CancelledError:
+            take_back("the call has ended")
+            raise
+        finally:
+            del self._open[id_]
+
+    def _give_up(self, id_: str, question: GivenUp) -> None:
+        self._given_up[id_] = question
+        if len(self._given_up) > MOST_GIVEN_UP:
+            del self._given_up[next(iter(self._given_up))]
+
+
+class Asker(Push, Protocol):
+    """Puts the questions of one request to its client."""
+
+    declared: Mapping[str, Any]
+    """What the client has said it can answer."""
+    progress: ProgressNotifications
+    """Those of the request."""
+    call: AskingCall | None
+    """The request's call, once there is one."""
+
+    def pause(self) -> None:
+        """Let go of the connection, if the client can come back for the rest."""
+        ...
+
+
+class PushAsker:
+    """The questions of one request of an older client."""
+
+    def __init__(
+        self,
+        questions: Questions,
+        channel: Channel,
+        *,
+        version: str,
+        declared: Mapping[str, Any],
+        unaskable: Obstacle | None,
+        seconds: float,
+        progress: ProgressNotifications,
+        heartbeat: float | None,
+        room: SessionCalls,
+        address: str | None,
+    ) -> None:
+        self._questions = questions
+        self._room = room
+        self._address = address
+        self._open = 0
+        """How many of its questions are open: a body may ask several at once."""
+        self._weight = 0
+        self.call: AskingCall | None = None
+        self._channel = channel
+        self._version = version
+        self._seconds = seconds
+        self.declared = declared
+        self._unaskable = unaskable
+        self.progress = progress
+        self._heartbeat = heartbeat if progress.wanted else None
+        """Seconds of silence after which the client is told that the call is alive; `None` if it is not told."""
+        self.pause = channel.pause
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def over(self) -> bool:
+        """Whether the request is answered, or its client no longer wants it to be."""
+        return self._over.done()
+
+    def end(self) -> None:
+        """Say nothing more, ask nothing more, and wait for no answer: the request is over."""
+        if not self._over.done():
+            self._over.set_result(None)
+
+    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+        if self._unaskable is not None:
+            return self._unaskable
+        if "elicitation" in missing and self._version < JUNE:
+            return Obstacle("not_declared", f"a client of {self._version} cannot be asked with a form")
+        if missing:
+            return NOT_DECLARED
+        try:
+            question_at(self._version, request)
+        except Unaskable as reason:
+            return Obstacle("not_declared", str(reason))
+        return None
+
+    async def __call__(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        if self.over:
+            raise NotAnswered(NOT_WAITING)
+        pushed = question_at(self._version, request)
+        params: dict[str, Any] = dict(pushed.get("params") or {})
+        if params.get("mode") == "url":
+            params.setdefault("elicitationId", str(uuid4()))
+        params["_meta"] = {**params.get("_meta", {}), KEY_META: key}
+        question = {**pushed, "params": params}
+        gone = Gone(self._room.limits.gone_seconds, lambda: self.call is None or not self.call.closed)
+        with self._counted():
+            async with self._heartbeats():
+                response = await self._questions.ask(self._channel, key, question, self._seconds, self._over, gone)
+        if response.error is not None:
+            raise NotAnswered(f"the client answered with an error{_spell(response.error)}")
+        if not isinstance(response.result, dict):
+            raise BadAnswer(f"the answer to {bare_name(key)!r} is no object")
+        return cast("dict[str, Any]", response.result)
+
+    @contextlib.contextmanager
+    def _counted(self) -> Generator[None]:
+        """Have the call counted among those that wait. Raises `NotAnswered` if no more may."""
+        call = self.call
+        if not self._open:
+            self._weight = self._room.enter(call.kept_bytes if call is not None else lambda _: 0, self._address)
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                self._room.leave(self._weight, self._address)
+
+    @contextlib.asynccontextmanager
+    async def _heartbeats(self) -> AsyncGenerator[None]:
+        """Have heartbeats sent while the block is open."""
+        if self._heartbeat is None:
+            yield
+            return
+        beating = asyncio.create_task(self._beat(self._heartbeat), name="bespeak heartbeat")
+        try:
+            yield
+        finally:
+            beating.cancel()
+
+    async def _beat(self, seconds: float) -> None:
+        # The client counts the silence of its request, and so does this: what was silent before the question counts too.
+        due = seconds - self.progress.silence()
+        with contextlib.suppress(ConnectionError):  # the question learns by itself that the client is gone
+            while True:
+                await asyncio.sleep(due)
+                if self.over:
+                    return
+                due = seconds - self.progress.silence()
+                if due <= 0:
+                    due = seconds
+                    await self._say_alive()
+
+    async def _say_alive(self) -> None:
+        heartbeat = self.progress.heartbeat() if self._channel.has_reader else None
+        behind = self._channel.notify(heartbeat) if heartbeat is not None else None
+        if behind is not None:
+            await behind
+
+
+def _given(waiting: "asyncio.Future[Response | NotAnswered]") -> Response:
+    """The answer that has come. Raises `NotAnswered` if it says that there will be none."""
+    answer = waiting.result()
+    if isinstance(answer, Response):
+        return answer
+    raise NotAnswered(str(answer))  # a new one: whoever holds the first would be held by its traceback
+
+
+async def ask_request(asker: Asker, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask what is already in the words of the wire. Raises `MissingCapability` if the client cannot answer it."""
+    check_askable(asker, request)
+    return await asker(key, request)
+
+
+def check_askable(asker: Asker, request: Mapping[str, Any]) -> None:
+    """Raise `MissingCapability` if the client cannot be asked this."""
+    needs = requirements(request["method"], request.get("params") or {})
+    missing = lacking(needs, asker.declared)
+    obstacle = asker.obstacle(request, missing)
+    if obstacle is not None:
+        raise MissingCapability(missing or needs, obstacle.words)
+
+
+def read_as(model: type[ModelT], key: str, answer: Mapping[str, Any]) -> ModelT:
+    """An answer as a wire type. Raises `BadAnswer`."""
+    try:
+        return model.model_validate(answer)
+    except ValidationError:
+        raise BadAnswer(f"the answer to {key!r} is no valid {model.__name__}") from None
+
+
+async def ask_once(asker: Asker, key: str, marker: Question) -> Outcome:
+    """Ask from within a body: the outcome, asked again as often as the question allows if the answer was a slip."""
+    question = render(key, marker)
+    check_askable(asker, question.request())
+    note: str | None = None
+    for _ in range(question.attempts):
+        try:
+            return settle(question, await asker(key, question.request(note)), "")[1]
+        except Refused as slip:
+            note = str(slip)
+    raise too_often(question, note)
+
+
+def _spell(error: Any) -> str:
+    """What the client says of its error, if that is anything to read."""
+    if not isinstance(error, dict):
+        return ""
+    known = cast("dict[str, Any]", error)
+    return f" ({known.get('code')}): {str(known.get('message', ''))[:EXCERPT]}"

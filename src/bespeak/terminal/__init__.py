@@ -1,0 +1,1 @@
+"""Asking a person at a terminal, and text made safe to show there."""

@@ -1,0 +1,259 @@
+"""Asking a person at the terminal, on standard error: standard output stays the result."""
+
+import asyncio
+import os
+import re
+import select
+import sys
+import threading
+import unicodedata
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from bespeak.conversation.answers import Answer, CannotAnswer, Way, parse_answer, render
+from bespeak.conversation.responses import Question
+from bespeak.protocol.methods import ROOTS, SAMPLE
+from bespeak.terminal.form_fields import Field, Unfillable, read_field, read_fields
+from bespeak.terminal.safe_text import SHORT, clean
+from bespeak.terminal.screen import Screen, Write, to_stderr
+from bespeak.terminal.web_addresses import as_ascii, read_address
+
+TRIES = 3
+READ_BYTES = 64 * 1024
+
+Read = Callable[[], Awaitable[str]]
+"""The next line that was typed, with or without its end. Raises `EOFError` when there will be none."""
+T = TypeVar("T")
+
+
+class NoMoreInput(Exception):
+    """A person did not answer: three tries were of no use, or the input has ended. Says which question it was."""
+
+
+def at_terminal() -> bool:
+    """Whether there is a person to ask: one who can type, and who sees what is asked."""
+    try:
+        return sys.stdin.isatty() and sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
+
+
+class Prompt:
+    """Asks one person one question at a time."""
+
+    def __init__(self, *, read: Read | None = None, write: Write | None = None) -> None:
+        self._read = read or _Keyboard().line
+        self._screen = Screen(write or to_stderr)
+        self._turn = asyncio.Lock()
+
+    async def ask(self, question: Question) -> Answer:
+        """What the person answers; it fits the question. Raises `NoMoreInput`."""
+        async with self._turn:
+            try:
+                return await self._answer(question)
+            except EOFError:
+                self._screen.say("")
+                raise NoMoreInput(f"{_named(question.name)} was not answered: the input has ended") from None
+            except (KeyboardInterrupt, asyncio.CancelledError):
+                self._screen.say("")  # what is said next starts on a line of its own
+                raise
+
+    async def confirm(self, show: Callable[[Screen], None], question: str) -> bool:
+        """Whether the person says yes to what is shown. Anything else is a no, and so is no answer at all."""
+        async with self._turn:
+            show(self._screen)
+            self._screen.write(f"{question} y = yes, n = no (default): ")
+            try:
+                line = await self._read()
+            except EOFError:
+                self._screen.say("")
+                return False
+            except (KeyboardInterrupt, asyncio.CancelledError):
+                self._screen.say("")
+                raise
+            return line.strip().lower() in ("y", "yes")
+
+    async def _answer(self, question: Question) -> Answer:
+        if question.method == SAMPLE:
+            return await self._sampled(question)
+        if question.method == ROOTS:
+            return await self._rooted(question)
+        self._screen.introduce("The server asks:", question)
+        if question.method is None:
+            return await self._one_value(question)
+        return await self._elicited(question)
+
+    async def _elicited(self, question: Question) -> Answer:
+        ways = [Way.ACCEPT, Way.DECLINE, Way.CANCEL]
+        if question.is_url:
+            address = read_address(str(question.params.get("url")))
+            self._screen.show_address(address)
+            if not address.can_be_opened:
+                self._screen.say("This question can only be declined or cancelled: its address is not safe to open.")
+                ways.remove(Way.ACCEPT)
+        while True:
+            way = await self._way(question, ways)
+            if way is not Way.ACCEPT:
+                return Answer(way)
+            if question.is_url:
+                return Answer(Way.URL, "done")
+            try:
+                return await self._filled(question)
+            except Unfillable as why:
+                self._screen.say(f"This form cannot be filled in: {why}.")
+                ways.remove(Way.ACCEPT)
+
+    async def _way(self, question: Question, ways: Sequence[Way]) -> Way:
+        opened = " (I have opened it)" if question.is_url else ""
+        offer = ", ".join(f"{way[0]} = {way}{opened if way is Way.ACCEPT else ''}" for way in ways)
+        typed = {word: way for way in ways for word in (way.value, way.value[0])}
+
+        def read(line: str) -> Way | None:
+            word = line.strip().lower()
+            if word and word not in typed:
+                raise ValueError(f"must be one of {', '.join(way.value for way in ways)}")
+            return typed.get(word)
+
+        return await self._tried(question, f"{offer}: ", read, f"none of {', '.join(ways)}")
+
+    async def _filled(self, question: Question) -> Answer:
+        fields = read_fields(question)
+        content: dict[str, Any] = {}
+        for number, field in enumerate(fields, 1):
+            self._screen.show_field(field, f"Field {number} of {len(fields)}")
+            content |= await self._field(question, field)
+        answer = _shortest(content, alone=len(fields) == 1)
+        try:
+            render(question, answer)
+        except CannotAnswer:
+            raise Unfillable("what fits each field does not fit the whole") from None
+        return answer
+
+    async def _one_value(self, question: Question) -> Answer:
+        """The compatibility dialect has no form, and nothing can be declined in it."""
+        field = read_field(question.name, question.schema, required=question.required)
+        self._screen.say(field.wanted("One value"))
+        content = await self._field(question, field)
+        return _shortest(content, alone=True) if content else Answer(Way.OMIT)
+
+    async def _field(self, question: Question, field: Field) -> dict[str, Any]:
+        where = f" for its field {_named(field.name)}" if question.method else ""
+        return await self._tried(question, "> ", field.read, f"no valid value{where}")
+
+    async def _sampled(self, question: Question) -> Answer:
+        self._screen.introduce("The server asks a model, and you speak for it:", question)
+        self._screen.show_messages(question.params)
+        words = await self._tried(question, "The model's words, on one line: ", _words, "no words of the model")
+        return Answer(Way.SAMPLE, words)
+
+    async def _rooted(self, question: Question) -> Answer:
+        self._screen.introduce("The server asks for the folders it may know of (roots):", question)
+        roots: list[str] = []
+        while found := await self._tried(question, "A path or file:// URI; empty ends: ", _roots, "no valid root"):
+            roots += found
+        return Answer(Way.ROOTS, roots)
+
+    async def _tried(self, question: Question, prompt: str, read: Callable[[str], T | None], failing: str) -> T:
+        """What was read of the first line that can be; one of which `None` was read is asked for again, and costs no try."""
+        tries = TRIES
+        while tries:
+            self._screen.write(prompt)
+            line = (await self._read()).rstrip("\r\n")
+            try:
+                value = read(_legible(line))
+            except ValueError as problem:
+                self._screen.say(f"It {clean(str(problem), SHORT)}.")
+                tries -= 1
+            else:
+                if value is not None:
+                    return value
+        raise NoMoreInput(f"{_named(question.name)} was not answered: {failing} in three tries")
+
+
+def _shortest(content: dict[str, Any], *, alone: bool) -> Answer:
+    """The answer that reads shortest where it is saved, and is read back as what it was."""
+    if not alone or not content:
+        return Answer(Way.ACCEPT, content)
+    (value,) = content.values()
+    try:
+        answer = parse_answer(value)
+    except ValueError:
+        return Answer(Way.ACCEPT, content)
+    return answer if answer.way is Way.VALUE else Answer(Way.ACCEPT, content)
+
+
+def _named(name: str) -> str:
+    return f"'{clean(name, SHORT)}'"
+
+
+# What is typed
+
+
+class _Keyboard:
+    """Lines of standard input, read when they are wanted, in a thread that nobody waits for."""
+
+    def __init__(self) -> None:
+        self._held = b""
+        self._ended = False
+        self._reading: Future[bytes] | None = None
+        """A read under way. One whose question was given up is there for the next."""
+
+    async def line(self) -> str:
+        while b"\n" not in self._held and not self._ended:
+            self._reading = self._reading or _in_thread(_read_stdin)
+            piece = await asyncio.wrap_future(self._reading)
+            self._reading = None
+            self._held += piece
+            self._ended = not piece
+        line, newline, self._held = self._held.partition(b"\n")
+        if not newline:  # a line without its end was never sent off
+            raise EOFError
+        return line.decode(sys.stdin.encoding or "utf-8", "surrogateescape")
+
+
+def _in_thread(work: Callable[[], bytes]) -> "Future[bytes]":
+    done: Future[bytes] = Future()
+    done.set_running_or_notify_cancel()  # from here on nobody can cancel it
+    threading.Thread(target=lambda: done.set_result(work()), name="bespeak prompt", daemon=True).start()
+    return done
+
+
+def _read_stdin() -> bytes:
+    """What there is; empty at the end. Not through `sys.stdin`, which a thread must not hold when the program ends."""
+    try:
+        with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as stdin:
+            while True:
+                piece = cast("bytes | None", stdin.read(READ_BYTES))
+                if piece is not None:
+                    return piece
+                select.select([stdin], [], [])  # another program has made it non-blocking
+    except (AttributeError, OSError, ValueError):  # there is none, or the terminal is gone
+        return b""
+
+
+def _legible(line: str) -> str:
+    if any(unicodedata.category(char) in ("Cc", "Cs") and char != "\t" for char in line):
+        raise ValueError("must hold no control characters (arrow keys write some)")
+    return line
+
+
+def _words(line: str) -> str | None:
+    return line if line.strip() else None
+
+
+def _roots(line: str) -> list[str]:
+    """The root of a line; none of an empty one."""
+    line = line.strip()
+    if not line:
+        return []
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", line)  # of one letter, it is a drive
+    if scheme is None:
+        try:
+            return [Path(os.path.normpath(Path(line).expanduser().absolute())).as_uri()]
+        except (OSError, RuntimeError):
+            raise ValueError("must be a path that can be found") from None
+    if not re.match(r"file://[^/\\]*/", line, re.IGNORECASE):
+        raise ValueError("must be a path, or a URI such as file:///srv/project")
+    return [as_ascii(line)]

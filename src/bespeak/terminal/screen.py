@@ -1,0 +1,103 @@
+"""The screen of the prompt: what a person sees who is asked, and how it is wrapped.
+
+The server's text is untrusted. It stands to the right of a bar, stripped, cut and wrapped; what stands to the left of the
+bar, and every line without one, is ours. So nothing a server says can pass for a part of the prompt. A web address alone is
+not wrapped, so that it can be copied: it is shown as ASCII without spaces.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from bespeak.conversation.responses import Question
+from bespeak.terminal.form_fields import CHOICES, Field, as_typed
+from bespeak.terminal.safe_text import LONG, SHORT, clean, columns, rows, text_at
+from bespeak.terminal.web_addresses import Address
+
+URL_CHARACTERS = 8_000
+ROWS = 40
+MESSAGES = 10
+MARGIN = 9
+
+Write = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Shows what is asked, line by line."""
+
+    write: Write
+
+    def say(self, sentence: str) -> None:
+        self.write(f"{sentence}\n")
+
+    def show(self, label: str, text: str) -> None:
+        """Text of the server's, behind the bar."""
+        width = columns(sys.stderr) - MARGIN - 4
+        lines = text[:LONG].splitlines() or [""]
+        shown = [row for line in lines for row in rows(clean(line), width)]
+        for number, row in enumerate(shown[:ROWS]):
+            self.say(f"{'' if number else label:>{MARGIN}} | {row}")
+        if len(text) > LONG or len(shown) > ROWS:
+            self.say(f"{'':>{MARGIN}}   (cut: there are {len(text):,} characters)")
+
+    def mention(self, label: str, name: str) -> None:
+        """A name or a value of the server's, on one line."""
+        self.show(label, clean(name, SHORT))
+
+    def introduce(self, sentence: str, question: Question) -> None:
+        self.say(f"\n{sentence}")
+        if question.message:
+            self.show("message", question.message)
+        self.mention("key", question.name)
+
+    def show_field(self, field: Field, start: str) -> None:
+        self.say(f"\n{field.wanted(start)}")
+        self.mention("name", field.name)
+        if title := text_at(field.shown.get("title")):
+            self.mention("title", title)
+        if description := text_at(field.shown.get("description")):
+            self.show("about", description)
+        for number, choice in enumerate(field.choices.all[:CHOICES], 1):
+            self.show(str(number) if field.choices.numbered else "value", str(choice))
+        if (more := len(field.choices.all) - CHOICES) > 0:
+            self.say(f"{'':>{MARGIN}}   (and {more:,} more, to be chosen by value)")
+        if field.default is not None:
+            self.mention("default", as_typed(field.default))
+
+    def show_address(self, address: Address) -> None:
+        self.say(f"{'url':>{MARGIN}} | {address.text[:URL_CHARACTERS]}")
+        if len(address.text) > URL_CHARACTERS:
+            self.say(f"{'':>{MARGIN}}   (cut: there are {len(address.text):,} characters)")
+        if address.host:
+            self.show("host", address.host)
+        for warning in address.warnings:
+            self.say(f"Mind: {warning}.")
+        self.say("Nothing is opened for you.")
+
+    def show_messages(self, params: Mapping[str, Any]) -> None:
+        if system := text_at(params.get("systemPrompt")):
+            self.show("system", system)
+        found: Any = params.get("messages")
+        messages = cast("list[Any]", found) if isinstance(found, list) else []
+        if len(messages) > MESSAGES:
+            self.say(f"{'':>{MARGIN}}   ({len(messages) - MESSAGES:,} earlier messages)")
+        for message in messages[-MESSAGES:]:
+            said = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+            role: Any = said.get("role")
+            self.show(role if role in ("user", "assistant") else "message", _content(said.get("content")))
+
+
+def to_stderr(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def _content(content: Any) -> str:
+    """The text of a message for a model; of what is no text, its type."""
+    if isinstance(content, str):
+        return content
+    blocks = cast("list[Any]", content) if isinstance(content, list) else [content]
+    known = [cast("dict[str, Any]", block) if isinstance(block, dict) else {} for block in blocks]
+    return "\n".join(text_at(block.get("text")) or f"({text_at(block.get('type')) or 'nothing'})" for block in known)

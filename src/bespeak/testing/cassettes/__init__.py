@@ -1,0 +1,1 @@
+"""Recorded conversations: writing, replaying and verifying them."""

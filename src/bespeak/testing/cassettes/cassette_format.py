@@ -1,0 +1,299 @@
+"""What a cassette holds: the shape of its turns, and how each part of a conversation is written down."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal, cast
+
+from mcp_types import SERVER_INFO_META_KEY
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from bespeak.conversation.dialects import ADDED
+from bespeak.conversation.matchers import ABSENT, Difference, equal_to
+from bespeak.conversation.responses import Verdict, is_secret, read_envelope
+from bespeak.protocol.versions import SPOKEN
+from bespeak.testing.cassettes.key_handles import is_handle
+from bespeak.testing.redaction import Redaction, parse_path
+
+FORMAT = 1
+ALTERED = {"$state": "altered"}
+"""Stands for a state that was never handed out."""
+ANEW = "if that is right, record it anew with --record new"
+AFRESH = "if that is right, record it anew with --record rewrite"
+
+
+class StaleCassette(Exception):
+    """A cassette is missing, or no longer what happens. Says where they part."""
+
+    def __init__(self, message: str, path: str | None = None, expected: Any = ABSENT, actual: Any = ABSENT) -> None:
+        self.path, self.expected, self.actual = path, expected, actual
+        super().__init__(message)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _State(_Strict):
+    number: int | Literal["altered"] = Field(alias="$state")
+
+
+class _Asked(_Strict):
+    """A question, and the key it was asked under; a list keeps the order they came in."""
+
+    key: str
+    request: dict[str, Any]
+
+
+class _Heard(_Strict):
+    method: str
+    params: Any
+
+
+class Turn(_Strict):
+    """What was sent, what was asked, what was answered; in the last one, the result."""
+
+    method: str | None = None
+    sent: dict[str, Any] | None = None
+    """The params, without answers: those stand in the turn that asked. A turn that was pushed has none."""
+    notifications: list[_Heard] = []
+    asked: list[_Asked] | None = None
+    """The questions of the MCP shape."""
+    listed: list[Any] | None = None
+    """Those of the compatibility dialect."""
+    state: _State | None = None
+    asking: dict[str, Any] | None = None
+    """What else an asking result said."""
+    answered: Any = None
+    result: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_empty(cls, written: Any) -> Any:
+        if isinstance(written, dict) and None in cast("dict[str, Any]", written).values():
+            raise ValueError("a member is null; it would be left out")
+        return cast("Any", written)
+
+    @model_validator(mode="after")
+    def _one_end(self) -> "Turn":
+        ends = sum(end is not None for end in (self.asking, self.result, self.error))
+        pushed = ends == 0 and self.asked is not None and self.listed is None and self.state is None
+        if not pushed and ends != 1:
+            raise ValueError("a turn ends in one way")
+        if self.asking is None and (self.listed is not None or (self.asked is not None and not pushed)):
+            raise ValueError("only a result that asks has questions")
+        asked = self.asked or []
+        if (
+            len({one.key for one in asked}) < len(asked)
+            or (pushed and not asked)
+            or (asked and self.listed is not None)
+        ):
+            raise ValueError("these are no questions")
+        return self
+
+
+def is_question(request: Any) -> bool:
+    """Whether something could be asked."""
+    read = read_envelope({"result": {"resultType": "input_required", "inputRequests": {"it": request}}})
+    return read.verdict is Verdict.ASKING
+
+
+def _no_bool(written: Any) -> Any:
+    if isinstance(written, bool):
+        raise ValueError("must be a number")
+    return written
+
+
+class Cassette(_Strict):
+    """A conversation as it is kept."""
+
+    format: Annotated[Literal[1], BeforeValidator(_no_bool)]
+    revision: Literal[SPOKEN]  # pyright: ignore[reportInvalidTypeForm] - the revisions there are, listed once
+    turns: list[Turn] = Field(min_length=1)
+    keys: list[str] = []
+    """Which keys in the turns are handles. There are none where a server's keys never change."""
+
+    @model_validator(mode="after")
+    def _handles(self) -> "Cassette":
+        if len(set(self.keys)) < len(self.keys) or not all(map(is_handle, self.keys)):
+            raise ValueError("these are no handles")
+        return self
+
+
+IN_ORDER = ("method", "sent", "notifications", "asked", "listed", "asking", "state", "result", "error", "answered")
+"""The members of a turn, in the order in which they happen."""
+
+
+def first_difference(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Difference | None:
+    """Where two conversations part for the first time."""
+    for number in range(max(len(before), len(now))):
+        path = f"turns[{number}]"
+        if number >= len(before) or number >= len(now):
+            old, new = (turns[number] if number < len(turns) else ABSENT for turns in (before, now))
+            what = "is there, and was not recorded" if old is ABSENT else "was recorded, and is not there any more"
+            return Difference(path, what, old, new)
+        for name in IN_ORDER:
+            old, new = before[number].get(name, ABSENT), now[number].get(name, ABSENT)
+            found = compared(f"{path}.{name}", old, new)
+            if found is not None:
+                return found
+    return None
+
+
+def compared(path: str, expected: Any, actual: Any) -> Difference | None:
+    """How one part of a conversation differs from what was recorded."""
+    if expected is ABSENT and actual is ABSENT:
+        return None
+    if expected is ABSENT:
+        return Difference(path, "was never recorded", expected, actual)
+    return equal_to(expected).check(actual, path)
+
+
+def diverged(found: Difference, anew: str = ANEW) -> StaleCassette:
+    """Two conversations part somewhere. What answers a question belongs to its round, and the first request to round 0."""
+    place = re.match(r"turns\[([0-9]+)\](?:\.(asked|listed|state|asking|answered))?", found.path)
+    number = int(place[1]) + (place[2] is not None) if place else 0
+    message = f"diverged at round {number}: {found.path}: {found.message}; {anew}"
+    return StaleCassette(message, found.path, found.expected, found.actual)
+
+
+class _States:
+    """Tokens, and the numbers that stand for them."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, Any] = {}
+        self.altered: set[str] = set()
+
+    def handed_out(self, token: str) -> dict[str, Any]:
+        return {"$state": self.numbers.setdefault(token, len(self.numbers) + 1)}
+
+    def sent(self, token: Any) -> dict[str, Any]:
+        if isinstance(token, str) and token in self.numbers:
+            return {"$state": self.numbers[token]}
+        self.altered |= {token} if isinstance(token, str) else set()
+        return dict(ALTERED)
+
+
+class Writing:
+    """What is written down of each part of a turn: nothing that is another every time, and nothing that is declared."""
+
+    def __init__(self, redaction: Redaction) -> None:
+        self._given = redaction
+        self._asking = [path for path in redaction.paths if parse_path(path)[0] == "inputRequests"]
+        """What is declared of questions. What is declared of everything is not: a question would be none any more."""
+        self._said = ""
+        self._made: dict[tuple[tuple[str, ...], str, int, int], Redaction] = {}
+        self.states = _States()
+
+    def _redact(self, value: Any) -> Any:
+        """What a server said, without the tokens it may have put into its texts. What we say ourselves holds none."""
+        return self._without(self._given.paths).apply(value)
+
+    def _without(self, paths: Sequence[str]) -> Redaction:
+        """What takes tokens out, made anew only when there are others: a token can be long, and questions many."""
+        key = (tuple(paths), self._said, len(self.states.numbers), len(self.states.altered))
+        if key not in self._made:
+            self._made[key] = replace(self._given, paths=paths, tokens=self._tokens())
+        return self._made[key]
+
+    def _tokens(self) -> list[str]:
+        handed_out = filter(is_secret, self.states.numbers)
+        return [one for one in (*handed_out, *self.states.altered) if one not in self._said]
+
+    def sent(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """What was sent, without the answers: those stand in the turn that asked for them."""
+        said = {name: one for name, one in params.items() if name not in ADDED}
+        self._said = json.dumps(said, ensure_ascii=False)
+        told = self._given.apply(said)
+        if "requestState" in params:
+            told["requestState"] = self.states.sent(params["requestState"])
+        return told
+
+    def answered(self, responses: Any) -> Any:
+        (told,) = self._given.apply({"inputResponses": responses}).values()
+        return told
+
+    def heard(self, notifications: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [
+            {
+                "method": self._hide(one["method"]),
+                "params": self._inner({"params": _same_every_time(one)["params"]}, 1, self._given.paths),
+            }
+            for one in notifications
+        ]
+
+    def _inner(self, value: dict[str, Any], levels: int, paths: Sequence[str]) -> Any:
+        """What lies so many levels inside, as far as nothing that holds it is declared."""
+        told: Any = self._without(paths).apply(value)
+        for _ in range(levels):
+            if not isinstance(told, dict):
+                return told
+            told = next(iter(cast("dict[str, Any]", told).values()))
+        return told
+
+    def asked(self, requests: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [
+            {"key": self._hide(key), "request": self._question(key, _same_every_time(one))}
+            for key, one in requests.items()
+        ]
+
+    def _hide(self, value: Any) -> Any:
+        """A value without secrets and tokens, whatever its place."""
+        return self._without(()).apply(value)
+
+    def _question(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
+        """One question. What makes it one stays, whatever is declared: it could not be asked again otherwise."""
+        if "params" not in request:
+            return request
+        told = {
+            name: self._inner({"inputRequests": {key: {"params": {name: one}}}}, 4, self._asking)
+            for name, one in request["params"].items()
+        }
+        return {"method": request["method"], "params": told}
+
+    def came(self, envelope: Any) -> dict[str, Any]:
+        """What a response brought: questions and a state, a result, or an error."""
+        message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+        if "error" in message:
+            return {"error": self._redact(message["error"])}
+        members = dict(cast("dict[str, Any]", message.get("result")))
+        if (meta := _meta(members.pop("_meta", None))) is not None:
+            members["_meta"] = meta
+        came: dict[str, Any] = {}
+        if isinstance(members.get("requestState"), str):
+            came["state"] = self.states.handed_out(members.pop("requestState"))
+        read = read_envelope(message)
+        if read.verdict is not Verdict.ASKING:
+            return {**came, "result": {**self._redact(members), **_kept(members, self._redact(members))}}
+        asked: Any = members.pop("inputRequests", None)
+        if isinstance(asked, list):
+            came["listed"] = self._inner({"inputRequests": asked}, 1, self._asking)
+        elif asked is not None:
+            came["asked"] = self.asked(asked)
+        return {**came, "asking": {**self._redact(members), **_kept(members, {})}}
+
+
+def _same_every_time(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A question or notification without the id that older revisions give a page, which is another each time."""
+    params: Any = message.get("params")
+    if not isinstance(params, dict) or "elicitationId" not in params:
+        return dict(message)
+    rest = {name: one for name, one in cast("dict[str, Any]", params).items() if name != "elicitationId"}
+    return {**message, "params": rest}
+
+
+def _kept(members: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides what a result is, and is kept whatever is declared."""
+    kept = {name: one for name, one in members.items() if name in ("resultType", "isError")}
+    if "content" in told and not isinstance(told["content"], list):
+        kept["content"] = [{"type": "text", "text": told["content"]}]
+    return kept
+
+
+def _meta(meta: Any) -> Any:
+    """What a result says beside its content, without the server's version."""
+    if not isinstance(meta, dict):
+        return meta
+    return {name: one for name, one in cast("dict[str, Any]", meta).items() if name != SERVER_INFO_META_KEY} or None

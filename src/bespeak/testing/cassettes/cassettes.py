@@ -1,0 +1,164 @@
+"""Conversations written down, to be held again without their server, or compared with what it does today.
+
+One file a test, with nothing in it that would be another the next time: no times, no paths, no versions, for a
+`requestState` a number (`{"$state": 1}`) in the order they were handed out, and for a key that depends on the wording its name
+with a number (`confirm~1`). A turn is what was sent, what was asked, what was answered, and in the end the result.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, cast
+
+from bespeak.conversation.connection import Connection
+from bespeak.conversation.question_names import texts_in
+from bespeak.conversation.responses import no_constant
+from bespeak.testing.cassettes.cassette_format import (
+    AFRESH,
+    FORMAT,
+    Cassette,
+    StaleCassette,
+    compared,
+    diverged,
+    first_difference,
+    is_question,
+)
+from bespeak.testing.cassettes.key_handles import KeyHandles, Turns
+from bespeak.testing.cassettes.recording import Recorder
+from bespeak.testing.cassettes.replaying import Player
+from bespeak.testing.redaction import Redaction
+from bespeak.testing.report.files import write_whole
+from bespeak.testing.suite.plan import Item
+
+__all__ = ["Book", "Mode", "Player", "Recorder", "RecordingRefused", "StaleCassette", "check_allowed"]
+
+
+LARGEST = 16 * 1024 * 1024
+"""How many bytes a cassette may have. A part of a conversation could not be replayed."""
+
+
+class Mode(StrEnum):
+    """When conversations are written down."""
+
+    NONE = "none"
+    """Never: what is not there is missing."""
+    ONCE = "once"
+    """When there is no cassette yet."""
+    NEW = "new"
+    """When there is none, or it no longer fits."""
+    REWRITE = "rewrite"
+    """Always."""
+
+    @classmethod
+    def named(cls, name: str) -> "Mode":
+        """The mode of that name. Raises `ValueError`."""
+        if name not in list(cls):
+            raise ValueError(f"when to record is one of {', '.join(cls)}, not {name!r}")
+        return cls(name)
+
+    def records(self, book: "Book") -> bool:
+        """Whether a conversation is to be held with the server itself."""
+        return self is Mode.REWRITE or (self is not Mode.NONE and not book.path.exists())
+
+
+class RecordingRefused(Exception):
+    """Recording is for people, not for CI: what lands there must have been looked at."""
+
+
+def check_allowed(mode: Mode) -> None:
+    """Raises `RecordingRefused` where nobody looks at what is recorded."""
+    if mode is not Mode.NONE and os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        raise RecordingRefused(
+            f"recording ({mode}) is refused under CI; record at your desk, look at it, and commit it"
+        )
+
+
+class Book:
+    """The cassette of one test."""
+
+    def __init__(self, folder: Path, item: Item, redaction: Redaction) -> None:
+        self.path = folder / _file_name(folder, item)
+        self._redaction = redaction
+        self._recorder: Recorder | None = None
+        written = [item.test.model_dump(by_alias=True, exclude_unset=True), item.suite.model.redact]
+        self._written = "\n".join(texts_in(written))
+        """What the suite says of this test: a key that stands in it is no secret, and must be found again."""
+
+    # Writing
+
+    def recorder(self, connection: Connection) -> "Recorder":
+        """A line that writes down what goes over a connection."""
+        self._recorder = Recorder(connection, self._redaction)
+        return self._recorder
+
+    def recorded(self) -> dict[str, Any]:
+        assert self._recorder is not None, "nothing is written before something was recorded"
+        return {"format": FORMAT, "revision": self._recorder.version, **self._stored(self._recorder.turns)}
+
+    def _stored(self, turns: Turns) -> dict[str, Any]:
+        """The turns of a conversation as they are written down, and the handles in them."""
+        handles = KeyHandles.of(turns, self._written)
+        listed = list(handles.by_key.values())
+        return {"turns": handles.stored(turns), **({"keys": listed} if listed else {})}
+
+    def write(self) -> None:
+        """Keep what was recorded. Raises `StaleCassette` if it cannot be kept."""
+        text = json.dumps(self.recorded(), indent=2, sort_keys=True) + "\n"
+        if len(text) > LARGEST:
+            what = f"{self.path.name} is not written: the conversation comes to {len(text):,} bytes"
+            raise StaleCassette(
+                f"{what}, and a cassette may have {LARGEST:,}; keep what is large out of it with redact"
+            )
+        try:
+            write_whole(self.path, text)
+        except OSError as error:
+            what = f"{self.path.name} cannot be written into the folder {self.path.parent}: {error.strerror or error}"
+            raise StaleCassette(f"{what}; name another folder of cassettes, or make room there") from None
+
+    # Reading
+
+    def read(self) -> dict[str, Any]:
+        """What was recorded. Raises `StaleCassette` if there is nothing, or it cannot be read."""
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            raise StaleCassette(f"never recorded: there is no {self.path.name}; run with --record once") from None
+        except OSError as error:
+            raise StaleCassette(f"{self.path.name} cannot be read: {error.strerror or error}") from None
+        try:
+            found: Any = json.loads(text, parse_constant=no_constant)
+            Cassette.model_validate(found)
+            requests = [one["request"] for turn in found["turns"] for one in turn.get("asked", [])]
+            if not all(is_question(self._redaction.restored(request)) for request in requests):
+                raise ValueError("these are no questions")
+        except (ValueError, RecursionError):
+            raise StaleCassette(
+                f"{self.path.name} is no cassette of format {FORMAT}; run with --record rewrite"
+            ) from None
+        return cast("dict[str, Any]", found)
+
+    def player(self) -> "Player":
+        """A line that plays the server's part. Raises `StaleCassette`."""
+        return Player(self.read(), self._redaction)
+
+    def difference(self, before: Mapping[str, Any]) -> StaleCassette | None:
+        """Where what was recorded now parts from what was recorded before."""
+        now = json.loads(json.dumps(self.recorded()))
+        known = before if "keys" in before else self._stored(before["turns"])
+        found = compared("revision", before["revision"], now["revision"])
+        found = found or first_difference(known["turns"], now["turns"])
+        found = found or compared("keys", known.get("keys", []), now.get("keys", []))
+        return None if found is None else diverged(found, AFRESH)
+
+
+def _file_name(folder: Path, item: Item) -> str:
+    """A name that every file system takes, and that no other test has."""
+    suite = os.path.relpath(item.suite.path.resolve(), folder.resolve())
+    name = item.suite.stem
+    told = json.dumps([Path(suite).as_posix(), item.test.name, item.case, item.era])
+    slug = re.sub(r"[^a-z0-9]+", "-", f"{name} {item.title}".lower()).strip("-")[:100]
+    return f"{slug}.{hashlib.sha256(told.encode()).hexdigest()[:8]}.json"

@@ -1,0 +1,155 @@
+"""One conversation from Python code: scripted answers, either era, any server."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from bespeak.conversation.answer_examples import example
+from bespeak.conversation.answer_sources import FixtureScript
+from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.connection import Connection
+from bespeak.conversation.exchange import BrokenRule, Talk
+from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.results import Failure, Round
+from bespeak.conversation.steps import (
+    DEFAULT_MAX_ELICITATION_ROUNDS,
+    Conversation,
+    MalformedResponse,
+    RoundsExceeded,
+)
+from bespeak.protocol.versions import LATEST_MODERN_VERSION
+from bespeak.testing.expect.expectations import ended, text_of
+from bespeak.testing.redaction import Redaction
+from bespeak.testing.suite.plan import mode_of
+from bespeak.testing.suite.suite_file import EVERYTHING, TIMEOUT_SECONDS
+from bespeak.transports.http.client import HttpTransport
+from bespeak.transports.interfaces import Answering, Transport
+from bespeak.transports.memory import MemoryTransport
+from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
+
+
+class ConversationFailed(AssertionError):
+    """A conversation went otherwise than it was scripted: an answer was missing or not asked for, or a rule was broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversed:
+    """What came of a conversation."""
+
+    envelope: dict[str, Any]
+    """The response that ended it, as it came."""
+    rounds: list[Round]
+    """What was asked and answered, by the names of the questions."""
+    asked: list[str]
+    """The names of all questions, in their order."""
+    keys: list[str]
+    """Their keys, as the server wrote them."""
+    notifications: list[dict[str, Any]]
+    version: str
+    """The revision that was spoken."""
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """The result; empty if there was an error."""
+        return cast("dict[str, Any]", self.envelope.get("result", {}))
+
+    @property
+    def error(self) -> dict[str, Any] | None:
+        """The JSON-RPC error, if that was how it ended."""
+        return self.envelope.get("error")
+
+    @property
+    def text(self) -> str:
+        return text_of(self.result)
+
+    @property
+    def structured(self) -> Any:
+        return self.result.get("structuredContent")
+
+    @property
+    def is_error(self) -> bool:
+        return self.error is not None or self.result.get("isError") is True
+
+
+async def converse(
+    server: Answering | Transport | StdioServerParameters | str,
+    tool: str | None = None,
+    arguments: dict[str, Any] | None = None,
+    *,
+    prompt: str | None = None,
+    resource: str | None = None,
+    answers: Mapping[str, Any] | Sequence[Any] | None = None,
+    era: str = LATEST_MODERN_VERSION,
+    declare: Mapping[str, Any] | None = None,
+    max_rounds: int = DEFAULT_MAX_ELICITATION_ROUNDS,
+    timeout: float = TIMEOUT_SECONDS,
+) -> Conversed:
+    """Call a tool, get a prompt or read a resource, and answer what is asked as a suite's `inputResponses` would.
+
+    Strict both ways: a question without an answer and an answer without a question raise `ConversationFailed`, and so does
+    whatever the protocol does not allow. `era` is a revision, or `auto`, `modern` or `legacy`.
+    """
+    if sum(target is not None for target in (tool, prompt, resource)) != 1:
+        raise TypeError("name one of tool, prompt= and resource=")
+    mode = mode_of(era)
+    connection: Connection | None = None
+
+    def stray(line: bytes) -> None:
+        if connection is not None:
+            connection.stray(line)
+
+    connection = Connection(_transport(server, stray), mode, EVERYTHING if declare is None else declare, timeout)
+    async with connection:
+        method = "tools/call" if tool is not None else "prompts/get" if prompt is not None else "resources/read"
+        params: dict[str, Any] = {"name": tool or prompt, "arguments": arguments or {}}
+        if resource is not None:
+            params = {"uri": resource}
+        conversation = Conversation(method, params, max_rounds, connection.capabilities)
+        talk = Talk(connection, conversation, FixtureScript(InputResponseFixture(answers), "answers"))
+        problems = await _problems(talk)
+        await talk.settle()
+        problems = [*dict.fromkeys(map(str, conversation.findings)), *problems]
+        if not problems:
+            problems = [failure.message for failure in talk.script.leftovers()]
+            problems += [ended(talk.envelope).removeprefix("; ")] if problems else []
+        if problems:
+            raise ConversationFailed(Redaction(tokens=conversation.states).message("\n".join(problems)))
+        return Conversed(
+            talk.envelope,
+            [one.named() for one in conversation.rounds],
+            talk.asked,
+            [question.key for question in talk.questions],
+            talk.notifications,
+            connection.version,
+        )
+
+
+async def _problems(talk: Talk) -> list[str]:
+    """Hold a conversation; what keeps it from its end, apart from what is found wrong with the server."""
+    try:
+        await talk.hold()
+    except MissingAnswer as error:
+        return [f"{error}; answers={example(error.questions)!r}"]
+    except (CannotAnswer, RoundsExceeded) as error:
+        return [str(error)]
+    except TimeoutError as error:
+        return [str(Failure(f"the server hangs: {error}", rule="answers"))]
+    except (BrokenRule, MalformedResponse):
+        pass  # which is among the findings
+    return []
+
+
+def _transport(server: Any, stray: Callable[[bytes], None]) -> Transport:
+    if isinstance(server, str):
+        return HttpTransport(server, stray=stray)
+    if isinstance(server, StdioServerParameters):
+        return StdioTransport(server, stray=stray)
+    if not isinstance(server, type):
+        if hasattr(server, "answer") and hasattr(server, "running"):
+            return MemoryTransport(server)
+        if hasattr(server, "exchange"):
+            return server
+    kind = type(server).__name__
+    raise TypeError(
+        f"a conversation is held with a URL, StdioServerParameters, an MCPServer or a transport, not with {kind}"
+    )

@@ -1,0 +1,1 @@
+"""What a test expects, and whether it came to that."""

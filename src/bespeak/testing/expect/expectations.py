@@ -1,0 +1,150 @@
+"""Whether a conversation came to what its test expects: what is not as expected, each with its first differing path."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+
+from pydantic import BaseModel
+
+from bespeak.conversation.matchers import ABSENT, Difference, Snapshots, parse_matcher
+from bespeak.conversation.results import Failure
+from bespeak.testing.suite.suite_file import Expect
+
+Hide = Callable[[Any], Any]
+"""A value without what must not be seen."""
+_ENVELOPE = ("resultType", "_meta")
+"""Members of a result that say nothing of what it is."""
+_FAILED = {"isError", "error"}
+"""Expectations that allow for a call that fails."""
+
+
+def judge(
+    expect: Expect,
+    envelope: Any,
+    *,
+    rounds: int,
+    asked: list[str],
+    notifications: list[dict[str, Any]],
+    snapshots: Snapshots | None,
+    hide: Hide = lambda value: value,
+) -> list[Failure]:
+    """All that is not as expected. What is told of it is what `hide` leaves of both sides."""
+    given = expect.model_fields_set
+    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    error: Any = message.get("error")
+    result = _bare(message.get("result"))
+    found: list[Failure] = []
+    if expect.error is not None:
+        found += _judge_error(expect.error, error, result, snapshots, hide)
+    elif error is not None:
+        found.append(
+            Failure(f"the call ended with an error: {_told(error)}", path="error", expected=ABSENT, actual=error)
+        )
+        return found
+    elif result.get("isError") is True and not given & _FAILED:
+        found.append(Failure(f"the tool failed: {text_of(result)}", path="isError", expected=False, actual=True))
+    looks: dict[str, Any] = {
+        "rounds": rounds,
+        "asked": asked,
+        "text": text_of(result) if error is None else ABSENT,
+        "notifications": notifications,
+        "result": result if error is None else ABSENT,
+    }
+    for name in (name for name in type(expect).model_fields if name in given and name != "error"):
+        actual = looks[name] if name in looks else result.get(name, ABSENT)
+        if name == "isError":
+            actual = bool(result.get("isError", False))
+        found += _differs(getattr(expect, name), actual, name, snapshots, hide)
+    return found
+
+
+def _judge_error(
+    expect: BaseModel, error: Any, result: Mapping[str, Any], snapshots: Snapshots | None, hide: Hide
+) -> list[Failure]:
+    if not isinstance(error, dict):
+        told = f"the call did not end with an error, but with: {text_of(result)}"
+        return [Failure(told, path="error", expected=_written(expect), actual=ABSENT)]
+    members = cast("dict[str, Any]", error)
+    return [
+        failure
+        for name in type(expect).model_fields
+        if name in expect.model_fields_set
+        for failure in _differs(getattr(expect, name), members.get(name, ABSENT), f"error.{name}", snapshots, hide)
+    ]
+
+
+def _written(expect: BaseModel) -> dict[str, Any]:
+    return {name: getattr(expect, name) for name in type(expect).model_fields if name in expect.model_fields_set}
+
+
+def _differs(written: Any, actual: Any, path: str, snapshots: Snapshots | None, hide: Hide) -> list[Failure]:
+    difference = parse_matcher(written).judge(actual, path, snapshots)
+    if difference is None:
+        return []
+    difference = as_told(difference, written, actual, path, hide)
+    message = f"{difference.path}: {difference.message}"
+    return [Failure(message, path=difference.path, expected=difference.expected, actual=difference.actual)]
+
+
+def as_told(difference: Difference, written: Any, actual: Any, path: str, hide: Hide) -> Difference:
+    """A difference as it may be seen: what is cut out of a long text must not be half of a secret."""
+    seen, expected = hide(actual), hide(written)
+    if actual is ABSENT or (seen == actual and expected == written):
+        return difference
+    if difference.stopped:  # a search on another text may come to an end, or take as long again
+        return Difference(*map(hide, (difference.path, difference.message, difference.expected, difference.actual)))
+    try:
+        told = parse_matcher(expected).judge(seen, path)
+    except ValueError:
+        told = None
+    return told or Difference(difference.path, "is not as expected", hide(difference.expected), hide(difference.actual))
+
+
+def _bare(result: Any) -> dict[str, Any]:
+    """A result without what only its envelope needs."""
+    if not isinstance(result, dict):
+        return {}
+    return {name: value for name, value in cast("dict[str, Any]", result).items() if name not in _ENVELOPE}
+
+
+def text_of(result: Mapping[str, Any]) -> str:
+    """The text of a result, of whatever kind: its blocks, one after the other."""
+    return "\n".join(_texts(result))
+
+
+def _texts(result: Mapping[str, Any]) -> Iterable[str]:
+    for block in _entries(result.get("content")):
+        yield from _text(block)
+    for message in _entries(result.get("messages")):
+        content: Any = message.get("content")
+        for block in _entries(content if isinstance(content, list) else [content]):
+            yield from _text(block)
+    for contents in _entries(result.get("contents")):
+        yield from _text(contents)
+
+
+def _entries(value: Any) -> list[dict[str, Any]]:
+    return [one for one in cast("list[Any]", value) if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _text(block: Mapping[str, Any]) -> Iterable[str]:
+    text: Any = block.get("text")
+    if isinstance(text, str):
+        yield text
+
+
+def _told(error: Any) -> str:
+    if not isinstance(error, dict):
+        return repr(error)
+    members = cast("dict[str, Any]", error)
+    said, code = members.get("message"), members.get("code")
+    told = said if isinstance(said, str) and said else "it says nothing"
+    return f"{told} ({code})" if isinstance(code, int) else told
+
+
+def ended(envelope: Any) -> str:
+    """What a call ended with, to be put after what is wrong."""
+    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    error, result = message.get("error"), message.get("result")
+    if isinstance(error, dict):
+        return f"; the call ended with an error: {_told(error)}"
+    return f"; the call ended with: {text_of(cast('dict[str, Any]', result))}" if isinstance(result, dict) else ""

@@ -1,0 +1,119 @@
+"""The suites of one run of pytest: one event loop, one set of connections, one report."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bespeak.conversation.results import Result
+from bespeak.testing.cassettes.cassettes import RecordingRefused
+from bespeak.testing.report.reports import Summary, Writer, open_writers
+from bespeak.testing.runner import Runner
+from bespeak.testing.suite.loading import Suite, load_suite
+from bespeak.testing.suite.plan import Item, at_era, items_of
+from bespeak.testing.suite.run_options import check_recordable, check_servers, make_options
+from bespeak.transports.interfaces import MissingExtra
+
+
+class UnusableOptions(Exception):
+    """What was said on the command line makes no sense. Says what would."""
+
+
+class Session:
+    """Collects and runs suites for somebody else's runner."""
+
+    def __init__(
+        self,
+        *,
+        start: Path,
+        record: str,
+        verify: bool,
+        cassettes: str | None,
+        servers: Sequence[str],
+        era: str | None,
+        reports: Sequence[str],
+    ) -> None:
+        try:
+            self.options = make_options(
+                record=record,
+                verify=verify,
+                cassettes=None if cassettes is None else Path(cassettes),
+                servers=servers,
+                era=era,
+                start=start,
+            )
+            if any(not spec.startswith(("json=", "junit=")) for spec in reports):
+                raise ValueError("a report is given as json=FILE or junit=FILE")
+            self._writers: list[Writer] = open_writers(reports, sys.stdout, colour=False) if reports else []
+        except (ValueError, RecordingRefused, MissingExtra) as error:
+            raise UnusableOptions(str(error)) from None
+        self._loop: asyncio.Runner | None = None
+        self._runner = Runner(self.options)
+        self._suites: dict[Path, Suite] = {}
+        self.unusable: str | None = None
+        """Why nothing can be run, if that was found too late to say so otherwise."""
+        self.elsewhere = 0
+        """Tests that were left out because they are held at other revisions."""
+
+    def items(self, path: Path) -> list[Item]:
+        """The tests of a suite. Raises `BadSuite`."""
+        suite = self._suites.get(path)
+        if suite is None:
+            suite = self._suites[path] = load_suite(path)
+            try:
+                check_recordable(self.options, [suite])
+            except ValueError as error:
+                raise UnusableOptions(str(error)) from None
+        items = items_of(suite)
+        if self.options.era is None:
+            return items
+        kept = at_era(items, self.options.era)
+        self.elsewhere += len(items) - len(kept)
+        return kept
+
+    def check_servers(self) -> None:
+        """Raises `UnusableOptions` for a server that takes the place of none."""
+        try:
+            if self._suites:
+                check_servers(self.options, list(self._suites.values()))
+        except ValueError as error:
+            raise UnusableOptions(str(error)) from None
+
+    def run(self, item: Item) -> Result:
+        """Run one test. Connections stay open for the next."""
+        if self.unusable is not None:
+            return self.broken_off(item, self.unusable)
+        if self._loop is None:
+            self._loop = asyncio.Runner()
+        try:
+            return self._loop.run(self._runner.run(item))
+        except BaseException:
+            self._give_up()  # what was under way must not go on beside the next test
+            raise
+
+    def _give_up(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.close()
+        self._runner = Runner(self.options)
+
+    def broken_off(self, item: Item, how: str) -> Result:
+        """The result of a test that somebody else ended."""
+        return self._runner.broken_off(item, how)
+
+    def close(self) -> None:
+        """Close all connections."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            try:
+                loop.run(self._runner.close())
+            finally:
+                loop.close()
+
+    def report(self, told: Sequence[tuple[dict[str, Any], float]], deselected: int, *, interrupted: bool) -> None:
+        """Write the reports. Raises `OSError`."""
+        results = [Result.from_json(one, seconds) for one, seconds in told]
+        summary = Summary(results, deselected, interrupted, sum(result.seconds for result in results))
+        for writer in self._writers:
+            writer.ended(summary)

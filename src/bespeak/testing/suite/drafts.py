@@ -1,0 +1,113 @@
+"""A first suite for a server, made of its list of tools."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from bespeak.client.errors import InvalidServerResponse
+from bespeak.conversation.answer_examples import in_yaml
+from bespeak.conversation.pool import Pool, Wanted
+from bespeak.conversation.servers import Unreachable, described
+from bespeak.conversation.variables import literal
+from bespeak.protocol.errors import MCPError
+from bespeak.testing.suite.suite_file import EVERYTHING, TIMEOUT_SECONDS, Server
+
+PAGES = 100
+DEEPEST = 5
+
+
+async def draft(target: str) -> str:
+    """A suite with one test for each tool. Raises `Unreachable`, and `ValueError` for a target that is none."""
+    server = described(target)
+    pool = Pool()
+    try:
+        wanted = Wanted("server", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS, literal)
+        connection = await pool.connection(wanted)
+        tools: list[dict[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page = await connection.session.request("tools/list", {} if cursor is None else {"cursor": cursor})
+            listed: Any = page.get("tools")
+            tools += (
+                [tool for tool in cast("list[Any]", listed) if isinstance(tool, dict)]
+                if isinstance(listed, list)
+                else []
+            )
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str):
+                break
+    except (OSError, MCPError, InvalidServerResponse) as error:
+        raise Unreachable(f"the server does not list its tools: {error}") from None
+    finally:
+        await pool.close()
+    named = {name: tool for tool in tools if isinstance(name := tool.get("name"), str)}
+    if not named:
+        raise ValueError("the server lists no tools; write tests for its prompts and resources by hand")
+    return _suite(server, named)
+
+
+def _suite(server: Server, tools: Mapping[str, Mapping[str, Any]]) -> str:
+    lines = ["version: 1", "servers:", "  server:"]
+    reached: dict[str, Any] = server.model_dump(exclude_unset=True)
+    lines += [f"    {name}: {in_yaml(value)}" for name, value in reached.items()]
+    lines += ["    protocol: auto", "tests:"]
+    for name, tool in tools.items():
+        schema: Any = tool.get("inputSchema")
+        arguments: Any = example(cast("dict[str, Any]", schema)) if isinstance(schema, dict) else {}
+        lines += [f"  - name: {in_yaml(f'{name} answers')}", f"    tool: {in_yaml(name)}"]
+        if arguments:
+            lines.append(f"    arguments: {in_yaml(arguments)}")
+        lines += ["    # inputResponses: what it asks, by name; run it once, and the failure shows what to paste"]
+        lines += ["    expect:", "      isError: false"]
+    return "\n".join(lines) + "\n"
+
+
+def example(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any] | None = None) -> Any:
+    """A value that a schema would take, as far as can be told."""
+    root = schema if root is None else root
+    schema = _meant(schema, root)
+    for name in ("const", "default"):
+        if name in schema:
+            return schema[name]
+    for name in ("enum", "examples"):
+        if found := _list(schema.get(name)):
+            return found[0]
+    for name in ("anyOf", "oneOf", "allOf"):
+        if (options := _list(schema.get(name))) and isinstance(options[0], dict):
+            return example(cast("dict[str, Any]", options[0]), depth + 1, root) if depth < DEEPEST else None
+    return _of_type(schema, depth, root)
+
+
+def _of_type(schema: Mapping[str, Any], depth: int, root: Mapping[str, Any]) -> Any:
+    kinds: Any = schema.get("type")
+    kind: Any = next(iter(_list(kinds)), None) if isinstance(kinds, list) else kinds
+    if kind == "object":
+        properties: Any = schema.get("properties")
+        known = cast("dict[str, Any]", properties) if isinstance(properties, dict) and depth < DEEPEST else {}
+        required = _list(schema.get("required"))
+        return {
+            name: example(cast("dict[str, Any]", one), depth + 1, root)
+            for name, one in known.items()
+            if name in required and isinstance(one, dict)
+        }
+    if kind in ("integer", "number"):
+        return schema.get("minimum", 1)
+    if kind == "array":
+        return []
+    return {"boolean": True, "null": None}.get(str(kind), "...")
+
+
+def _meant(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a schema refers to, if it does and that is in the same document."""
+    reference: Any = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
+        return schema
+    known: Any = root.get("$defs")
+    found: Any = (
+        cast("dict[str, Any]", known).get(reference.removeprefix("#/$defs/")) if isinstance(known, dict) else None
+    )
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else schema
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

@@ -1,0 +1,402 @@
+"""What a suite file may say: one model for reading it, and for the JSON Schema that editors use."""
+
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from bespeak.conversation.fixtures import CONDITIONS
+from bespeak.conversation.steps import DEFAULT_MAX_ELICITATION_ROUNDS
+from bespeak.protocol.versions import SPOKEN
+
+MODES = ("auto", "legacy", *SPOKEN)
+EVERYTHING: dict[str, Any] = {
+    "elicitation": {"form": {}, "url": {}},
+    "sampling": {"tools": {}, "context": {}},
+    "roots": {},
+}
+"""What a test declares that it can be asked, unless it says otherwise."""
+TIMEOUT_SECONDS = 30.0
+
+
+class Part(BaseModel):
+    """Unknown keys are errors everywhere."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=False)
+
+
+_SCALAR = {"type": ["string", "number", "boolean"]}
+_ANSWER: dict[str, Any] = {
+    "description": "A value for the form's only field, decline, cancel, omit, or one of the forms.",
+    "anyOf": [
+        _SCALAR,
+        {"type": "array"},
+        *(
+            {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
+            for name, kind in {
+                "accept": {"type": "object"},
+                "raw": {},
+                "sample": {
+                    "anyOf": [
+                        {"type": "string"},
+                        {"type": "object", "required": ["type"]},
+                        {
+                            "type": "object",
+                            "required": ["content"],
+                            "properties": {"content": {"type": ["object", "array"]}},
+                        },
+                    ]
+                },
+                "roots": {
+                    "type": "array",
+                    "items": {
+                        "anyOf": [
+                            {"type": "string"},
+                            {"type": "object", "required": ["uri"], "properties": {"uri": {"type": "string"}}},
+                        ]
+                    },
+                },
+                "url": {"const": "done"},
+            }.items()
+        ),
+    ],
+}
+
+
+def _rule(**members: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
+
+
+_WHEN: dict[str, Any] = {
+    "type": "object",
+    "properties": {name: {} for name in CONDITIONS},
+    "minProperties": 1,
+    "additionalProperties": False,
+}
+_ANSWERS: dict[str, Any] = {
+    "description": "Answers by the names of the questions, or a list of rules of which the first that fits is taken.",
+    "anyOf": [
+        {"type": "object", "additionalProperties": _ANSWER},
+        {
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    _rule(id={"type": "string"}, value=_ANSWER),
+                    _rule(when=_WHEN, answer=_ANSWER),
+                    _rule(otherwise=_ANSWER),
+                ]
+            },
+        },
+    ],
+}
+Answers = Annotated[Any, WithJsonSchema(_ANSWERS)]
+Expected = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "description": "A value to be equal to, or a matcher: contains, matches, schema, oneOf, not, absent, present, "
+            "gt, lt, gte, lte, length, each, snapshot, equals."
+        }
+    ),
+]
+
+
+def _given(written: Any) -> Any:
+    """What was left empty is not what was left out."""
+    if written is None:
+        raise ValueError("is empty; give it a value, or leave it out")
+    return written
+
+
+def _whole(written: Any) -> Any:
+    return int(written) if isinstance(written, float) and written.is_integer() else written
+
+
+def _one(written: Any) -> Any:
+    if isinstance(written, bool):
+        raise ValueError("must be 1")
+    return written
+
+
+def _true(written: Any) -> Any:
+    if written is not True:
+        raise ValueError("must be true; leave it out otherwise")
+    return written
+
+
+T = TypeVar("T")
+Maybe = Annotated[T | None, BeforeValidator(_given)]
+Revision = Annotated[str, WithJsonSchema({"enum": list(SPOKEN)})]
+ProtocolMode = Annotated[str, WithJsonSchema({"enum": list(MODES)})]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Rounds = Annotated[int, Field(ge=0, le=1000), BeforeValidator(_whole)]
+
+
+class Server(Part):
+    """How a server is reached: by a command over stdio, by a URL, by both, or as an object in this process."""
+
+    command: Maybe[list[str]] = Field(
+        default=None, min_length=1, description="Starts it; over stdio, unless there is a url."
+    )
+    env: dict[str, str] = Field(default={}, description="What the command needs in its environment.")
+    cwd: Maybe[str] = Field(default=None, description="Where the command is run; the suite's folder if not given.")
+    url: Maybe[str] = Field(
+        default=None, description="Where it listens. With a command, that is started first; ${port} is free."
+    )
+    headers: dict[str, str] = Field(default={}, description="What goes with every request to the url.")
+    python: Maybe[str] = Field(default=None, description="MODULE:OBJECT or FILE:OBJECT, an MCPServer in this process.")
+    protocol: ProtocolMode = Field(default="auto", description="The revision to speak, unless a test names eras.")
+    declare: Maybe[dict[str, Any]] = Field(default=None, description="Client capabilities; everything if not given.")
+    timeout: Seconds = Field(
+        default=TIMEOUT_SECONDS, description="Seconds a request may take, people's time not counted."
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "Server":
+        if (self.command is None and self.url is None) == (self.python is None):
+            raise ValueError("a server has a command, a url, both, or python")
+        if self.command is None and (self.env or self.cwd is not None):
+            raise ValueError("env and cwd are for a command")
+        if self.url is None and self.headers:
+            raise ValueError("headers are for a url")
+        return self
+
+
+class Failing(Part):
+    """An error of the protocol."""
+
+    code: Expected = Field(default=None, description="The code.")
+    message: Expected = None
+    data: Expected = None
+
+
+class Expect(Part):
+    """What a call comes to. What is not named may be anything, but a failure must be named."""
+
+    rounds: Expected = Field(default=None, description="How often the server asked.")
+    asked: Expected = Field(default=None, description="The names of all questions, in the order they came.")
+    text: Expected = Field(default=None, description="The text of the result, its blocks joined by newlines.")
+    content: Expected = None
+    structuredContent: Expected = None
+    isError: Maybe[bool] = None
+    messages: Expected = Field(default=None, description="The messages of a prompt.")
+    contents: Expected = Field(default=None, description="The contents of a resource.")
+    result: Expected = Field(default=None, description="The whole result, without resultType and _meta.")
+    error: Maybe[Failing] = Field(default=None, description="The JSON-RPC error that the call ends with.")
+    notifications: Expected = Field(default=None, description="The notifications that came, each as {method, params}.")
+
+
+class RoundExpect(Part):
+    """What one round asks."""
+
+    asks: Maybe[list[str]] = Field(default=None, description="The names of its questions.")
+    messages: dict[str, Expected] = Field(default={}, description="What a question says, by its name.")
+    schemas: dict[str, Expected] = Field(default={}, description="The form a question shows, by its name.")
+    methods: dict[str, Expected] = Field(default={}, description="The method of a question, by its name.")
+    state: Maybe[Literal["present", "absent"]] = Field(default=None, description="Whether it hands out a state.")
+
+
+class RoundSpec(Part):
+    """One round: what is asked, and what is answered."""
+
+    expect: RoundExpect = RoundExpect()
+    answer: Answers = None
+
+
+class Tamper(Part):
+    """The state of a round is altered before it is sent back."""
+
+    round: Annotated[int, Field(ge=1), BeforeValidator(_whole)]
+    requestState: Literal["flip", "drop", "empty", "truncate", "other-arguments"]
+    arguments: Maybe[dict[str, Any]] = Field(
+        default=None, description="The arguments to send instead, for other-arguments."
+    )
+
+    @model_validator(mode="after")
+    def _arguments(self) -> "Tamper":
+        if (self.requestState == "other-arguments") != (self.arguments is not None):
+            raise ValueError("other-arguments needs arguments: the ones to send instead; the others need none")
+        return self
+
+
+class Fault(Part):
+    """Something is lost on the way. Round 0 is the call itself, round 1 the request that answers the first questions."""
+
+    round: Annotated[int, Field(ge=0), BeforeValidator(_whole)]
+    drop: Literal["response"]
+
+
+class _Target(Part):
+    tool: Maybe[str] = None
+    prompt: Maybe[str] = None
+    resource: Maybe[str] = None
+    arguments: Maybe[dict[str, Any]] = None
+
+    @model_validator(mode="after")
+    def _one_target(self) -> "_Target":
+        if sum(target is not None for target in (self.tool, self.prompt, self.resource)) != 1:
+            raise ValueError("name one of tool, prompt and resource")
+        if self.resource is not None and self.arguments is not None:
+            raise ValueError("a resource takes no arguments")
+        return self
+
+    @property
+    def method(self) -> str:
+        return "tools/call" if self.tool is not None else "prompts/get" if self.prompt is not None else "resources/read"
+
+    @property
+    def params(self) -> dict[str, Any]:
+        if self.resource is not None:
+            return {"uri": self.resource}
+        return {"name": self.tool if self.tool is not None else self.prompt, "arguments": self.arguments or {}}
+
+
+class _Answered(Part):
+    @model_validator(mode="before")
+    @classmethod
+    def _one_name(cls, written: Any) -> Any:
+        if isinstance(written, dict) and "inputResponses" in written and "input_responses" in written:
+            raise ValueError("inputResponses and input_responses are the same; use one")
+        return cast("Any", written)
+
+
+_RESPONSES = Field(
+    default=None, validation_alias=AliasChoices("inputResponses", "input_responses"), description="What is answered."
+)
+
+
+class Verify(_Target, _Answered):
+    """A call made afterwards, to see what the test has done."""
+
+    inputResponses: Answers = _RESPONSES
+    expect: Expect = Expect()
+
+
+def _times(written: Any) -> Any:
+    return 1 if written is True else _whole(written)
+
+
+def _listed(written: Any) -> Any:
+    return [written] if isinstance(written, dict) else written
+
+
+_TIMES: dict[str, Any] = {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 10}, {"const": True}]}
+
+
+class Case(_Answered):
+    """One row of a table: what it says is put over what the test says."""
+
+    name: str = Field(min_length=1)
+    arguments: Maybe[dict[str, Any]] = None
+    inputResponses: Answers = _RESPONSES
+    rounds: Maybe[list[RoundSpec]] = None
+    expect: Maybe[Expect] = None
+
+
+class Test(_Target, _Answered):
+    """One conversation."""
+
+    name: str = Field(min_length=1)
+    server: Maybe[str] = Field(default=None, description="Which of the servers; not needed if there is one.")
+    inputResponses: Answers = _RESPONSES
+    rounds: Maybe[list[RoundSpec]] = Field(default=None, description="Each round checked, instead of inputResponses.")
+    expect: Expect = Expect()
+    cases: Maybe[list[Case]] = Field(default=None, min_length=1)
+    eras: Maybe[list[Revision]] = Field(default=None, min_length=1, description="Run it at each of these revisions.")
+    capture: dict[str, str] = Field(
+        default={}, description="Values of the result for later tests, as ${name}, by path."
+    )
+    declare: Maybe[dict[str, Any]] = Field(default=None, description="Client capabilities.")
+    tamper: Maybe[Tamper] = None
+    fault: Maybe[Fault] = None
+    retry: Maybe[Annotated[int, Field(ge=1, le=10), BeforeValidator(_times), WithJsonSchema(_TIMES)]] = Field(
+        default=None, description="How often the request is sent again whose response was lost; true is once."
+    )
+    verify: Maybe[Annotated[list[Verify], Field(min_length=1), BeforeValidator(_listed)]] = Field(
+        default=None, description="Calls made afterwards, to see what the test has done: one, or a list."
+    )
+    wire: Maybe[Literal["spec", "any", "list"]] = None
+    maxRounds: Maybe[Rounds] = None
+    timeout: Maybe[Seconds] = None
+    fresh: Maybe[Annotated[Literal[True], BeforeValidator(_true)]] = Field(
+        default=None, description="Start the server anew for this test."
+    )
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Test":
+        if self.inputResponses is not None and self.rounds is not None:
+            raise ValueError("inputResponses and rounds both say what is answered; use one")
+        if (self.fault is None) != (self.retry is None):
+            raise ValueError("fault and retry go together: what is lost, and how often the request is sent again")
+        if self.tamper is not None and self.fault is not None:
+            raise ValueError("tamper and fault are two tests")
+        return self
+
+
+class SuiteModel(Part):
+    """A suite of conversations."""
+
+    version: Annotated[Literal[1], BeforeValidator(_one)]
+    servers: dict[str, Server] = Field(min_length=1)
+    tests: list[Test] = Field(min_length=1)
+    server: Maybe[str] = Field(
+        default=None, description="The server of tests that name none; not needed if there is one."
+    )
+    eras: Maybe[list[Revision]] = Field(default=None, min_length=1, description="For tests that name none themselves.")
+    wire: Literal["spec", "any", "list"] = Field(
+        default="spec", description="Which shape of asking is right: the MCP shape, any, or the compatibility dialect."
+    )
+    maxRounds: Rounds = Field(
+        default=DEFAULT_MAX_ELICITATION_ROUNDS, description="So many rounds are answered at most."
+    )
+    cassettes: Maybe[Annotated[str, Field(min_length=1)]] = Field(
+        default=None, description="The folder of recorded conversations: tests are replayed from it."
+    )
+    redact: list[str] = Field(default=[], description="Paths whose values are kept out of cassettes and reports.")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a suite file."""
+    schema = SuiteModel.model_json_schema(by_alias=True)
+    verify = schema["$defs"]["Test"]["properties"]["verify"]["anyOf"]
+    verify.append({"$ref": "#/$defs/Verify"})  # one may be written without a list around it
+    for part in schema["$defs"].values():
+        if "inputResponses" in part["properties"]:  # which may be written in two ways
+            part["properties"]["input_responses"] = part["properties"]["inputResponses"]
+    schema["$defs"] |= {"Answers": _ANSWERS, "Answer": _ANSWER}
+    schema = _without_null(_by_name(schema))
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "A suite of bespeak test"
+    return schema
+
+
+def _by_name(schema: Any, top: bool = True) -> Any:
+    """A schema in which what is long and often used stands once."""
+    if isinstance(schema, list):
+        return [_by_name(one, False) for one in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    members = cast("dict[str, Any]", schema)
+    for name, known in {"Answers": _ANSWERS, "Answer": _ANSWER}.items():
+        if members.get("anyOf") == known["anyOf"]:
+            return {"$ref": f"#/$defs/{name}"}
+    told = {name: _by_name(one, False) for name, one in members.items() if name != "$defs"}
+    if top:
+        told["$defs"] = {
+            name: {key: _by_name(one, False) for key, one in part.items()} for name, part in members["$defs"].items()
+        }
+    return told
+
+
+def _without_null(schema: Any) -> Any:
+    """A schema in which nothing is optional by being null: what is not wanted is left out."""
+    if isinstance(schema, list):
+        return [_without_null(one) for one in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    members = {name: _without_null(one) for name, one in cast("dict[str, Any]", schema).items()}
+    if members.get("default", ...) is None:
+        del members["default"]
+    options = [one for one in members.get("anyOf", []) if one != {"type": "null"}]
+    if len(options) == 1 and isinstance(members.get("anyOf"), list):
+        return {**options[0], **{name: one for name, one in members.items() if name != "anyOf"}}
+    return {**members, "anyOf": options} if "anyOf" in members else members

@@ -1,0 +1,89 @@
+"""ASGI, as far as it is used here: its types, reading a body, and a plain response."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+from bespeak.transports.http.large_bodies import LargeBody, Message, Send
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+NO_CONTENT = 204
+JSON = (b"content-type", b"application/json")
+
+
+async def respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+    """Send a whole response."""
+    lengths = [] if status == NO_CONTENT else [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *lengths]})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def read_body(receive: Receive, limit: int, large: LargeBody | None = None) -> bytes | bytearray | None:
+    """A request's body; `None` if the client went away. Raises `BodyTooLarge`. A large one is let in first."""
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if message["type"] == "http.request" and not message.get("more_body", False) and len(body) <= limit:
+        return body
+    whole = (
+        bytearray()
+    )  # and no list of pieces: these would lie between what stays, and keep memory from being given back
+    while message["type"] == "http.request":
+        whole += message.get("body", b"")
+        if len(whole) > limit:
+            raise BodyTooLarge
+        if not message.get("more_body", False):
+            return whole
+        if large is not None:
+            await large.let_in()
+            large = None
+        message = await receive()
+    return None
+
+
+class BoundedBody:
+    """A `receive` within bounds, whoever reads: it raises `BodyTooLarge` or `BodyTooSlow`. After the body it only hands on."""
+
+    def __init__(self, receive: Receive, limit: int, seconds: float, large: LargeBody | None) -> None:
+        self._receive = receive
+        self._large = large
+        self._limit = limit
+        self._seconds = seconds
+        self._deadline: float | None = None
+        self._length = 0
+        self._ended = False
+
+    async def __call__(self) -> Message:
+        if self._ended:
+            return await self._receive()
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + self._seconds
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                if self._large is not None and self._length:
+                    await self._large.let_in()
+                    self._large = None
+                message = await self._receive()
+        except TimeoutError:
+            raise BodyTooSlow from None
+        self._length += len(message.get("body", b""))
+        if self._length > self._limit:
+            raise BodyTooLarge
+        self._ended = not message.get("more_body", False)
+        return message
+
+
+def declares_more(headers: Iterable[tuple[bytes, bytes]], limit: int) -> bool:
+    """Whether a request says that its body is longer than that."""
+    declared = next((value for name, value in headers if name == b"content-length"), b"")
+    return declared.isdigit() and (len(declared) > 18 or int(declared) > limit)
+
+
+class BodyTooLarge(Exception):
+    """A body is longer than its reader takes."""
+
+
+class BodyTooSlow(Exception):
+    """A body did not arrive in time."""

@@ -1,0 +1,240 @@
+"""Routes of an author's own beside the MCP endpoint."""
+
+import inspect
+import json
+import logging
+import re
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from bespeak.protocol.headers import Headers
+from bespeak.protocol.origins import Gate
+from bespeak.transports.http.asgi import (
+    JSON,
+    ASGIApp,
+    BodyTooLarge,
+    BodyTooSlow,
+    BoundedBody,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    declares_more,
+    read_body,
+    respond,
+)
+from bespeak.transports.http.large_bodies import LargeBody
+
+logger = logging.getLogger("bespeak.http")
+
+NO_ROOM = "too many large bodies are being received; try again later"
+RETRY_SECONDS = 1
+"""When a client that is refused for now may try again."""
+RETRY = (b"retry-after", b"%d" % RETRY_SECONDS)
+
+Handler = Callable[[Any], Awaitable["HttpResponse | ASGIApp"]]
+_TEXT = (b"content-type", b"text/plain; charset=utf-8")
+_CLOSE = (b"connection", b"close")
+"""There is more to come that nobody wants."""
+_BODILESS = (204, 304)
+_PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class ClientGone(ConnectionError):
+    """The client went away before it had sent everything."""
+
+
+class HttpRequest:
+    """A request to a custom route."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._receive = receive
+        self._body: bytes | None = None
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.headers = Headers(scope["headers"])
+        query: bytes = scope["query_string"]
+        self.query_params: Mapping[str, str] = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+        self.path_params: Mapping[str, str] = scope.get("path_params", {})
+
+    async def body(self) -> bytes:
+        """The whole body. Raises `ConnectionError` if the client goes away before its end."""
+        if self._body is None:
+            body = await read_body(self._receive, sys.maxsize)  # what it receives from has the limit
+            self._body = bytes(body) if body is not None else None
+            if self._body is None:
+                raise ClientGone("the client went away")
+        return self._body
+
+    async def json(self) -> Any:
+        return json.loads(await self.body())
+
+
+class HttpResponse:
+    """A response of a custom route: text, bytes, or anything JSON can carry."""
+
+    def __init__(self, content: Any = b"", status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        kind = b"application/json"
+        if isinstance(content, bytes):
+            kind = b"application/octet-stream"
+        elif isinstance(content, str):
+            kind = _TEXT[1]
+        self.status_code = status_code
+        self.body = content if isinstance(content, bytes) else content.encode() if isinstance(content, str) else None
+        if self.body is None:
+            self.body = json.dumps(content, allow_nan=False).encode()
+        given = {name.lower(): value for name, value in (headers or {}).items()}
+        self.headers = {"content-type": kind.decode(), **given}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()]
+        await respond(send, self.status_code, self.body or b"", *headers)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One path of an author's own."""
+
+    pattern: re.Pattern[str]
+    methods: frozenset[str]
+    handler: Handler
+    request_type: Callable[[Scope, Receive], Any]
+    protected: bool = False
+    """Whether the checks of `Host` and `Origin` stand before it, as before the MCP endpoint."""
+
+    @staticmethod
+    def of(path: str, methods: list[str], handler: Handler, *, protected: bool = False) -> "Route":
+        """A route. The request comes as the class its handler's parameter is annotated with: `HttpRequest` if with none,
+        and Starlette's `Request` if that is what it says."""
+        if not path.startswith("/"):
+            raise ValueError(f"a route's path must start with '/', unlike {path!r}")
+        if isinstance(methods, str) or not methods:
+            raise ValueError("a route needs a list of methods, such as ['GET']")
+        if re.search(r"[{}]", _PARAMETER.sub("", path)):
+            raise ValueError(f"{path!r}: a parameter of a path is written {{name}} and stands for one segment")
+        pattern = "".join(
+            f"(?P<{part}>[^/]+)" if place % 2 else re.escape(part) for place, part in enumerate(_PARAMETER.split(path))
+        )
+        wanted = frozenset(method.upper() for method in methods)
+        if "GET" in wanted:
+            wanted |= {"HEAD"}
+        names = _PARAMETER.findall(path)
+        if len(set(names)) != len(names):
+            raise ValueError(f"{path!r} has two parameters of one name")
+        if not inspect.iscoroutinefunction(handler):
+            raise ValueError(f"the handler of {path!r} must be an async function")
+        try:
+            parameters = list(inspect.signature(handler, eval_str=True).parameters.values())
+        except NameError as error:
+            raise ValueError(
+                f"the handler of {path!r}: {error}; import it where it is there at run time, or leave the parameter unannotated"
+            ) from None
+        if len(parameters) != 1:
+            raise ValueError(f"the handler of {path!r} must take one parameter, the request")
+        annotated: Any = parameters[0].annotation
+        named = isinstance(annotated, type) and annotated not in (inspect.Parameter.empty, Any, object)
+        request_type: Any = annotated if named else HttpRequest
+        return Route(re.compile(pattern), wanted, handler, request_type, protected)
+
+    def match(self, path: str) -> dict[str, str] | None:
+        """The parameters of a path; `None` if it is not this route's."""
+        found = self.pattern.fullmatch(path)
+        return found.groupdict() if found else None
+
+
+Matches = list[tuple[Route, dict[str, str]]]
+"""Routes whose path is the request's, with the parameters they found in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What holds for every custom route."""
+
+    gate: Gate
+    body_limit: int
+    body_seconds: float
+    large: Callable[[Scope], LargeBody | None]
+    """The room for a request's body, if it may be large."""
+
+
+async def serve_routes(routes: Matches, bounds: Bounds, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request to a path that these routes share, each with other methods."""
+    for route, params in routes:
+        if scope["method"] in route.methods:
+            problem = bounds.gate.refusal(Headers(scope["headers"])) if route.protected else None
+            if problem is not None:
+                return await respond(send, 403, problem.encode(), _TEXT)
+            return await _serve_bounded(route, params, bounds, scope, receive, send)
+    allowed = ", ".join(sorted(frozenset[str]().union(*(route.methods for route, _ in routes)))).encode()
+    return await respond(send, 405, b"method not allowed", _TEXT, (b"allow", allowed))
+
+
+async def _serve_bounded(
+    route: Route, params: dict[str, str], bounds: Bounds, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """A body is bounded however the handler reads it, and whatever the handler returns, too."""
+    if declares_more(scope["headers"], bounds.body_limit):
+        return await respond(send, 413, b"the body is too large", _TEXT, _CLOSE)
+    started = False
+
+    async def watched(message: Message) -> None:
+        nonlocal started
+        started = True
+        await send(message)
+
+    large = bounds.large(scope)
+    body = BoundedBody(receive, bounds.body_limit, bounds.body_seconds, large)
+    try:
+        return await _serve_route(route, params, scope, body, watched)
+    except (BodyTooLarge, BodyTooSlow) as error:
+        if started:  # the response cannot be taken back, only be broken off
+            raise
+        if isinstance(error, BodyTooLarge):
+            return await respond(send, 413, b"the body is too large", _TEXT, _CLOSE)
+        if large is not None and large.kept_waiting:
+            return await respond(send, 503, NO_ROOM.encode(), _TEXT, _CLOSE, RETRY)
+        late = f"the body did not arrive within {bounds.body_seconds:g} s"
+        return await respond(send, 408, late.encode(), _TEXT, _CLOSE)
+    finally:
+        if large is not None:
+            large.let_out()
+
+
+async def _serve_route(route: Route, params: dict[str, str], scope: Scope, receive: Receive, send: Send) -> None:
+    """A handler that fails is logged, and the client sees only that."""
+    try:
+        response = await route.handler(route.request_type({**scope, "path_params": params}, receive))
+        if not callable(response):
+            raise TypeError(f"a custom route must return HttpResponse or an ASGI app, not {type(response).__name__}")
+    except (BodyTooLarge, BodyTooSlow):
+        raise
+    except Exception as error:
+        if isinstance(error, _of_starlette("requests", "ClientDisconnect", ClientGone)):
+            return None
+        if isinstance(error, _of_starlette("exceptions", "HTTPException")):
+            return await _http_error(error, send)
+        logger.exception("the custom route %s failed", scope["path"])
+        return await respond(send, 500, b"internal server error", _TEXT)
+    return await response(scope, receive, send)
+
+
+def _of_starlette(module: str, name: str, *others: type[Exception]) -> tuple[type[Exception], ...]:
+    """A class of Starlette, if anybody uses it here: what it alone says to a client is meant for the client."""
+    found: Any = getattr(sys.modules.get(f"starlette.{module}"), name, None)
+    return others if found is None else (*others, found)
+
+
+async def _http_error(error: Any, send: Send) -> None:
+    """Send what an author says by an `HTTPException` of Starlette, or of FastAPI, whose own is one."""
+    more: Mapping[str, str] = error.headers or {}
+    detail: Any = b"" if error.status_code in _BODILESS else error.detail
+    if isinstance(detail, str):
+        detail = detail.encode()
+    kind = _TEXT if isinstance(detail, bytes) else JSON
+    given = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
+    body = detail if isinstance(detail, bytes) else json.dumps(detail).encode()
+    await respond(send, error.status_code, body, kind, *given)

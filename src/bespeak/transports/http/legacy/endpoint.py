@@ -1,0 +1,364 @@
+"""Streamable HTTP for clients of older revisions: the requests of a session, its streams, and who may come back to what."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import to_json
+
+from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, MCPError
+from bespeak.protocol.headers import SESSION_HEADER, Headers
+from bespeak.protocol.legacy import NOVEMBER, takes_batches
+from bespeak.protocol.media_types import accepts_streams
+from bespeak.protocol.messages import (
+    NOT_FOR_A_BATCH,
+    Bare,
+    Batch,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    Response,
+    is_id,
+    no_batch,
+    not_for_a_batch,
+    write_error,
+)
+from bespeak.protocol.server_sent_events import write_event, write_first_event
+from bespeak.protocol.versions import ASSUMED_VERSION
+from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, respond
+from bespeak.transports.http.legacy.event_store import EventMessage, EventStore
+from bespeak.transports.http.legacy.http_sessions import HttpSession, HttpSessions, Refusal, is_use
+from bespeak.transports.http.legacy.post_streams import STOPPING, STORE_SECONDS, PostStream, first_of, gone, keep
+from bespeak.transports.http.modern_answers import EventStream
+from bespeak.transports.interfaces import CANCELLED_INSIDE, Answer, Answering
+
+logger = logging.getLogger("bespeak.http")
+
+END_OF_STREAM = "bespeak.end_of_stream"
+"""Where in a request's scope the way to end its stream is found, for whoever runs the app and has to stop."""
+CLOSE_SECONDS = 5.0
+"""How long calls may take to end when the app stops."""
+STANDING = "standing"
+MOST_STANDING = 4
+"""Standing streams of one session; its client needs one."""
+ENDED = MCPError(INTERNAL_ERROR, "the session has ended; whether the request was carried out is not known")
+STATELESS = Obstacle(
+    "no_session",
+    "over HTTP without sessions (stateless_http=True, or several workers) a client of an older revision cannot be asked",
+)
+NO_STREAM = Obstacle(
+    "no_way_back", "with json_response=True there is no stream to ask a client of an older revision on"
+)
+NO_SESSION = "the header Mcp-Session-Id is missing; its value comes with the response to initialize"
+NO_VERSION = (
+    "the header MCP-Protocol-Version is missing, which modern requests carry, and so is Mcp-Session-Id, which older ones do "
+    "after initialize"
+)
+NO_SUCH_SESSION = "there is no such session, or no longer; initialize again without Mcp-Session-Id"
+HTTP_SSE = (
+    "no stream without a session. If this is a client of the HTTP+SSE transport of 2024-11-05: that is not served here; use "
+    "Streamable HTTP, which begins with POSTing initialize to this URL"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyOptions:
+    """How clients of older revisions are served."""
+
+    stateless: bool = False
+    json_only: bool = False
+    event_store: EventStore | None = None
+    retry_ms: int | None = None
+    idle_seconds: float | None = 1800.0
+    max_sessions: int | None = 10_000
+
+
+class LegacyHttp:
+    """Serves the older clients of one app."""
+
+    def __init__(self, server: Answering, options: LegacyOptions) -> None:
+        self._server = server
+        self._options = options
+        self._sessions = HttpSessions(options.max_sessions, options.idle_seconds)
+        self._closed = False
+        self._tasks: set[asyncio.Task[Answer]] = set()
+        """The requests under way, of whatever session, or of none."""
+        self._unasked = NO_STREAM if options.json_only else None
+
+    @property
+    def sessions(self) -> int:
+        return len(self._sessions)
+
+    async def close(self) -> None:
+        """The app stops: so do all sessions, and every call that nobody has approved of."""
+        self._closed = True
+        self._sessions.end_all(STOPPING)
+        for task in self._tasks:
+            task.cancel(STOPPING)
+        if self._tasks:
+            _, late = await asyncio.wait(set(self._tasks), timeout=CLOSE_SECONDS)
+            for task in late:
+                logger.error("%s does not let itself be cancelled and is left behind", task.get_name())
+
+    # POST
+
+    async def post(
+        self,
+        message: Message | Batch,
+        version: str | None,
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Answer a POST whose message is of no modern revision. `version` is that of its header."""
+        try:
+            if isinstance(message, Bare) and message.method == "initialize" and headers.only(SESSION_HEADER) is None:
+                return await self._initialize(message, headers, send)
+            session = self._session(version, headers)
+            if isinstance(message, Batch) and not takes_batches(session.peer.version):
+                raise Refusal(400, str(no_batch()))
+        except (Refusal, MCPError) as refusal:
+            return await refuse(send, refusal, message)
+        messages = message.messages if isinstance(message, Batch) else (message,)
+        used = any(map(is_use, messages))
+        if used:
+            self._sessions.touch(session)
+        for one in messages:
+            if isinstance(one, (Notification, Response)):
+                self._heard(session, one)
+        wanted = [one for one in messages if not isinstance(one, (Notification, Response))]
+        if not wanted:
+            return await respond(send, 202, b"")
+        stream = self._start(session, wanted, headers, together=isinstance(message, Batch))
+        # Whoever stops takes no more connections, and an answer would need one.
+        scope[END_OF_STREAM] = lambda: session.peer.close(STOPPING)
+        await stream.answer(session.peer.version, receive, send)
+        if used:
+            self._sessions.touch(session)
+        return None
+
+    async def _initialize(self, request: Bare, headers: Headers, send: Send) -> None:
+        peer = self._server.peer(STATELESS if self._options.stateless else self._unasked)
+        answer = await peer.answer(request, PostStream("", json_only=True, store=None, retry_ms=None), headers)
+        if answer.code is not None:
+            return await respond(send, 400, answer.message, JSON)
+        if self._options.stateless:
+            return await respond(send, 200, answer.message, JSON)
+        session = self._sessions.admit(peer, headers.address)
+        return await respond(send, 200, answer.message, JSON, (SESSION_HEADER.lower().encode(), session.id.encode()))
+
+    def _session(self, version: str | None, headers: Headers) -> HttpSession:
+        """Whose message it is. Raises `Refusal`, or `MCPError` for headers that make no sense."""
+        if self._options.stateless:
+            return HttpSession("", self._server.peer(STATELESS, version or ASSUMED_VERSION), 0.0)
+        return self._known(headers, NO_SESSION if version else NO_VERSION)
+
+    def _known(self, headers: Headers, without: str) -> HttpSession:
+        id_ = headers.only(SESSION_HEADER)
+        if id_ is None:
+            raise Refusal(400, without, INVALID_REQUEST if without is not NO_VERSION else HEADER_MISMATCH)
+        session = self._sessions.get(id_.decode("latin-1"))
+        if session is None:
+            raise Refusal(404, NO_SUCH_SESSION)
+        return session
+
+    def _heard(self, session: HttpSession, message: Notification | Response) -> None:
+        session.peer.heard(message)
+        if isinstance(message, Notification) and message.method == "notifications/cancelled":
+            id_: Any = message.params.get("requestId")
+            task = session.tasks.get(id_) if is_id(id_) else None
+            if task is not None:
+                session.cancelled.add(id_)
+                task.cancel("the client cancelled the request")
+
+    def _start(
+        self, session: HttpSession, wanted: Sequence[Bare | Request | Malformed], headers: Headers, *, together: bool
+    ) -> PostStream:
+        """Begin to answer requests, whose responses travel together."""
+        session.count += 1
+        options = self._options
+        stream = PostStream(
+            f"{session.prefix}/{session.count}",
+            json_only=options.json_only,
+            store=None if options.stateless else options.event_store,
+            retry_ms=options.retry_ms,
+        )
+        session.streams[stream.id] = stream
+        stream.when_ended(lambda: session.streams.pop(stream.id, None))
+        responses: list[bytes | None] = []
+
+        def answered(response: bytes | None) -> None:
+            responses.append(response)
+            if len(responses) == len(wanted):
+                stream.finish([one for one in responses if one is not None], together=together)
+
+        for one in wanted:
+            if isinstance(one, Malformed):
+                answered(write_error(one.id, one.error))
+            elif together and not_for_a_batch(one):
+                answered(write_error(one.id, MCPError(INVALID_REQUEST, NOT_FOR_A_BATCH)))
+            elif one.id in session.tasks:
+                answered(write_error(one.id, MCPError(INVALID_REQUEST, "a request with this id is still under way")))
+            elif isinstance(one, Bare):
+                self._run(session, one, stream, headers, answered)
+        return stream
+
+    def _run(
+        self,
+        session: HttpSession,
+        request: Bare,
+        stream: PostStream,
+        headers: Headers,
+        answered: Callable[[bytes | None], None],
+    ) -> None:
+        task = asyncio.create_task(
+            session.peer.answer(request, stream, headers), name=f"bespeak request {request.method}"
+        )
+        session.tasks[request.id] = task
+        self._tasks.add(task)
+        stream.unanswered.append(request.id)
+
+        def done(task: asyncio.Task[Answer]) -> None:
+            self._tasks.discard(task)
+            del session.tasks[request.id]
+            stream.unanswered.remove(request.id)
+            unwanted = request.id in session.cancelled
+            session.cancelled.discard(request.id)
+            if unwanted:
+                answered(None)
+            else:
+                answered(
+                    write_error(request.id, self._broken_off(session)) if task.cancelled() else task.result().message
+                )
+
+        task.add_done_callback(done)
+
+    def _broken_off(self, session: HttpSession) -> MCPError:
+        """Why a request was cancelled that its client did not cancel."""
+        ended = self._closed or (session.id != "" and session.id not in self._sessions)
+        return ENDED if ended else MCPError(INTERNAL_ERROR, CANCELLED_INSIDE)
+
+    # GET
+
+    async def get(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """Open a standing stream, or go on with one that broke off."""
+        try:
+            if self._options.stateless:
+                raise Refusal(405, f"there are no sessions here, and {HTTP_SSE}")
+            if not accepts_streams(headers.joined(b"accept")):
+                raise Refusal(406, "the Accept header must list text/event-stream")
+            session = self._known(headers, HTTP_SSE)
+            self._sessions.touch(session)
+            last = headers.only("Last-Event-ID")
+            if last is not None:
+                return await self._resume(session, last.decode(errors="replace"), scope, receive, send)
+            return await self._stand(session, scope, receive, send)
+        except (Refusal, MCPError) as refusal:
+            return await refuse(send, refusal)
+
+    async def _stand(self, session: HttpSession, scope: Scope, receive: Receive, send: Send) -> None:
+        """Keep a stream open for what belongs to no request, of which there is nothing yet. Raises `Refusal`."""
+        if len(session.standing) >= MOST_STANDING:
+            raise Refusal(409, "this session has enough standing streams")
+        connection = EventStream(send)
+        session.standing.append(connection)
+        store, version = self._options.event_store, session.peer.version
+        try:
+            if store is not None and version is not None and version >= NOVEMBER:
+                id_ = await keep(store, f"{session.prefix}/{STANDING}", None)
+                if id_ is not None:
+                    connection.add(write_first_event(id_, self._options.retry_ms))
+            if session.closed:  # while the store took its time
+                connection.end()
+            await attend(connection, scope, receive)
+        finally:
+            session.standing.remove(connection)
+            self._sessions.touch(session)
+
+    async def _resume(self, session: HttpSession, last: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send what a client has missed of one of its streams, and go on with it."""
+        store = self._options.event_store
+        missed: list[EventMessage] = []
+
+        async def take(event: EventMessage) -> None:
+            missed.append(event)
+
+        connection: EventStream | None = None
+        stream: PostStream | None = None
+        # Only the store knows whose event it is; until it has said so, no stream may go on.
+        async with AsyncExitStack() as held:
+            for one in list(session.streams.values()):
+                await held.enter_async_context(one.holding)
+            try:
+                async with asyncio.timeout(STORE_SECONDS):
+                    found = await store.replay_events_after(last, take) if store is not None else None
+            except Exception:
+                logger.exception("the event store failed")
+                raise Refusal(500, "the event store failed", INTERNAL_ERROR) from None
+            if session.closed:
+                raise Refusal(404, NO_SUCH_SESSION)
+            if found is None or found.partition("/")[0] != session.prefix:
+                raise Refusal(400, "nothing is known of this Last-Event-ID; what came after it is lost")
+            if found != f"{session.prefix}/{STANDING}":
+                connection, stream = EventStream(send), session.streams.get(found)
+                go_on(connection, missed, stream)
+        if connection is None:
+            return await self._stand(session, scope, receive, send)
+        await attend(connection, scope, receive)
+        if stream is not None:
+            stream.leave(connection)
+        self._sessions.touch(session)
+        return None
+
+    # DELETE
+
+    async def delete(self, headers: Headers, send: Send) -> None:
+        """End a session because its client says so."""
+        try:
+            if self._options.stateless:
+                raise Refusal(405, "there are no sessions here")
+            session = self._known(headers, NO_SESSION)
+        except (Refusal, MCPError) as refusal:
+            return await refuse(send, refusal)
+        self._sessions.end(session, "the client has ended the session")
+        return await respond(send, 204, b"")
+
+
+def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostStream | None) -> None:
+    """Bring a client up to date, and hand it what is still to come."""
+    for event in missed:
+        message = event.message.model_dump(mode="json", by_alias=True, exclude_none=True)
+        connection.add(write_event(to_json(message), event.event_id))
+    if stream is None:
+        connection.end()
+    else:
+        stream.join(connection)
+
+
+async def attend(connection: EventStream, scope: Scope, receive: Receive) -> None:
+    """Keep a stream until it is ended, or the client goes away."""
+    scope[END_OF_STREAM] = connection.end
+    watching = asyncio.create_task(gone(receive), name="bespeak disconnect watcher")
+    try:
+        await first_of(watching, connection.sent())
+    finally:
+        watching.cancel()
+        connection.close()
+
+
+async def refuse(send: Send, refusal: Refusal | MCPError, message: Message | Batch | None = None) -> None:
+    """Turn a request away, with the reason where a client looks for it."""
+    id_ = message.id if isinstance(message, Bare) else None
+    if isinstance(refusal, MCPError):
+        return await respond(send, 400, write_error(id_, refusal), JSON)
+    extra = [(b"allow", b"POST")] if refusal.status == 405 else []
+    if refusal.retry_seconds is not None:
+        extra.append((b"retry-after", b"%d" % refusal.retry_seconds))
+    error = MCPError(refusal.code, str(refusal))
+    return await respond(send, refusal.status, write_error(id_, error), JSON, *extra)

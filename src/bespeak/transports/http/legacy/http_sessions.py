@@ -1,0 +1,190 @@
+"""The sessions of older clients over HTTP: who is let in, who has to go when there are too many, and who was away too long."""
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from bespeak.protocol.errors import INVALID_REQUEST
+from bespeak.protocol.messages import Bare, Notification, RequestId, Response
+from bespeak.transports.http.legacy.post_streams import PostStream
+from bespeak.transports.http.modern_answers import EventStream
+from bespeak.transports.interfaces import Answer, Peer
+
+RECENT_SECONDS = 300.0
+"""A session used within this time is not ended to make room for a newcomer."""
+PRESSURE = 2
+"""From 1 / `PRESSURE` of all sessions on, each address is held to its share."""
+SHARE = 10
+"""One address has at most 1 / `SHARE` of all sessions then."""
+RETRY_SECONDS = 30
+"""When somebody who was turned away may try again."""
+LOOKED_AT = 100
+"""How many sessions are looked at for one to end, beginning with the one not used for longest."""
+
+
+class Refusal(Exception):
+    """A request that is turned away: status, and reason."""
+
+    def __init__(
+        self, status: int, reason: str, code: int = INVALID_REQUEST, *, retry_seconds: int | None = None
+    ) -> None:
+        self.status = status
+        self.code = code
+        self.retry_seconds = retry_seconds
+        super().__init__(reason)
+
+
+@dataclass(slots=True, eq=False)
+class HttpSession:
+    """One older client."""
+
+    id: str
+    peer: Peer
+    last_used: float
+    address: str | None = None
+    prefix: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Of its streams' names, which an event store gets to see."""
+    tasks: dict[RequestId, asyncio.Task[Answer]] = field(default_factory=dict[RequestId, Any])
+    cancelled: set[RequestId] = field(default_factory=set[RequestId])
+    """Requests the client cancelled: they get no response, however they end."""
+    streams: dict[str, PostStream] = field(default_factory=dict[str, PostStream])
+    standing: list[EventStream] = field(default_factory=list[EventStream])
+    count: int = 0
+    closed: bool = False
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.tasks or self.standing or self.streams)
+
+    def close(self, reason: str) -> None:
+        """End everything that is under way for it."""
+        self.closed = True
+        self.peer.close(reason)
+        for task in self.tasks.values():
+            task.cancel(reason)
+        for stream in self.standing:
+            stream.end()
+
+
+def is_use(message: object) -> bool:
+    """Whether a message shows that its session is used. The end of the handshake and `ping` do not."""
+    if isinstance(message, Bare):
+        return message.method != "ping"
+    if isinstance(message, Notification):
+        return message.method != "notifications/initialized"
+    return isinstance(message, Response)
+
+
+class HttpSessions:
+    """All sessions of one app."""
+
+    def __init__(self, most: int | None, idle_seconds: float | None) -> None:
+        self._most = most
+        self._idle_seconds = idle_seconds
+        self._silent: OrderedDict[str, HttpSession] = OrderedDict()
+        """Those that said nothing after their handshake, the oldest first."""
+        self._used: OrderedDict[str, HttpSession] = OrderedDict()
+        """All others, the one not used for longest first."""
+        self._of_address: dict[str, int] = {}
+        self._sweeping: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._silent) + len(self._used)
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._used or id_ in self._silent
+
+    def all(self) -> list[HttpSession]:
+        return [*self._silent.values(), *self._used.values()]
+
+    def get(self, id_: str) -> HttpSession | None:
+        return self._used.get(id_) or self._silent.get(id_)
+
+    def admit(self, peer: Peer, address: str | None) -> HttpSession:
+        """A new session. Raises `Refusal` if there is no room for it."""
+        now = asyncio.get_running_loop().time()
+        if self._most is not None:
+            self._make_room(self._most, address, now)
+        session = HttpSession(secrets.token_urlsafe(24), peer, now, address)
+        self._silent[session.id] = session
+        if address is not None:
+            self._of_address[address] = self._of_address.get(address, 0) + 1
+        self._sweep_later()
+        return session
+
+    def _make_room(self, most: int, address: str | None, now: float) -> None:
+        held = self._of_address.get(address, 0) if address is not None else 0
+        if len(self) > most // PRESSURE and held >= max(1, most // SHARE):
+            reason = f"your address has {held} sessions, the most it may have while there are so many; end one, or try again later"
+            raise Refusal(429, reason, retry_seconds=RETRY_SECONDS)
+        if len(self) < most:
+            return
+        silent = _first_idle(self._silent)
+        used = _first_idle(self._used) if silent is None else None
+        if silent is not None:
+            self.end(silent, "there were too many sessions, and this one said nothing after its handshake")
+        elif used is not None and used.last_used + RECENT_SECONDS <= now:
+            self.end(used, "there were too many sessions")
+        else:
+            raise Refusal(
+                503, "there are too many sessions, all of them in use; try again later", retry_seconds=RETRY_SECONDS
+            )
+
+    def touch(self, session: HttpSession) -> None:
+        """A session is used."""
+        if session.closed or session.id not in self:
+            return
+        session.last_used = asyncio.get_running_loop().time()
+        self._silent.pop(session.id, None)
+        self._used[session.id] = session
+        self._used.move_to_end(session.id)
+
+    def end(self, session: HttpSession, reason: str) -> None:
+        """Close a session and forget it."""
+        if self._used.pop(session.id, None) is None:
+            del self._silent[session.id]
+        if session.address is not None:
+            self._of_address[session.address] -= 1
+            if not self._of_address[session.address]:
+                del self._of_address[session.address]
+        session.close(reason)
+
+    def end_all(self, reason: str) -> None:
+        """Close all sessions. There will be no more."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            self._sweeping = None
+        for session in self.all():
+            self.end(session, reason)
+
+    # Sessions that nobody uses
+
+    def _sweep_later(self) -> None:
+        idle = self._idle_seconds
+        oldest = [next(iter(some.values())).last_used for some in (self._silent, self._used) if some]
+        if idle is None or self._sweeping is not None or not oldest:
+            return
+        self._sweeping = asyncio.get_running_loop().call_at(min(oldest) + idle, self._sweep, idle)
+
+    def _sweep(self, idle: float) -> None:
+        """End the sessions that nobody has used for a while."""
+        self._sweeping = None
+        now = asyncio.get_running_loop().time()
+        for some in (self._silent, self._used):
+            for session in list(some.values()):
+                if session.last_used + idle > now:
+                    break
+                if session.busy:
+                    self.touch(session)
+                else:
+                    self.end(session, "the session was not used for too long")
+        self._sweep_later()
+
+
+def _first_idle(sessions: OrderedDict[str, HttpSession]) -> HttpSession | None:
+    for session, _ in zip(sessions.values(), range(LOOKED_AT), strict=False):
+        if not session.busy:
+            return session
+    return None

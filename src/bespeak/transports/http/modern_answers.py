@@ -1,0 +1,200 @@
+"""One request over HTTP once it may be answered: a plain response if it can be, an event stream if it must.
+
+A call that never suspends is driven to its end in the request's own task: no other task, no timer, nobody watching the
+connection. One that does is given a moment; then the connection is watched, so that a disconnect cancels the task, and
+after a while of silence the response becomes an event stream, kept alive. The first notification makes it one at once.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine
+from typing import Any
+
+from bespeak.aio.in_place import straight
+from bespeak.aio.outbox import Outbox
+from bespeak.protocol.errors import INTERNAL_ERROR, MCPError, http_status
+from bespeak.protocol.messages import RequestId, write_error
+from bespeak.protocol.server_sent_events import KEEP_ALIVE, write_event
+from bespeak.transports.http.asgi import JSON, Receive, Send, respond
+from bespeak.transports.interfaces import Answer
+
+QUICK_SECONDS = 0.005
+"""A call that suspends for no longer than this is not worth watching."""
+SILENCE_SECONDS = 15.0
+"""After so long without a word a response becomes an event stream, and a stream is kept alive."""
+LAST_WORDS_SECONDS = 1.0
+_STREAM_HEADERS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Exchange:
+    """Answers one request."""
+
+    _answering = False
+    _cancellations = 0
+    _gone = False
+    _stream: "EventStream | None" = None
+    _task: asyncio.Task[Any] | None = None
+    _watcher: asyncio.Task[None] | None = None
+    _timer: asyncio.TimerHandle | None = None
+
+    def __init__(self, id_: RequestId, receive: Receive, send: Send, *, json_only: bool) -> None:
+        self._id = id_
+        self._receive = receive
+        self._send = send
+        self._json_only = json_only
+
+    def notify(self, notification: bytes) -> Coroutine[Any, Any, None] | None:
+        """Send what belongs to this request before its response."""
+        if self._json_only or self._gone:
+            return None
+        return self._streaming().put(write_event(notification))
+
+    async def run(self, work: Coroutine[Any, Any, Answer]) -> None:
+        """Send what the work answers. If the client goes away the work is cancelled, and that is the end of it."""
+        try:
+            answer = await straight(work, self._suspended)
+            if self._only_gone():  # it took the cancellation and went on all the same
+                await self._end_for_nobody()
+                return
+            self._answering = True
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._stream is None:
+                # `respond`, written out: every plain call passes here.
+                status = 200 if answer.code is None else http_status(answer.code)
+                headers = [JSON, (b"content-length", b"%d" % len(answer.message))]
+                await self._send({"type": "http.response.start", "status": status, "headers": headers})
+                await self._send({"type": "http.response.body", "body": answer.message})
+            else:
+                await self._stream.finish(write_event(answer.message))
+        except asyncio.CancelledError:
+            if not self._only_gone():
+                if not self._answering:
+                    await self._interrupted()
+                elif self._stream is not None:
+                    await self._stream.last_words()
+                raise
+            await self._end_for_nobody()
+        finally:
+            if self._watcher is not None:
+                self._watcher.cancel()
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._stream is not None:
+                self._stream.close()
+
+    async def _end_for_nobody(self) -> None:
+        """The client has gone: nothing reaches it, but what lies between may insist on a response."""
+        if self._stream is None and not self._answering:
+            with contextlib.suppress(OSError):
+                await respond(self._send, 499, b"")
+
+    def _only_gone(self) -> bool:
+        """Whether the client has gone, and nobody else cancelled the task; the cancellation is taken back."""
+        if not self._gone or self._task is None:
+            return False
+        return self._task.uncancel() <= self._cancellations
+
+    def _suspended(self) -> None:
+        self._task = asyncio.current_task()
+        self._cancellations = self._task.cancelling() if self._task else 0
+        self._timer = asyncio.get_running_loop().call_later(QUICK_SECONDS, self._attend)
+
+    def _attend(self) -> None:
+        """The call takes its time: see whether the client is still there, and that it hears something now and then."""
+        loop = asyncio.get_running_loop()
+        self._watcher = loop.create_task(self._watch(), name="bespeak disconnect watcher")
+        if not self._json_only and self._stream is None:
+            self._timer = loop.call_later(SILENCE_SECONDS, self._streaming)
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._gone = True
+        if self._task is not None:
+            self._task.cancel("the client went away")
+
+    def _streaming(self) -> "EventStream":
+        if self._stream is None:
+            self._stream = EventStream(self._send)
+        return self._stream
+
+    async def _interrupted(self) -> None:
+        """Somebody stopped the server's own task: the client is told before it ends."""
+        message = write_error(self._id, MCPError(INTERNAL_ERROR, BROKEN_OFF))
+        if self._stream is None:
+            await respond(self._send, 503, message, JSON)
+        else:
+            self._stream.end(write_event(message))
+            await self._stream.last_words()
+
+
+BROKEN_OFF = "the server broke this request off, perhaps because it stops; whether it was carried out is not known"
+
+
+class EventStream:
+    """A response that is sent event by event, by a task of its own."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._outbox = Outbox()
+        self._ended = False
+        self._writer = asyncio.create_task(self._write(), name="bespeak event stream")
+
+    def put(self, event: bytes) -> Coroutine[Any, Any, None] | None:
+        """Send what may be dropped soon. What is returned waits until the reader has caught up a little."""
+        return self._outbox.offer(event)
+
+    def room(self) -> Coroutine[Any, Any, bool] | None:
+        """`None` if there is room for more; else what waits for it, and says whether there is."""
+        return self._outbox.room()
+
+    def add(self, event: bytes) -> None:
+        """Send what must not be dropped soon."""
+        self._outbox.add(event)
+
+    async def finish(self, event: bytes) -> None:
+        """Send the last event, and return when everything is sent."""
+        self.end(event)
+        await self.sent()
+
+    def end(self, event: bytes = b"") -> None:
+        """Send the last event, if there is one, and nothing more."""
+        self._ended = True
+        self._outbox.add(event)
+
+    async def sent(self) -> None:
+        """Return when everything is sent, or the reader has gone."""
+        await asyncio.shield(self._writer)
+
+    async def last_words(self) -> None:
+        """Let what has been said reach the client, if it takes it soon."""
+        await asyncio.wait({self._writer}, timeout=LAST_WORDS_SECONDS)
+
+    def close(self) -> None:
+        """Stop sending, whatever is left."""
+        self._outbox.abandon()
+        self._writer.cancel()
+
+    async def _write(self) -> None:
+        try:
+            await self._write_all()
+        except OSError:  # some ASGI servers say so that the client has gone
+            self._outbox.abandon()
+
+    async def _write_all(self) -> None:
+        await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
+        more = True
+        while more:
+            chunk = self._outbox.take()
+            more = not self._ended
+            await self._send(
+                {"type": "http.response.body", "body": chunk or (KEEP_ALIVE if more else b""), "more_body": more}
+            )
+            self._outbox.sent()
+            if more:
+                await self._outbox.something(SILENCE_SECONDS)

@@ -1,0 +1,176 @@
+"""What joins clients and servers: how a request is carried, and what carries it needs of a server."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol
+
+from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.headers import Headers
+from bespeak.protocol.messages import Bare, Notification, Request, Response
+
+Notify = Callable[[bytes], Awaitable[None] | None]
+"""Takes one notification that belongs to the request being served. What it returns, if anything, is to be awaited before
+the next one: the reader is behind."""
+
+MESSAGE_LIMIT = 4 * 1024 * 1024
+"""Bytes of the largest message a server takes."""
+ANSWER_LIMIT = 64 * 1024 * 1024
+"""Bytes of the largest message a client takes."""
+
+
+class Answer(NamedTuple):
+    """The response to one request, and the code of the error it carries, if it does."""
+
+    message: bytes
+    code: int | None = None
+
+
+class Channel(Protocol):
+    """The way back to an older client while one of its requests is served."""
+
+    @property
+    def has_reader(self) -> bool:
+        """Whether the client is there to read what is said; one that lost its connection may come back."""
+        ...
+
+    def notify(self, message: bytes, /) -> Awaitable[None] | None:
+        """Send a notification, as `Notify` does."""
+        ...
+
+    def push(self, message: bytes, /) -> None:
+        """Send what must arrive. Raises `ConnectionError` if there is no way."""
+        ...
+
+    def pause(self) -> None:
+        """Let go of the connection, if the client can come back for the rest."""
+        ...
+
+    def when_gone(self, callback: Callable[[], object], /) -> None:
+        """Have something done when the client's connection is gone, though not its session, and it cannot come back to it."""
+        ...
+
+
+class Peer(Protocol):
+    """A server's side of one handshake: one client of an older revision."""
+
+    @property
+    def version(self) -> str | None:
+        """The revision they agreed on; `None` before the handshake."""
+        ...
+
+    def answer(
+        self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Coroutine[Any, Any, Answer]:
+        """Answer one request."""
+        ...
+
+    def at_once(self, request: Bare) -> Answer | None:
+        """The answer to a request that needs no waiting, such as the handshake; `None` to any other."""
+        ...
+
+    def heard(self, message: Notification | Response) -> None:
+        """Take in what wants no answer."""
+        ...
+
+    def close(self, reason: str) -> None:
+        """The client is gone: nobody waits for its answers any more."""
+        ...
+
+
+class Answering(Protocol):
+    """What a server must have to be reached by a transport."""
+
+    def peer(self, unaskable: Obstacle | None = None, assumed: str | None = None) -> Peer:
+        """The server's side of a new connection, for clients of older revisions.
+
+        `unaskable` says why nobody can be asked over it, if that is so. `assumed` is the revision to serve without a
+        handshake.
+        """
+        ...
+
+    def answer(
+        self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
+    ) -> Coroutine[Any, Any, Answer]:
+        """Answer one request."""
+        ...
+
+    def running(self) -> AbstractAsyncContextManager[Any]:
+        """The server's lifespan, shared by all who are inside at the same time."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can serve: it has no lifespan, or is inside it."""
+        ...
+
+    @property
+    def attended(self) -> bool:
+        """Whether somebody runs it, and will wait at its end for what outlives its requests."""
+        ...
+
+
+CANCELLED_INSIDE = "the request ended in a cancellation that nobody asked for; whether it was carried out is not known"
+"""Told to a client whose request was cancelled by the code that served it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One request as it leaves a client."""
+
+    id: int
+    method: str
+    message: bytes
+    headers: Mapping[str, str]
+    """What HTTP repeats of it; empty where `Transport.mirrors` is not set."""
+
+
+class MissingExtra(ImportError):
+    """Something was asked for that an optional part of this package does. Says how to install it."""
+
+
+class Lost(ConnectionError):
+    """A request was sent, and its response will not come. Whether it was carried out is not known."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"{reason} before it answered; whether {what} was carried out is not known")
+
+
+class SessionGone(ConnectionError):
+    """The server no longer knows this client, and has not looked at its request: a new handshake is needed."""
+
+
+class Transport(Protocol):
+    """How a client reaches a server: one request, what comes with it, its response."""
+
+    @property
+    def mirrors(self) -> bool:
+        """Whether requests travel with headers that repeat parts of them."""
+        ...
+
+    async def __aenter__(self) -> "Transport": ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None: ...
+
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: "Ask | None" = None) -> bytes:
+        """Send a request and return the response. Cancelling the wait cancels the request.
+
+        `notify` gets the notifications that come with it, `ask` the requests: servers of older revisions push some.
+        Raises `SessionGone` if a handshake has been made, and has to be made again.
+        """
+        ...
+
+    async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        """Send what wants no response."""
+        ...
+
+    async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: "Ask") -> None:
+        """A handshake has been made. `notify` and `ask` get what comes with no request; `headers` go with what asks for it."""
+        ...
+
+
+Ask = Callable[[dict[str, Any]], None]
+"""Takes a request that a server pushes, and sees that it is answered."""

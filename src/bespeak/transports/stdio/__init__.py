@@ -1,0 +1,1 @@
+"""Messages as lines on standard input and output."""

@@ -1,0 +1,245 @@
+"""A client's side of stdio: a server as a child process, started, spoken to, restarted, and ended in order."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO, cast
+
+from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Outgoing, SessionGone
+from bespeak.transports.pending_requests import Conversation
+
+logger = logging.getLogger("bespeak.client")
+
+LEAVE_SECONDS = 2.0
+"""How long a child may take to leave when its input is closed; then it is asked to terminate."""
+TERMINATE_SECONDS = 35.0
+"""How long it may take then: one that finishes what must not be broken off needs more than a moment."""
+LAST_WORDS_SECONDS = 0.2
+"""How long what a child has written before it ended may still take to arrive."""
+INHERITED = {
+    "win32": "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE",
+}.get(sys.platform, "HOME LOGNAME PATH SHELL TERM USER").split()
+"""What a child gets to know of the environment; a server is another program, and not all there is meant for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StdioServerParameters:
+    """How to start a server as a child process."""
+
+    command: str
+    args: list[str] = field(default_factory=list[str])
+    env: dict[str, str] | None = None
+    """What the child needs beside the few variables it inherits, such as HOME and PATH."""
+    cwd: str | Path | None = None
+
+
+class StdioTransport:
+    """Reaches a server by its standard input and output. A child that died is started again by the next request."""
+
+    mirrors = False
+
+    def __init__(
+        self,
+        parameters: StdioServerParameters,
+        *,
+        errlog: TextIO | None = None,
+        limit: int = ANSWER_LIMIT,
+        stray: Callable[[bytes], None] | None = None,
+        restarts: bool = True,
+        patience: float | None = None,
+    ) -> None:
+        self._restarts = restarts
+        self._patience = patience
+        """How long a child may take to terminate, in seconds, before it is killed; as long as a server needs, if not given."""
+        self._parameters = parameters
+        self._errlog = errlog
+        self._limit = limit
+        self._stray = stray
+        self._child: Child | None = None
+        self._known: Child | None = None
+        """The child a handshake was made with."""
+        self._starting = asyncio.Lock()
+
+    async def __aenter__(self) -> "StdioTransport":
+        self._child = await self._start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # In a task of its own, so that who is being cancelled still leaves no child behind.
+        await asyncio.shield(asyncio.create_task(self._leave(), name="bespeak child, ending"))
+
+    async def _leave(self) -> None:
+        async with self._starting:
+            child, self._child = self._child, None
+        if child is not None:
+            await child.end()
+
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
+        child = await self._living(begin=request.method == "initialize")
+        if child is not self._known and self._known is not None and request.method != "initialize":
+            raise SessionGone("the server was started again, and does not know this client yet")
+        return await child.conversation.exchange(request, notify, ask)
+
+    async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        if self._child is None:
+            raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
+        await self._child.conversation.say(message)
+
+    async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
+        self._known = self._child
+        if self._child is not None:
+            self._child.conversation.begin(notify, ask)
+
+    async def _living(self, *, begin: bool) -> "Child":
+        """The child, started again if it has died. One that never answered is given another chance only to begin with."""
+        async with self._starting:
+            child = self._child
+            if child is None:
+                raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
+            over = child.conversation.over
+            if over is not None:
+                if not (child.conversation.answered or begin) or not self._restarts:
+                    raise over
+                logger.warning("%s; it is started again", over)
+                await child.end()
+                self._child = child = await self._start()
+            return child
+
+    async def _start(self) -> "Child":
+        given = self._parameters
+        env = {**{name: os.environ[name] for name in INHERITED if name in os.environ}, **(given.env or {})}
+        # Windows starts no scripts, such as npx.cmd, unless they are named in full.
+        command = (
+            shutil.which(given.command, path=env.get("PATH")) if sys.platform == "win32" else None
+        ) or given.command
+        grouped: Any = {} if sys.platform == "win32" else {"start_new_session": True}
+        try:
+            _, child = await asyncio.get_running_loop().subprocess_exec(
+                lambda: Child(given.command, self._limit, self._stray, self._patience),
+                command,
+                *given.args,
+                stderr=self._errlog,
+                env=env,
+                cwd=given.cwd,
+                **grouped,
+            )
+        except (OSError, ValueError) as error:
+            raise ConnectionError(f"cannot start the server {given.command!r}: {error}") from error
+        return child
+
+
+class Child(asyncio.SubprocessProtocol):
+    """One running server."""
+
+    def __init__(
+        self,
+        command: str,
+        limit: int,
+        stray: Callable[[bytes], None] | None = None,
+        patience: float | None = None,
+    ) -> None:
+        self._command = command
+        self._patience = patience
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._exited = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._output_lost = False
+        self.conversation = Conversation(self._write, limit, stray)
+
+    # What the event loop says
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        if isinstance(data, bytes):
+            self.conversation.feed(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 0:
+            self._writable.set()
+        else:
+            self._output_lost = True
+        if self._exited.is_set() and self._output_lost:
+            self._over("")
+        else:  # it usually exits at once, and how is worth knowing
+            what = "input" if fd == 0 else "output"
+            asyncio.get_running_loop().call_later(LAST_WORDS_SECONDS, self._over, f"closed its {what}")
+
+    def process_exited(self) -> None:
+        self._exited.set()
+        if self._output_lost:
+            self._over("")
+        else:
+            asyncio.get_running_loop().call_later(LAST_WORDS_SECONDS, self._over, "")
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def _over(self, how: str) -> None:
+        code = self._transport.get_returncode() if self._transport else None
+        if code is not None:
+            how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
+        self.conversation.end(ConnectionError(f"the server {self._command!r} {how}"))
+
+    # What the client does
+
+    async def _write(self, line: bytes) -> None:
+        pipe = self._input()
+        if pipe is None or pipe.is_closing():
+            return  # how it ended is said soon
+        pipe.write(line)
+        await self._writable.wait()
+
+    def _input(self) -> asyncio.WriteTransport | None:
+        return cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0)) if self._transport else None
+
+    async def end(self) -> None:
+        """Close, wait, terminate, kill."""
+        pipe = self._input()
+        try:
+            if pipe is not None:
+                pipe.close()
+            left = await self._gone(LEAVE_SECONDS)
+            self._signal("SIGTERM")  # and whoever of its group has stayed, though it has left itself
+            if not left:
+                if not await self._gone(TERMINATE_SECONDS if self._patience is None else self._patience):
+                    logger.warning("the server %r did not end in time and is killed", self._command)
+                self._signal("SIGKILL")  # whoever of its group has not listened
+                await self._gone(LEAVE_SECONDS)
+        finally:
+            if not self._exited.is_set():
+                self._signal("SIGKILL")
+                await self._gone(LEAVE_SECONDS)
+            if self._transport is not None:
+                self._transport.close()
+            self.conversation.end(ConnectionError("the client is closed"))
+
+    async def _gone(self, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._exited.wait()
+        return self._exited.is_set()
+
+    def _signal(self, name: str) -> None:
+        if self._transport is None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._transport.kill()
+            else:
+                os.killpg(self._transport.get_pid(), signal.Signals[name])  # what the child started itself goes with it
