@@ -88,7 +88,7 @@ async def test_a_signal_lets_an_approved_body_finish_though_another_loop_has_use
 async def test_an_approved_body_that_does_not_end_is_reported_and_the_status_says_so(
     tmp_path: Path, wire: Wire
 ) -> None:
-    patch = "from bespeak.server import call_tasks; call_tasks.DRAIN_SECONDS = 0.3"
+    patch = "from bespeak.server.calls import call_tasks; call_tasks.DRAIN_SECONDS = 0.3"
     grace = '{"timeout_graceful_shutdown": 0.2}'
     async with stopping(tmp_path, wire, patch=patch, uvicorn=grace) as program:
         await program.begin("buy")
