@@ -14,7 +14,8 @@ from bespeak.protocol.legacy import result_at
 from bespeak.protocol.messages import Request, write_error, write_result
 from bespeak.protocol.parameter_headers import check_mirrors
 from bespeak.protocol.versions import SPOKEN, check_version
-from bespeak.server.calls.call import Call, Calls, run_plain
+from bespeak.server.calls.body import run_plain
+from bespeak.server.calls.call import Call, Calls
 from bespeak.server.context import CallFacts, Context, end
 from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.features.tools import Tool, ToolRegistry

@@ -1,38 +1,34 @@
-"""Running a call: its state is opened, its round run, its approval spent, its result kept.
+"""One call, round by round: its state is opened, its round is run, its approval is spent, or its questions are asked.
 
 `Calls` is what all calls of a server share. `Call` is one round of one call. A round that carries a state, or opens
-generators, runs in a task of its own, so that the request may go away while a claimed body, or a cleanup, goes on.
+generators, runs in a task of its own, so that the request may go away while a claimed body, or a cleanup, continues.
 """
 
 import asyncio
-import functools
-import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
 from typing import Any
 
 from mcp_types import InputRequiredResult
-from pydantic_core import from_json, to_json
 
-from bespeak.aio.in_place import CancelledItself, contained
-from bespeak.aio.tasks import is_cancelled, spawn
-from bespeak.aio.threads import BODIES, in_thread
-from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle, lacking, merge, requirements
-from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError, Meant
+from bespeak.aio.tasks import spawn
+from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle
+from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.protocol.question_keys import bare_name
 from bespeak.resolve.asking.digests import digest
 from bespeak.resolve.asking.progress import Progress
-from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted, MissingCapability
-from bespeak.resolve.markers import Question
-from bespeak.resolve.reading.callables import Kind
+from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted
 from bespeak.resolve.running.rounds import Round
-from bespeak.server.calls.call_tasks import CallTasks, Outliving
-from bespeak.server.calls.replies import Consumer, Reply
+from bespeak.server.calls.body import failed, result_of, run_body
+from bespeak.server.calls.by_hand import questions_of, read_state, state_of
+from bespeak.server.calls.call_tasks import CallTasks
+from bespeak.server.calls.replies import Consumer
+from bespeak.server.calls.spending import Approval, ApprovalSpender, Approved, raising
 from bespeak.server.context import Context, facts_of
-from bespeak.state.ledger import Ledger, ResultGone, Shelter, Spending, Ticket
-from bespeak.state.seal import BUDGET, Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
+from bespeak.state.ledger import Ledger, Ticket
+from bespeak.state.seal import Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
 
 logger = logging.getLogger("bespeak.server")
 
@@ -83,15 +79,13 @@ class Calls:
             raise
 
 
-class Call(Shelter, Outliving):
+class Call(Approved):
     """One round of one call. It shelters itself when it must not be cancelled any more."""
 
     _state: State | None = None
     _ticket: Ticket | None = None
     _bound: Binding | None = None
     _progress: Progress | None = None
-    _raised: Exception | None = None
-    _sent_as: str | None = None
     in_its_own_task = False
     """Whether nobody but this server has its task, and a reason to cancel it."""
 
@@ -126,8 +120,8 @@ class Call(Shelter, Outliving):
             if state.by_hand == bool(self.consumer.graph.nodes):
                 raise InvalidRequestState("made by hand, or not, unlike what it is sent to")
             if state.by_hand:
-                self._facts.request_state, asked = from_json(state.body)
-                # Only what was asked in that round: an answer nobody asked for is no answer.
+                self._facts.request_state, asked = read_state(state.body)
+                # Only answers to what was asked in that round count.
                 if self._facts.answers is not None:
                     self._facts.answers = {key: one for key, one in self._facts.answers.items() if key in asked}
             else:
@@ -188,8 +182,9 @@ class Call(Shelter, Outliving):
         arguments = self.consumer.arguments.read(self._sent)
         for key, answer in (self._facts.answers or {}).items():
             typed_answer(key, answer)  # a malformed one is refused before anything is spent
-        key = f"{self._state.call_id}/{self._state.round}"
-        return await self._spend(key, self._facts.answers, lambda: self._plain(arguments))
+        # Each round is spent by itself: the body decides anew whether it asks.
+        approval = self._approval(f"{self._state.call_id}/{self._state.round}")
+        return await self._spender().spend(approval, self._facts.answers, lambda: self._plain(arguments))
 
     async def ask(self, value: InputRequiredResult) -> dict[str, Any]:
         """The wire result of a plain consumer that turned out to ask by hand."""
@@ -218,7 +213,7 @@ class Call(Shelter, Outliving):
     async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
         round_ = self._round(arguments)
         try:
-            result = await self._played(round_, arguments)
+            result = await self._run_round(round_, arguments)
         except BaseException as error:
             self.closed = True
             await round_.close(error, body_ran=False)
@@ -227,39 +222,40 @@ class Call(Shelter, Outliving):
         await round_.close(body_ran=False)
         return result
 
-    async def _played(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What is stored, or else the guards, the questions, the rest and the body.
+    async def _run_round(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the stored reply, or else run the guards, the questions, the rest and the body.
 
         A lost response is looked for first: a guard that asks "not yet refunded?" would refuse what it succeeded in.
         """
-        state, ticket = self._state, self._ticket
-        if state is not None and ticket is not None:
-            idempotent = self.consumer.idempotent
-            stored = await self.calls.ledger.settled(state.call_id, self._sent_digest(), ticket, idempotent=idempotent)
-            if stored is not None:
-                return self._stored(state.call_id, stored)
+        if self._state is None:
+            questions = await round_.ask()
+            if questions:
+                return await self._ask(questions, round_.progress)
+            return await self._conclude(round_, arguments)
+        approval, spender = self._approval(self._state.call_id), self._spender()
+        reply = await spender.settled(approval)
+        if reply is not None:
+            return reply
         try:
             questions = await round_.ask()
         except Aborted as abort:
-            if state is None:
-                raise
-            return await self._settle(state, round_, _raising(abort))
+            return await spender.spend(approval, round_.settled(), raising(abort))
         if questions:
             return await self._ask(questions, round_.progress)
-        if state is None:
-            return await self._conclude(round_, arguments)
-        return await self._settle(state, round_, lambda: self._conclude(round_, arguments))
+        return await spender.spend(approval, round_.settled(), lambda: self._conclude(round_, arguments))
 
-    async def _settle(
-        self, state: State, round_: Round, work: Callable[[], Awaitable[dict[str, Any]]]
-    ) -> dict[str, Any]:
-        return await self._spend(state.call_id, round_.settled(), work)
+    def _approval(self, key: str) -> Approval:
+        assert self._state is not None, "only a resumed call has something to spend"
+        assert self._ticket is not None, "a state comes with a ticket"
+        # The same request again is the same claim, whatever has changed in the meantime.
+        request = digest([self._state.body, self._facts.answers])
+        return Approval(key, request, self._ticket, self._holder())
 
-    def _sent_digest(self) -> str:
-        """Of what the client sent this time: the same request again is the same claim, whatever the world is like now."""
-        if self._sent_as is None:
-            self._sent_as = digest([self._state and self._state.body, self._facts.answers])
-        return self._sent_as
+    def _spender(self) -> ApprovalSpender:
+        calls = self.calls
+        return ApprovalSpender(
+            calls.ledger, calls.seal, self.consumer, self, self._cancelled, raise_exceptions=self._raise_exceptions
+        )
 
     async def _conclude(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
         """Phase two, the body, and the cleanups, which see how the body ended."""
@@ -298,32 +294,13 @@ class Call(Shelter, Outliving):
         """Why the client cannot be asked; `None` if it can."""
         return NOT_DECLARED if missing else None
 
-    def _asked_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
-        """The questions a body has returned. Raises `MissingCapability` if the client cannot answer them."""
-        requests = asked.model_dump(mode="json", by_alias=True, exclude_none=True).get("inputRequests", {})
-        if not requests and asked.request_state is None:
-            raise TypeError(f"{self.consumer.name!r} returned an InputRequiredResult with neither requests nor a state")
-        lacks: dict[str, Any] = {}
-        words: str | None = None
-        for request in requests.values():
-            needs = requirements(request["method"], request.get("params", {}))
-            missing = lacking(needs, EVERYTHING if self._declared is None else self._declared)
-            obstacle = self._obstacle(request, missing)
-            if obstacle is not None:
-                merge(lacks, missing or needs)
-                words = words or obstacle.words
-        if lacks:
-            raise MissingCapability(lacks, words)
-        return requests
+    def _questions_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+        declared = EVERYTHING if self._declared is None else self._declared
+        return questions_of(self.consumer.name, asked, declared, self._obstacle)
 
     async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
-        requests = self._asked_by_hand(asked)
-        body = to_json([asked.request_state, list(requests)]).decode()
-        if len(body) > BUDGET // 2:
-            size = len(asked.request_state or "")
-            raise ValueError(
-                f"{self.consumer.name!r} returned a request_state of {size} characters; keep large data yourself"
-            )
+        requests = self._questions_by_hand(asked)
+        body = state_of(self.consumer.name, asked, requests)
         result = await self._input_required(requests, body, lambda: "the request_state", by_hand=True)
         return {**result, "_meta": asked.meta} if asked.meta else result
 
@@ -348,124 +325,6 @@ class Call(Shelter, Outliving):
         token = self.calls.seal.close(state, self._binding(), heaviest)
         asked = {"inputRequests": requests} if requests else {}
         return {"resultType": "input_required", **asked, "requestState": token}
-
-    async def _spend(self, key: str, answers: Any, work: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Run what a settled call does, once, and hand its one reply to everybody who brings the same answers."""
-        assert self._ticket is not None, "only a call that was resumed has something to spend"
-        mine: list[Reply] = []
-
-        async def conclude() -> bytes:
-            self.approved = True
-            reply = await self._reply(work)
-            try:
-                raw = reply.encode()
-            except ValueError as error:
-                reply = self._as_reply(error)
-                raw = reply.encode()
-            mine.append(reply)
-            return self.calls.seal.close_result(key, raw)
-
-        stored = await self.calls.ledger.spend(
-            key,
-            Spending(digest(answers), self._sent_digest(), self._ticket, self._holder()),
-            conclude,
-            self,
-            idempotent=self.consumer.idempotent,
-        )
-        if not mine:
-            return self._stored(key, stored)
-        if self._raise_exceptions and self._raised is not None:
-            raise self._raised
-        return mine[0].unwrap()
-
-    def _stored(self, key: str, stored: bytes) -> dict[str, Any]:
-        """The reply that somebody else got for the same claim."""
-        try:
-            return Reply.decode(self.calls.seal.open_result(key, stored)).unwrap()
-        except InvalidRequestState:
-            raise ResultGone from None
-
-    async def _reply(self, work: Callable[[], Awaitable[dict[str, Any]]]) -> Reply:
-        try:
-            return Reply(await work())
-        except asyncio.CancelledError as error:
-            return self._as_reply(self._cancelled(error))
-        except Exception as error:  # noqa: BLE001 - however the claimed work ends, that end is stored
-            return self._as_reply(error)
-
-    def _as_reply(self, error: Exception) -> Reply:
-        if self._raise_exceptions:  # else nobody needs it, and its traceback holds all that the call keeps
-            self._raised = error
-        try:
-            return Reply(failure_of(self.consumer, error))
-        except MCPError as protocol_error:
-            return Reply(None, protocol_error)
-
-
-async def run_plain(
-    consumer: Consumer, sent: dict[str, Any], *, raise_exceptions: bool
-) -> dict[str, Any] | InputRequiredResult:
-    """The wire result of a consumer that has no resolvers and no context, and is not known to ask: there is no call to keep."""
-    try:
-        value = await run_body(consumer, consumer.arguments.read(sent))
-        return value if isinstance(value, InputRequiredResult) else result_of(consumer, value)
-    except Exception as error:  # noqa: BLE001 - the edge where an author's crash becomes an answer
-        return failed(consumer, error, raise_exceptions=raise_exceptions)
-
-
-async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
-    """What an author's function returns."""
-    loop = asyncio.get_running_loop()
-    try:
-        if consumer.kind is Kind.ASYNC:
-            return await contained(consumer.fn(**values))
-        result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
-        if inspect.iscoroutine(result):
-            return await contained(result)
-        return await result if inspect.isawaitable(result) else result
-    except asyncio.CancelledError as error:
-        if is_cancelled():
-            raise
-        raise RuntimeError(f"{consumer.name!r} {UNASKED_CANCELLATION}") from error
-    except CancelledItself as error:
-        raise RuntimeError(f"{consumer.name!r} cancelled its own task") from error
-    except (Exception, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        if loop.is_closed():  # under it: this is no end of its own
-            raise
-        raise RuntimeError(f"{consumer.name!r} raised {type(error).__name__}") from error
-
-
-def result_of(consumer: Consumer, value: Any) -> dict[str, Any]:
-    """What a function returned, as a wire result."""
-    if isinstance(value, Question):
-        raise TypeError(f"{consumer.name!r} returned {type(value).__name__}; only a resolver asks by returning it")
-    return consumer.result(value)
-
-
-def failed(consumer: Consumer, error: Exception, *, raise_exceptions: bool) -> dict[str, Any]:
-    """How a call failed, as a wire result. Raises `MCPError` for a protocol error, and a crash itself if that is wanted."""
-    if raise_exceptions and not isinstance(error, (Meant, MissingCapability)):
-        raise error
-    return failure_of(consumer, error)
-
-
-def failure_of(consumer: Consumer, error: Exception) -> dict[str, Any]:
-    """How a call failed, as a wire result. Raises `MCPError` for a protocol error."""
-    if isinstance(error, MissingCapability):
-        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, str(error), {"requiredCapabilities": error.required})
-    return consumer.failure(error)
-
-
-def _raising(error: Exception) -> Callable[[], Awaitable[dict[str, Any]]]:
-    """Work that raises an error, once, and then no longer holds it: its traceback would hold all that the call keeps."""
-    held = [error]
-
-    async def work() -> dict[str, Any]:
-        raise held.pop()
-
-    return work
 
 
 def _no_client(name: str, requests: dict[str, Any]) -> str:

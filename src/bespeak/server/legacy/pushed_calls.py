@@ -12,7 +12,8 @@ from bespeak.protocol.input_responses import typed_answer
 from bespeak.resolve.asking.progress import Progress
 from bespeak.resolve.errors import NotAnswered, ToolError
 from bespeak.resolve.running.rounds import Round
-from bespeak.server.calls.call import Call, Calls, result_of
+from bespeak.server.calls.body import result_of
+from bespeak.server.calls.call import Call, Calls
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.context import Context, request_of
 from bespeak.server.legacy.pushing import Asker
@@ -66,7 +67,7 @@ class PushedCall(Call):
             push=self._asker,
         )
 
-    async def _played(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def _run_round(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
         await round_.ask()
         self.closed = self.approved = round_.asked  # from here on an approval is spent
         return await self._conclude(round_, arguments)
@@ -83,7 +84,7 @@ class PushedCall(Call):
         for _ in range(RUNS):
             if not isinstance(value, InputRequiredResult):
                 return result_of(self.consumer, value)
-            requests = self._asked_by_hand(value)
+            requests = self._questions_by_hand(value)
             self._facts.answers = {key: await self._one(key, request) for key, request in requests.items()}
             self._facts.request_state = value.request_state
             self._facts.round += 1

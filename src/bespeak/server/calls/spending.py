@@ -1,0 +1,130 @@
+"""Spending the approval of a call: it is claimed, its work is run once, and its one reply is kept.
+
+Which ends of a call are final? Those that are reached after the claim, whatever they are: phase two or the body returned or
+raised, or a person declined something the call cannot do without. A final end is stored, and the same request gets it again.
+For questions made by hand the claim comes before the body, so every end of the body is final.
+
+Everything before the claim may be tried again: a missing capability, a malformed answer, a guard or a resolver of phase one
+that failed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bespeak.protocol.errors import MCPError
+from bespeak.resolve.asking.digests import digest
+from bespeak.server.calls.body import failure_of
+from bespeak.server.calls.call_tasks import Outliving
+from bespeak.server.calls.replies import Consumer, Reply
+from bespeak.state.ledger import Ledger, ResultGone, Shelter, Spending, Ticket
+from bespeak.state.seal import InvalidRequestState, Seal
+
+Work = Callable[[], Awaitable[dict[str, Any]]]
+
+
+class Approved(Shelter, Outliving):
+    """A call on which an approval may be spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The approval that a resumed call brings."""
+
+    key: str
+    """What is claimed: the call or, for a question made by hand, one round of it."""
+    request: str
+    """A digest of the request: the same one again gets the same reply."""
+    ticket: Ticket
+    holder: str | None
+    """Whom the ledger counts the claim for."""
+
+
+class ApprovalSpender:
+    """Spends the approval of one call."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        seal: Seal,
+        consumer: Consumer,
+        call: Approved,
+        cancelled: Callable[[asyncio.CancelledError], Exception],
+        *,
+        raise_exceptions: bool,
+    ) -> None:
+        self._ledger = ledger
+        self._seal = seal
+        self._consumer = consumer
+        self._call = call
+        self._cancelled = cancelled
+        self._raise_exceptions = raise_exceptions
+        self._raised: Exception | None = None
+
+    async def settled(self, approval: Approval) -> dict[str, Any] | None:
+        """Return the reply to a request that was settled before; `None` if it is new."""
+        idempotent = self._consumer.idempotent
+        stored = await self._ledger.settled(approval.key, approval.request, approval.ticket, idempotent=idempotent)
+        return self._opened(approval.key, stored) if stored is not None else None
+
+    async def spend(self, approval: Approval, answers: Any, work: Work) -> dict[str, Any]:
+        """Run `work` once, and return its one reply to everybody who brings the same answers."""
+        mine: list[Reply] = []
+
+        async def conclude() -> bytes:
+            self._call.approved = True
+            reply = await self._reply(work)
+            try:
+                raw = reply.encode()
+            except ValueError as error:
+                reply = self._failure(error)
+                raw = reply.encode()
+            mine.append(reply)
+            return self._seal.close_result(approval.key, raw)
+
+        stored = await self._ledger.spend(
+            approval.key,
+            Spending(digest(answers), approval.request, approval.ticket, approval.holder),
+            conclude,
+            self._call,
+            idempotent=self._consumer.idempotent,
+        )
+        if not mine:
+            return self._opened(approval.key, stored)
+        if self._raised is not None:
+            raise self._raised
+        return mine[0].unwrap()
+
+    def _opened(self, key: str, stored: bytes) -> dict[str, Any]:
+        """Return the stored reply of the claim that came first."""
+        try:
+            return Reply.decode(self._seal.open_result(key, stored)).unwrap()
+        except InvalidRequestState:
+            raise ResultGone from None
+
+    async def _reply(self, work: Work) -> Reply:
+        try:
+            return Reply(await work())
+        except asyncio.CancelledError as error:
+            return self._failure(self._cancelled(error))
+        except Exception as error:  # noqa: BLE001 - however the claimed work ends, that end is stored
+            return self._failure(error)
+
+    def _failure(self, error: Exception) -> Reply:
+        if self._raise_exceptions:  # otherwise nobody needs it, and its traceback holds all that the call keeps
+            self._raised = error
+        try:
+            return Reply(failure_of(self._consumer, error))
+        except MCPError as protocol_error:
+            return Reply(None, protocol_error)
+
+
+def raising(error: Exception) -> Work:
+    """Return work that raises an error, once, and then no longer holds it: its traceback holds all that the call keeps."""
+    held = [error]
+
+    async def work() -> dict[str, Any]:
+        raise held.pop()
+
+    return work
