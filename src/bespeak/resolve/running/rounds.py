@@ -19,23 +19,22 @@ import inspect
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from bespeak.aio.in_place import CancelledItself, contained
 from bespeak.aio.tasks import is_cancelled
 from bespeak.aio.threads import in_thread
-from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle, capability_names, lacking, merge
-from bespeak.protocol.question_keys import full_key
-from bespeak.resolve.asking.digests import NOTHING, digest
+from bespeak.protocol.capabilities import NOT_DECLARED, lacking
+from bespeak.resolve.asking.drift import shown_again
 from bespeak.resolve.asking.form_schemas import FormError, Refused
 from bespeak.resolve.asking.once_values import kept, restored, survives
-from bespeak.resolve.asking.progress import Kept, Progress, Settled, Shown
+from bespeak.resolve.asking.pins import Pins
+from bespeak.resolve.asking.progress import Kept, Progress, Settled
 from bespeak.resolve.asking.questions import Outcome, Rendered, outcome_of, render, settle, too_often
 from bespeak.resolve.errors import (
     UNASKED_CANCELLATION,
-    Aborted,
     BadAnswer,
     Meant,
     MissingCapability,
@@ -44,18 +43,15 @@ from bespeak.resolve.errors import (
 )
 from bespeak.resolve.graph.model import FromArgument, FromNode, Graph, Node
 from bespeak.resolve.markers import Question
-from bespeak.resolve.outcomes import AcceptedElicitation, DeclinedElicitation, NotAsked
+from bespeak.resolve.outcomes import AcceptedElicitation, DeclinedElicitation
 from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.reading.misplaced_markers import is_official_question
-from bespeak.resolve.reading.signatures import Factory
-from bespeak.resolve.reading.type_hints import OUTCOMES
 from bespeak.resolve.running.generators import OpenGenerators
+from bespeak.resolve.running.injection import Settlements
 from bespeak.resolve.running.phases import Phase
 from bespeak.resolve.running.turns import Push, Turns
 
 logger = logging.getLogger("bespeak.resolve")
-
-DRIFT_LIMIT = 3
 
 
 class Round:
@@ -64,8 +60,6 @@ class Round:
     asked = False
     """Whether anything was pushed."""
     _turns: Turns | None = None
-    _obstacle: Obstacle | None = None
-    """Why the client could not be asked something it would have to be asked."""
 
     def __init__(
         self,
@@ -85,19 +79,9 @@ class Round:
         self._context = context
         self._answers = answers
         self._declared = declared
-        self._called = call
-        """What is called, and with which arguments, as a digest: two calls may ask in the same words."""
-        count = len(graph.nodes)
-        self._done = [False] * count
-        self._values: list[Any] = [None] * count
-        self._outcomes: list[Outcome | None] = [None] * count
-        self._not_asked: dict[int, NotAsked] = {}
-        self._keys: dict[int, str] = {}
-        """The full keys of the questions that were met in this round."""
+        self._settlements = Settlements(graph)
+        self._pins = Pins(graph, progress, call, self._settlements.outcomes, self._settlements.not_asked)
         self._open: dict[int, tuple[Rendered, str | None]] = {}
-        self._lacking: dict[str, Any] = {}
-        self._aborts: dict[int, str] = {}
-        self._limit = count
         self._guarded = False
         if push is not None:
             asking = [index for index in graph.questions if graph.nodes[index].may_ask]
@@ -117,16 +101,18 @@ class Round:
         if not self.graph.questions:
             return {}
         await self._run(self.graph.questions)
-        return {self._keys[index]: question.request(note) for index, (question, note) in sorted(self._open.items())}
+        return {
+            self._pins.keys[index]: question.request(note) for index, (question, note) in sorted(self._open.items())
+        }
 
     async def finish(self) -> dict[str, Any]:
         """Run phase two. The values of the consumer's marked parameters."""
         await self._run(self.graph.rest)
-        return {want.parameter: self._taken(want) for want in self.graph.wants}
+        return {want.parameter: self._settlements.injected(want) for want in self.graph.wants}
 
     def settled(self) -> dict[str, list[Any]]:
         """The answers the round rests on. If one of them ends the call, none that come later: timing decides about those."""
-        last = min(self._aborts, default=len(self.graph.nodes))
+        last = self._settlements.last
         late = {node.key_name for node in self.graph.nodes if node.index > last}
         entries = self.progress.settled.items()
         return {key: [one.pin, one.action, one.content] for key, one in entries if key not in late}
@@ -141,16 +127,13 @@ class Round:
         step = self._step if self._turns is None else self._step_in_turn
         if indices in self.graph.chains:
             for index in indices:
-                if index < self._limit:
+                if index < self._settlements.limit:
                     await step(self.graph.nodes[index])
-                if not self._done[index]:  # and so none of those that come after can run
+                if not self._settlements.done[index]:  # and so none of those that come after can run
                     break
         elif indices:
-            await Phase(self.graph, indices, self._done, step, lambda: self._limit).run()
-        if self._aborts:
-            raise Aborted(self._aborts[min(self._aborts)])
-        if self._lacking:
-            raise MissingCapability(self._lacking, self._obstacle and self._obstacle.words)
+            await Phase(self.graph, indices, self._settlements.done, step, lambda: self._settlements.limit).run()
+        self._settlements.check()
 
     async def _step_in_turn(self, node: Node) -> None:
         await self._step(node)
@@ -190,17 +173,7 @@ class Round:
             raise
         except BaseException as error:
             raise ResolverFailed(node.name, node.path) from error
-        self._put(node, result)
-
-    def _put(self, node: Node, result: Any) -> None:
-        """Settle a resolver with what it gave. An outcome, handed on from another resolver, say, stays what it is."""
-        if isinstance(result, OUTCOMES):
-            self._take(node, cast("Outcome", result))
-        elif isinstance(result, NotAsked):
-            self._take_not_asked(node, result, None)
-        else:
-            self._values[node.index] = result
-            self._done[node.index] = True
+        self._settlements.put(node, result)
 
     async def _call(self, node: Node) -> Any:
         inputs = {one.parameter: self._input(one) for one in node.inputs}
@@ -227,29 +200,8 @@ class Round:
 
     def _input(self, one: Any) -> Any:
         if isinstance(one, FromNode):
-            return self._taken(one)
+            return self._settlements.injected(one)
         return self._arguments[one.parameter] if isinstance(one, FromArgument) else self._context
-
-    def _taken(self, taken: FromNode) -> Any:
-        """A settled resolver as one of its consumers wants it."""
-        if not self._done[taken.node]:
-            node = self.graph.nodes[taken.node]
-            raise ResolverFailed(node.name, node.path, "has no value, and nothing runs without it")
-        outcome = self._outcomes[taken.node]
-        if taken.node in self._not_asked:
-            return self._not_asked[taken.node] if taken.takes_not_asked else _default(taken)
-        if outcome is None:
-            value = self._values[taken.node]
-            if not taken.takes:
-                return value
-            outcome = AcceptedElicitation(data=value)
-            if not taken.has_default and not self._acceptable(taken, outcome):
-                raise Aborted(_unresolved(taken, outcome))
-        if taken.accepts(type(outcome)):
-            return outcome
-        if isinstance(outcome, AcceptedElicitation) and not taken.takes:
-            return outcome.data
-        return _default(taken)
 
     def _seal_once(self, node: Node, adapter: TypeAdapter[Any], value: Any) -> Any:
         """Keep a value for the rounds to come, and give it as they will see it."""
@@ -262,59 +214,45 @@ class Round:
         if not survives(value, again):
             reason = "gave a value that does not survive its serialisation, though it is marked once=True"
             raise ResolverFailed(node.name, node.path, reason)
-        self.progress.once[node.key_name] = Kept(self._rests(node), json)
+        self.progress.once[node.key_name] = Kept(self._pins.rests(node), json)
         return again
 
     def _restore_once(self, node: Node) -> bool:
         before = self.progress.once[node.key_name]
-        if node.once is None or before.rests != self._rests(node):  # an answer it was computed from is another now
+        if node.once is None or before.rests != self._pins.rests(node):  # an answer it was computed from is another now
             return False
         try:
             value = restored(node.once, before.value)
         except ValueError:
             logger.warning("the once=True value of %r no longer fits its return type; it is computed again", node.name)
             return False
-        self._put(node, value)
+        self._settlements.put(node, value)
         return True
 
     # Questions
 
-    def _rendered(self, node: Node, marker: Question) -> tuple[Rendered, str, str]:
-        """The question, a digest of what it rests on, and its pin. Takes note of its full key."""
+    def _rendered(self, node: Node, marker: Question) -> Rendered:
         if not node.may_ask:
             reason = "asked a question, though its return annotation says that it does not"
             if node.kind.is_generator:
                 reason = "asked a question, and a generator cannot ask"
             raise ResolverFailed(node.name, node.path, reason)
         try:
-            question = render(node.key_name, marker)
+            return render(node.key_name, marker)
         except FormError as error:
             raise ResolverFailed(node.name, node.path, f"asked what cannot be asked: {error}") from error
         except ValueError as error:
             raise ResolverFailed(node.name, node.path, "asked what cannot be asked") from error
-        shown = question.digest()
-        if not node.rests_on:
-            self._keys[node.index] = full_key(node.key_name, digest([shown, self._called]))
-            return question, NOTHING, shown
-        below = [self.graph.nodes[index] for index in node.rests_on]
-        # The key is there for everybody to see, so no `once` value goes into it: a digest could be guessed back.
-        known = [self._answered(one) for one in below if one.may_ask]
-        self._keys[node.index] = full_key(node.key_name, digest([shown, self._called, known]))
-        rests = self._rests(node)
-        return question, rests, digest([shown, rests])
-
-    def _rests(self, node: Node) -> str:
-        """A digest of the answers and `once` values that a question or a `once` value rests on."""
-        return digest([self._rest(self.graph.nodes[index]) for index in node.rests_on]) if node.rests_on else NOTHING
 
     async def _pushed(self, node: Node, marker: Question, turns: Turns) -> None:
         """Ask at once, again if the answer was a slip, and settle with the outcome."""
-        question, _, pin = self._rendered(node, marker)
+        question = self._rendered(node, marker)
+        pin, _ = self._pins.pin(node, question)
         missing = lacking(question.requires, self._declared)
         obstacle = turns.push.obstacle(question.request(), missing)
         if obstacle is not None:
-            self._unanswerable(node, obstacle, missing or question.requires)
-            if not self._done[node.index]:
+            self._settlements.cannot_ask(node, obstacle, missing or question.requires)
+            if not self._settlements.done[node.index]:
                 turns.drop()
             return
         note: str | None = None
@@ -322,7 +260,7 @@ class Round:
             self.asked = True
             try:
                 answer = await turns.ask(
-                    node.index, self._keys[node.index], question.request(note), lambda: self._limit
+                    node.index, self._pins.keys[node.index], question.request(note), lambda: self._settlements.limit
                 )
             except NotAnswered as failure:
                 logger.warning("the question of resolver %r got no answer: %s", node.name, failure)
@@ -340,14 +278,15 @@ class Round:
                 return
 
     def _asked(self, node: Node, marker: Question) -> None:
-        question, rests, pin = self._rendered(node, marker)
+        question = self._rendered(node, marker)
+        pin, rests = self._pins.pin(node, question)
         if self._recorded(node, question, pin):
             return
         shown = self.progress.shown.get(node.key_name)
         note, attempts = None, 1
         if shown is not None and shown.pin == pin:
             attempts = shown.attempts
-            answer = self._answers.get(self._keys[node.index], self._answers.get(node.key_name))
+            answer = self._answers.get(self._pins.keys[node.index], self._answers.get(node.key_name))
             if answer is not None:
                 try:
                     entry, outcome = settle(question, answer, pin)
@@ -360,9 +299,9 @@ class Round:
                     return
         missing = lacking(question.requires, self._declared)
         if missing:
-            self._unanswerable(node, NOT_DECLARED, missing)
+            self._settlements.cannot_ask(node, NOT_DECLARED, missing)
             return
-        self.progress.shown[node.key_name] = self._show(node, question, pin, rests, attempts, shown)
+        self.progress.shown[node.key_name] = shown_again(node, question, pin, rests, attempts, shown)
         self._open[node.index] = (question, note)
 
     def _recorded(self, node: Node, question: Rendered, pin: str) -> bool:
@@ -386,76 +325,4 @@ class Round:
     def _settled(self, node: Node, entry: Settled, outcome: Outcome) -> None:
         self.progress.settled[node.key_name] = entry
         self.progress.shown.pop(node.key_name, None)
-        self._take(node, outcome)
-
-    def _take(self, node: Node, outcome: Outcome) -> None:
-        """Settle a resolver with an outcome; end the call if somebody cannot do with it."""
-        self._outcomes[node.index] = outcome
-        self._done[node.index] = True
-        doomed = [
-            use.input
-            for use in self.graph.uses[node.index]
-            if not use.input.has_default and not self._acceptable(use.input, outcome)
-        ]
-        if doomed:
-            self._aborts[node.index] = _unresolved(doomed[0], outcome)
-            self._limit = min(self._limit, node.index)
-
-    @staticmethod
-    def _acceptable(taken: FromNode, outcome: Outcome) -> bool:
-        return taken.accepts(type(outcome)) or (isinstance(outcome, AcceptedElicitation) and not taken.takes)
-
-    def _unanswerable(self, node: Node, obstacle: Obstacle, missing: dict[str, Any]) -> None:
-        why = obstacle.words or f"it did not declare {', '.join(capability_names(missing))}"
-        logger.info("the question of resolver %r cannot be put to the client: %s", node.name, why)
-        self._take_not_asked(node, NotAsked(obstacle.reason, missing), obstacle)
-
-    def _take_not_asked(self, node: Node, not_asked: NotAsked, obstacle: Obstacle | None) -> None:
-        """Settle a resolver whose question could not be asked, if everybody who takes its value can do without."""
-        if all(use.input.has_default or use.input.takes_not_asked for use in self.graph.uses[node.index]):
-            self._not_asked[node.index] = not_asked
-            self._done[node.index] = True
-        else:
-            self._obstacle = self._obstacle or obstacle
-            merge(self._lacking, not_asked.missing)
-
-    def _rest(self, node: Node) -> list[Any]:
-        """What another question rests on, of one question or `once` value."""
-        if node.once:
-            kept_ = self.progress.once.get(node.key_name)
-            return [node.key_name, kept_ and [kept_.rests, kept_.value]]
-        if node.index in self._not_asked:
-            return [node.key_name, self._not_asked[node.index].reason]
-        entry = self._entry(node)
-        return [node.key_name, entry and [entry.pin, entry.action, entry.content]]
-
-    def _answered(self, node: Node) -> list[Any]:
-        """What the client has seen of a question that another one rests on."""
-        entry = self._entry(node)
-        return [entry and self._keys[node.index], entry and [entry.action, entry.content]]
-
-    def _entry(self, node: Node) -> Settled | None:
-        """The answer a resolver has in this round; `None` if it knew its value without asking."""
-        asked = self._outcomes[node.index] is not None and node.index in self._keys
-        return self.progress.settled.get(node.key_name) if asked else None
-
-    def _show(self, node: Node, question: Rendered, pin: str, rests: str, attempts: int, before: Shown | None) -> Shown:
-        if before is None or before.rests != rests or before.pin == pin:
-            return Shown(pin, rests, 0, attempts, (question.text,))
-        renderings = (*before.renderings, question.text)
-        if before.drift + 1 >= DRIFT_LIMIT:
-            listed = "\n".join(f"  {number}. {text}" for number, text in enumerate(renderings, 1))
-            logger.error("the question of resolver %r keeps changing:\n%s", node.name, listed)
-            reason = (
-                "asks a question that changes from round to round; derive it from arguments and earlier answers only"
-            )
-            raise ResolverFailed(node.name, node.path, reason)
-        return Shown(pin, rests, before.drift + 1, attempts, renderings)
-
-
-def _default(taken: FromNode) -> Any:
-    return taken.default.make() if isinstance(taken.default, Factory) else taken.default
-
-
-def _unresolved(taken: FromNode, outcome: Outcome) -> str:
-    return f"Resolver for parameter {taken.parameter!r} could not resolve: elicitation was {outcome.action}"
+        self._settlements.take(node, outcome)

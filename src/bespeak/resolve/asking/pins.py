@@ -1,0 +1,73 @@
+"""Pins and full keys: what exactly a question is, under the answers and `once` values that it rests on.
+
+The pin decides whether an answer counts: it is a digest of all that the client was shown, and of all that the question rests
+on. The full key names the question on the wire. It is there for everybody to read, so no `once` value goes into it: a digest
+of a short value could be guessed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bespeak.protocol.question_keys import full_key
+from bespeak.resolve.asking.digests import NOTHING, digest
+from bespeak.resolve.asking.progress import Progress, Settled
+from bespeak.resolve.asking.questions import Outcome, Rendered
+from bespeak.resolve.graph.model import Graph, Node
+from bespeak.resolve.outcomes import NotAsked
+
+
+class Pins:
+    """The pins and keys of the questions of one round."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        progress: Progress,
+        call: str,
+        outcomes: Sequence[Outcome | None],
+        not_asked: Mapping[int, NotAsked],
+    ) -> None:
+        self._graph = graph
+        self._progress = progress
+        self._call = call
+        """A digest of what is called, with which arguments: two calls may ask in the same words."""
+        self._outcomes = outcomes
+        self._not_asked = not_asked
+        self.keys: dict[int, str] = {}
+        """The full keys of the questions met in this round, by the index of their resolver."""
+
+    def pin(self, node: Node, question: Rendered) -> tuple[str, str]:
+        """Return a question's pin, and a digest of what it rests on. Takes note of its full key."""
+        shown = question.digest()
+        if not node.rests_on:
+            self.keys[node.index] = full_key(node.key_name, digest([shown, self._call]))
+            return shown, NOTHING
+        below = [self._graph.nodes[index] for index in node.rests_on]
+        seen = [self._seen(one) for one in below if one.may_ask]
+        self.keys[node.index] = full_key(node.key_name, digest([shown, self._call, seen]))
+        rests = self.rests(node)
+        return digest([shown, rests]), rests
+
+    def rests(self, node: Node) -> str:
+        """Return a digest of the answers and `once` values that a question or a `once` value rests on."""
+        return digest([self._rest(self._graph.nodes[index]) for index in node.rests_on]) if node.rests_on else NOTHING
+
+    def _rest(self, node: Node) -> list[Any]:
+        """One question or `once` value that something rests on."""
+        if node.once:
+            kept = self._progress.once.get(node.key_name)
+            return [node.key_name, kept and [kept.rests, kept.value]]
+        if node.index in self._not_asked:
+            return [node.key_name, self._not_asked[node.index].reason]
+        entry = self._entry(node)
+        return [node.key_name, entry and [entry.pin, entry.action, entry.content]]
+
+    def _seen(self, node: Node) -> list[Any]:
+        """What the client has seen of a question that another one rests on."""
+        entry = self._entry(node)
+        return [entry and self.keys[node.index], entry and [entry.action, entry.content]]
+
+    def _entry(self, node: Node) -> Settled | None:
+        """The answer that a resolver has in this round; `None` if it computed its value without asking."""
+        asked = self._outcomes[node.index] is not None and node.index in self.keys
+        return self._progress.settled.get(node.key_name) if asked else None
