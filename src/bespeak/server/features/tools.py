@@ -15,7 +15,8 @@ from typing_extensions import TypedDict, Unpack
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.parameter_headers import InvalidMirror, mirrors
 from bespeak.resolve.errors import Fault, InvalidSignature, ResolverFailed, ToolError
-from bespeak.resolve.graph.compiler import compile_graph, is_context
+from bespeak.resolve.graph.checks import is_context
+from bespeak.resolve.graph.compiler import compile_graph
 from bespeak.resolve.graph.drawing import draw_path
 from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.graph.replacements import Replacement

@@ -1,0 +1,176 @@
+"""The checks of a graph that can be made before a client connects. Each notes its faults; none stops at the first."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args, get_origin
+
+from pydantic import TypeAdapter
+
+from bespeak.resolve.asking.form_schemas import FormError, form_of, secret_names
+from bespeak.resolve.asking.once_values import lost_parts
+from bespeak.resolve.graph.draft_graph import Draft, Faults, warn_at
+from bespeak.resolve.graph.near_misses import Nearness, nearest
+from bespeak.resolve.markers import Elicit
+from bespeak.resolve.reading.callables import Kind
+from bespeak.resolve.reading.signatures import Parameter, Signature
+from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, is_unknown, question_class, spell
+
+
+def is_context(hint: Any, context_type: type) -> bool:
+    """Whether a parameter is the call's context: `Context`, `Context[...]`, or a union with one."""
+    return any(
+        isinstance(owner, type) and issubclass(owner, context_type)
+        for owner in (get_origin(arm) or arm for arm in arms(hint))
+    )
+
+
+def check_exposed(signature: Signature, trail: tuple[str, ...], context_type: type, faults: Faults) -> None:
+    """A forgotten `Resolve` must not let a model consent."""
+    told = {defect.parameter for defect in signature.defects}
+    for parameter in signature.parameters:
+        if parameter.name in told or is_context(parameter.hint, context_type):
+            continue
+        if parameter.exposed:
+            faults.add(
+                signature.place,
+                (*trail, parameter.name),
+                f"{signature.name}: parameter {parameter.name!r} would let a client supply {parameter.exposed[0]}",
+                f"mark it, so that a resolver asks: {parameter.name}: Annotated[..., Resolve(ask)]",
+            )
+
+
+def check_by_hand(signature: Signature, trail: tuple[str, ...], faults: Faults) -> None:
+    """A consumer with resolvers does not ask by hand as well."""
+    if signature.returns_input_required and any(one.marker for one in signature.parameters):
+        faults.add(
+            signature.place,
+            trail,
+            f"{signature.name} has `Resolve` parameters and returns `InputRequiredResult` too; a call has one channel "
+            "for questions",
+            "ask everything in resolvers, or everything by hand",
+        )
+
+
+def check_marker(draft: Draft, faults: Faults) -> None:
+    """The options of a marker make sense."""
+    signature, marker = draft.signature, draft.marker
+    timeout: Any = marker.timeout
+    problems = {
+        "is marked guard=True and once=True; a guard runs in every round": (
+            marker.guard and marker.once,
+            "drop one of the two",
+        ),
+        "has a timeout that is not a positive number of seconds": (
+            not (marker.timeout is None or (isinstance(timeout, (int, float)) and timeout > 0)),
+            "write timeout=2.0, or leave it out",
+        ),
+    }
+    for problem, (holds, fix) in problems.items():
+        if holds:
+            faults.add(signature.place, draft.trail, f"resolver {signature.name!r} {problem}", fix)
+
+
+def check_near_miss(
+    parameter: Parameter, draft: Draft, consumer: Signature, arguments: Mapping[str, Any], faults: Faults, *, warn: bool
+) -> None:
+    """A default that stands in for an argument of almost the same name."""
+    taken = {one.name for one in draft.signature.parameters}
+    other, near = nearest(parameter.name, [name for name in arguments if name not in taken])
+    what = f"parameter {parameter.name!r} of resolver {draft.signature.name!r} is left at its default"
+    resolved = [one.name for one in consumer.parameters if one.marker and one.name == parameter.name]
+    if resolved:
+        faults.add(
+            draft.signature.place,
+            (*draft.trail, f"{parameter.name} <- its default"),
+            f"{what}, though {consumer.name} has a resolved parameter of that name",
+            how_to_fill(parameter, consumer, arguments),
+        )
+    elif near is Nearness.NEAR:
+        faults.add(
+            draft.signature.place,
+            (*draft.trail, f"{parameter.name} <- its default"),
+            f"{what}, though there is an argument {other!r}",
+            f"name it {other!r} to get the argument, or something less like it",
+        )
+    elif near is Nearness.PERHAPS and warn:
+        warn_at(draft.signature, f"{what}; if the argument {other!r} was meant, rename one of them")
+
+
+def how_to_fill(parameter: Parameter, consumer: Signature, arguments: Mapping[str, Any]) -> str:
+    """What would fill a parameter of a resolver that nobody fills."""
+    resolved = {one.name: one.marker for one in consumer.parameters if one.marker}
+    marker = resolved.get(parameter.name)
+    if marker is not None:
+        named = getattr(marker.fn, "__name__", "fn")
+        return f"{parameter.name!r} is itself resolved: mark it here too, Annotated[..., Resolve({named})]"
+    near = difflib.get_close_matches(parameter.name, arguments, n=1)
+    if near:
+        return f"did you mean the argument {near[0]!r}?"
+    listed = ", ".join(arguments) or "none"
+    return f"use Annotated[..., Resolve(fn)], the Context, a default, or an argument of that name (there are: {listed})"
+
+
+def check_guards(drafts: Sequence[Draft], faults: Faults) -> None:
+    """A guard neither asks nor depends on a resolver that may ask."""
+    for draft in drafts:
+        if not draft.marker.guard:
+            continue
+        asking = [draft, *(drafts[below] for below in sorted(draft.below))]
+        for one in asking:
+            if one.signature.may_ask:
+                what = "may ask" if one is draft else f"depends on {one.signature.name!r}, which may ask"
+                faults.add(
+                    draft.signature.place,
+                    draft.trail,
+                    f"guard {draft.signature.name!r} {what}; guards run before anybody is asked",
+                    "annotate what it returns without a question, or drop guard=True",
+                )
+
+
+def check_once(draft: Draft, faults: Faults) -> TypeAdapter[Any] | None:
+    """Return how a `once` value is serialised, if it can be."""
+    signature = draft.signature
+    if signature.kind is Kind.VALUE:
+        return None
+    if signature.may_ask:
+        problem = "may ask; the answer to a question is kept anyway"
+    elif signature.kind.is_generator:
+        problem = "is a generator, whose value cannot outlive the round"
+    else:
+        try:
+            adapter = TypeAdapter[Any](signature.returns)
+            adapter.json_schema(mode="serialization")
+        except NO_SCHEMA:
+            problem = f"returns {spell(signature.returns)}, which cannot be serialised"
+        else:
+            lost = lost_parts(signature.returns)
+            if lost is None:
+                return adapter
+            problem = f"returns {spell(signature.returns)}, of which {lost}, would not survive until the next round"
+    faults.add(
+        signature.place,
+        draft.trail,
+        f"resolver {signature.name!r} is marked once=True but {problem}",
+        "drop once=True, or return a plain value, model or dataclass",
+    )
+    return None
+
+
+def check_form(draft: Draft, faults: Faults, *, warn: bool) -> None:
+    """The forms that a resolver's annotation names are allowed by the protocol."""
+    for arm in draft.signature.question_arms:
+        asked = get_args(arm)
+        if question_class(arm) is not Elicit or not asked or is_unknown(asked[0]):
+            continue
+        try:
+            form = form_of(asked[0])
+        except FormError as error:
+            for problem, fix in error.faults:
+                faults.add(draft.signature.place, draft.trail, f"the form cannot be shown: {problem}", fix)
+            continue
+        for name in secret_names(form) if warn else ():
+            warn_at(
+                draft.signature,
+                f"form field {name!r} of resolver {draft.signature.name!r} is named like a secret; secrets must not "
+                "be asked for in a form (the protocol forbids it): use a URL question",
+            )
