@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,13 @@ import pytest
 from bespeak.resolve.errors import ToolError
 from bespeak.state import ledger as ledger_module
 from bespeak.state.ledger import (
+    Lease,
     Ledger,
     LedgerFull,
     OutcomeUnknown,
     ResultGone,
     SettledOtherwise,
     ShareUsedUp,
-    Shelter,
     Spending,
     StillRunning,
     Ticket,
@@ -75,19 +75,31 @@ def a_ledger(store: MemoryStore, clock: Clock) -> Ledger:
     return Ledger(store, clock, steady=clock)
 
 
-def ticket(issued: float = 0.0, deadline: float = DEADLINE, lifetime: float = 600.0) -> Ticket:
+def a_ticket(issued: float = 0.0, deadline: float = DEADLINE, lifetime: float = 600.0) -> Ticket:
     return Ticket(issued, min(issued + lifetime, deadline), deadline)
 
 
-def spend(
-    ledger: Ledger, work: Callable[[], Coroutine[Any, Any, bytes]], digest: str = "yes", **options: Any
-) -> Awaitable[bytes]:
-    shelter = options.pop("shelter", None) or Shelter()
-    given = options.pop("ticket", None) or ticket()
-    holder = options.pop("holder", None)
-    return ledger.spend(
-        options.pop("call", "call"), Spending(digest, f"sent {digest}", given, holder), work, shelter, **options
-    )
+async def spend(
+    ledger: Ledger,
+    work: Callable[[], Coroutine[Any, Any, bytes]],
+    digest: str = "yes",
+    *,
+    call: str = "call",
+    holder: str | None = None,
+    idempotent: bool = False,
+    ticket: Ticket | None = None,
+) -> bytes:
+    """Run the work if nobody has, or return what the first to run it got."""
+    spending = Spending(digest, f"sent {digest}", ticket or a_ticket(), holder)
+    found = await ledger.claim(call, spending)
+    while not isinstance(found, Lease):
+        settled = await ledger.outcome(call, spending, found, idempotent=idempotent)
+        if isinstance(settled, bytes):
+            return settled
+        found = await ledger.take_over(call, settled, spending)
+    result = await found.hold(work())
+    await found.finish(result)
+    return result
 
 
 async def start(ledger: Ledger, work: Work, digest: str = "yes", **options: Any) -> "asyncio.Task[bytes]":
@@ -233,10 +245,8 @@ async def test_one_who_loses_the_race_to_take_over_waits_for_the_winner() -> Non
     store, stuck, again = Raced(steady=clock), Work(held=True), Work()
     dead = await start(a_ledger(store, clock), stuck)
     clock.now = 15.0
-    shelter = Shelter()
-    assert await spend(a_ledger(store, clock), again, idempotent=True, shelter=shelter) == b"theirs"
+    assert await spend(a_ledger(store, clock), again, idempotent=True) == b"theirs"
     assert again.runs == 0
-    assert not shelter.closed
     stuck.go_on.set()
     await dead
 
@@ -339,17 +349,6 @@ async def test_a_full_ledger_refuses_new_questions_and_new_claims() -> None:
     await ledger.check_room(None)
 
 
-async def test_who_waits_is_not_sheltered_and_who_runs_is() -> None:
-    ledger, work = Ledger(MemoryStore(), Clock()), Work(held=True)
-    running, waiting = Shelter(), Shelter()
-    first = await start(ledger, work, shelter=running)
-    second = asyncio.ensure_future(spend(ledger, work, shelter=waiting))
-    await asyncio.sleep(0.01)
-    assert (running.closed, waiting.closed) == (True, False)
-    work.go_on.set()
-    await asyncio.gather(first, second)
-
-
 # A deadline that passes in the middle
 
 
@@ -357,9 +356,9 @@ async def test_a_claim_that_runs_past_its_deadline_is_not_run_again_by_one_who_w
     clock = Clock()
     store = MemoryStore(steady=clock)
     ledger, work = a_ledger(store, clock), Work(held=True)
-    first = await start(ledger, work, ticket=ticket(deadline=10.0))
+    first = await start(ledger, work, ticket=a_ticket(deadline=10.0))
     clock.now = 9.0
-    second = asyncio.ensure_future(spend(ledger, work, ticket=ticket(deadline=10.0)))
+    second = asyncio.ensure_future(spend(ledger, work, ticket=a_ticket(deadline=10.0)))
     await asyncio.sleep(0.01)
     clock.now = 10.0
     await store.check_room(None, clock.now)  # some other call comes to a question, and old claims are purged
@@ -376,7 +375,7 @@ async def test_nothing_is_claimed_after_the_deadline() -> None:
     ledger, work = a_ledger(store, clock), Work()
     for _ in range(2):
         with pytest.raises(TooLate, match="the time for this call has run out; start a new call"):
-            await spend(ledger, work, ticket=ticket(deadline=10.0))
+            await spend(ledger, work, ticket=a_ticket(deadline=10.0))
     assert work.runs == 0
 
 
@@ -387,7 +386,7 @@ async def test_a_claim_is_kept_for_the_lifetime_of_a_round_and_60_seconds() -> N
     clock, store, work = Clock(), MemoryStore(), Work()
     ledger = Ledger(store, clock, 600.0)
     clock.now = 100.0
-    await spend(ledger, work, ticket=ticket(issued=50.0))
+    await spend(ledger, work, ticket=a_ticket(issued=50.0))
     clock.now = 759.9
     await ledger.check_room(None)
     assert store.claims == 1
@@ -399,7 +398,7 @@ async def test_a_claim_is_kept_for_the_lifetime_of_a_round_and_60_seconds() -> N
 async def test_a_claim_is_kept_until_its_token_expires_though_the_lifetime_was_lowered() -> None:
     clock, store, work = Clock(), MemoryStore(), Work()
     old, new = Ledger(store, clock, 600.0), Ledger(store, clock, 60.0)
-    issued_by_old = ticket(issued=0.0, lifetime=600.0)
+    issued_by_old = a_ticket(issued=0.0, lifetime=600.0)
     clock.now = 10.0
     await spend(new, work, ticket=issued_by_old)
     clock.now = 599.0
@@ -415,7 +414,7 @@ async def test_a_claim_is_kept_until_its_token_expires_though_the_lifetime_was_l
 async def test_an_earlier_token_with_a_longer_lifetime_cannot_be_spent_after_the_claim_was_dropped() -> None:
     clock, store, work = Clock(), MemoryStore(), Work()
     new = Ledger(store, clock, 60.0)
-    first, second = ticket(issued=0.0, lifetime=600.0), ticket(issued=5.0, lifetime=60.0)
+    first, second = a_ticket(issued=0.0, lifetime=600.0), a_ticket(issued=5.0, lifetime=60.0)
     clock.now = 10.0
     await spend(new, work, ticket=second)
     clock.now = 200.0
@@ -433,13 +432,13 @@ async def test_an_earlier_token_with_a_longer_lifetime_cannot_be_spent_after_the
 async def test_a_claim_is_kept_until_the_deadline_at_most() -> None:
     clock, store, work = Clock(), MemoryStore(), Work()
     ledger = Ledger(store, clock, 600.0)
-    await spend(ledger, work, ticket=ticket(deadline=30.0))
+    await spend(ledger, work, ticket=a_ticket(deadline=30.0))
     clock.now = 30.0
     await ledger.check_room(None)
     assert store.claims == 0
     clock.now = 20.0  # set back
     with pytest.raises(TooLate):
-        await spend(ledger, work, ticket=ticket(deadline=30.0))
+        await spend(ledger, work, ticket=a_ticket(deadline=30.0))
     assert work.runs == 1
 
 
@@ -447,13 +446,13 @@ async def test_a_clock_stepped_back_after_a_purge_cannot_revive_a_claim() -> Non
     clock, store, work = Clock(), MemoryStore(), Work()
     ledger = Ledger(store, clock, 600.0)
     clock.now = 5000.0
-    await spend(ledger, work, ticket=ticket(issued=4990.0))
+    await spend(ledger, work, ticket=a_ticket(issued=4990.0))
     clock.now = 5660.0
     await ledger.check_room(None)
     assert store.claims == 0
     clock.now = 5005.0
     with pytest.raises(TooLate, match="the time for this call has run out; start a new call"):
-        await spend(ledger, work, ticket=ticket(issued=4990.0))
+        await spend(ledger, work, ticket=a_ticket(issued=4990.0))
     assert work.runs == 1
 
 
@@ -463,7 +462,7 @@ async def test_nobody_is_asked_while_the_clock_is_so_far_back_that_no_claim_coul
     clock, store = Clock(), MemoryStore()
     ledger = Ledger(store, clock, 600.0)
     clock.now = 5000.0
-    await spend(ledger, Work(), ticket=ticket(issued=4990.0))
+    await spend(ledger, Work(), ticket=a_ticket(issued=4990.0))
     clock.now = 5660.0
     await ledger.check_room(None)
     clock.now = 5060.0
@@ -479,13 +478,13 @@ async def test_a_body_longer_than_the_lifetime_stays_claimed_while_it_runs() -> 
     clock = Clock()
     store, work = MemoryStore(steady=clock), Work(held=True)
     ledger = Ledger(store, clock, 60.0, steady=clock)
-    first = await start(ledger, work, ticket=ticket(lifetime=60.0))
+    first = await start(ledger, work, ticket=a_ticket(lifetime=60.0))
     for now in range(10, 5000, 10):
         clock.now = float(now)
         await store.renew("call", await owner_of(store), 15.0)
         await ledger.check_room(None)
     with pytest.raises(SettledOtherwise):
-        await spend(ledger, work, "no", ticket=ticket(lifetime=60.0))
+        await spend(ledger, work, "no", ticket=a_ticket(lifetime=60.0))
     work.go_on.set()
     assert await first == b"result"
     assert work.runs == 1

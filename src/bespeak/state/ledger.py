@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 from bespeak.aio.in_place import straight
 from bespeak.resolve.errors import ToolError
@@ -23,6 +23,8 @@ from bespeak.state.stores.store import (
 )
 
 logger = logging.getLogger("bespeak.state")
+
+T = TypeVar("T")
 
 CLOCK_BACK = (
     "the clock was set back by so much that an approval could be spent again; so nobody is asked anything until it has caught up, "
@@ -74,13 +76,6 @@ class ShareUsedUp(LedgerError):
         super().__init__(
             "the server is busy, and too many recent calls that asked questions came from you or your address; try again later"
         )
-
-
-@dataclass(slots=True)
-class Shelter:
-    """Whether a call's task may be cancelled from outside. A claimed call, and one that cleans up, may not."""
-
-    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,42 +166,47 @@ class Ledger:
             raise StillRunning
         await self._store.changed(call, min(there.lease_left, left))
 
-    async def spend(
-        self,
-        call: str,
-        spending: "Spending",
-        work: Callable[[], Coroutine[Any, Any, bytes]],
-        shelter: Shelter,
-        *,
-        idempotent: bool = False,
-    ) -> bytes:
-        """Run the work if nobody has, or hand out what the first to run it got. Raises a `LedgerError` otherwise."""
-        owner = f"{self._owner}.{secrets.token_hex(4)}"
-        shelter.closed = True
-        entry = self._entry(spending, owner)
-        there = await self._enter(call, entry)
-        if there is None:
-            return await self._run(call, owner, work)
-        shelter.closed = False
-        give_up = self._steady() + WAIT_SECONDS
+    async def claim(self, call: str, spending: "Spending") -> "Lease | Claim":
+        """Claim a call. Returns our lease, or the claim that was there first. Raises a `LedgerError` if there is no room."""
+        owner = self._new_owner()
+        there = await self._enter(call, self._entry(spending, owner))
+        return Lease(self._store, call, owner) if there is None else there
+
+    async def outcome(
+        self, call: str, spending: "Spending", there: Claim, *, idempotent: bool = False
+    ) -> bytes | Claim:
+        """Wait for what a claim of somebody else comes to. Raises a `LedgerError` if that cannot be had.
+
+        Returns the stored result. If the worker died that ran an idempotent call, returns its claim, to be taken over.
+        """
+        answers, give_up = _short(spending.answers), self._steady() + WAIT_SECONDS
         while True:
-            if there.answers != entry.answers:
+            if there.answers != answers:
                 raise SettledOtherwise
             if there.done:
                 return _result(there)
             if there.lease_left <= 0:
-                if not idempotent:
-                    raise OutcomeUnknown
-                shelter.closed = True
-                if await self._store.take_over(call, there.owner, entry, LEASE_SECONDS):
-                    return await self._run(call, owner, work)
-                shelter.closed = False
-            else:
-                await self._wait(call, there, give_up)
-            next_one = await self._read(call, spending.ticket)
-            if next_one is None:  # forgotten at its deadline
-                raise TooLate
-            there = next_one
+                if idempotent:
+                    return there
+                raise OutcomeUnknown
+            await self._wait(call, there, give_up)
+            there = await self._read_again(call, spending.ticket)
+
+    async def take_over(self, call: str, lapsed: Claim, spending: "Spending") -> "Lease | Claim":
+        """Take over a lapsed claim. Returns our lease, or the claim as it stands if somebody else was faster."""
+        owner = self._new_owner()
+        if await self._store.take_over(call, lapsed.owner, self._entry(spending, owner), LEASE_SECONDS):
+            return Lease(self._store, call, owner)
+        return await self._read_again(call, spending.ticket)
+
+    async def _read_again(self, call: str, ticket: Ticket) -> Claim:
+        there = await self._read(call, ticket)
+        if there is None:  # forgotten at its deadline
+            raise TooLate
+        return there
+
+    def _new_owner(self) -> str:
+        return f"{self._owner}.{secrets.token_hex(4)}"
 
     def _entry(self, spending: "Spending", owner: str) -> Entry:
         """The claim, kept for as long as any state of its call could still open."""
@@ -235,14 +235,26 @@ class Ledger:
         except Forgotten:
             raise TooLate from None
 
-    async def _run(self, call: str, owner: str, work: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
-        renewing = _Renewal(lambda: self._store.renew(call, owner, LEASE_SECONDS))
+
+class Lease:
+    """A claim of ours. It lasts while its work runs, and is done when the result is stored."""
+
+    def __init__(self, store: Store, call: str, owner: str) -> None:
+        self._store = store
+        self._call = call
+        self._owner = owner
+
+    async def hold(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await the work, and renew the lease for as long as it takes."""
+        renewing = _Renewal(lambda: self._store.renew(self._call, self._owner, LEASE_SECONDS))
         try:
-            result = await straight(work(), renewing.start)
+            return await straight(work, renewing.start)
         finally:
             renewing.stop()
-        await self._store.finish(call, owner, result)
-        return result
+
+    async def finish(self, result: bytes) -> None:
+        """Store the result for everybody who brings the same answers."""
+        await self._store.finish(self._call, self._owner, result)
 
 
 def _result(there: Claim) -> bytes:

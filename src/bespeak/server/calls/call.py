@@ -23,9 +23,9 @@ from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted
 from bespeak.resolve.running.rounds import Round
 from bespeak.server.calls.body import failed, result_of, run_body
 from bespeak.server.calls.by_hand import questions_of, read_state, state_of
-from bespeak.server.calls.call_tasks import CallTasks
+from bespeak.server.calls.call_tasks import CallTasks, Outliving
 from bespeak.server.calls.replies import Consumer
-from bespeak.server.calls.spending import Approval, ApprovalSpender, Approved, raising
+from bespeak.server.calls.spending import Approval, ApprovalSpender, raising
 from bespeak.server.context import Context, facts_of
 from bespeak.state.ledger import Ledger, Ticket
 from bespeak.state.seal import Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
@@ -79,7 +79,7 @@ class Calls:
             raise
 
 
-class Call(Approved):
+class Call(Outliving):
     """One round of one call. It shelters itself when it must not be cancelled any more."""
 
     _state: State | None = None
@@ -99,7 +99,6 @@ class Call(Approved):
         declared: Mapping[str, Any] | None,
         raise_exceptions: bool = False,
     ) -> None:
-        super().__init__()
         self.calls = calls
         self.consumer = consumer
         self.name = consumer.name

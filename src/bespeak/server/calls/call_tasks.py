@@ -21,7 +21,7 @@ class Outliving:
 
     name: str
     """Of what is called."""
-    closed: bool
+    closed = False
     """Whether it must not be cancelled from outside: it is claimed, or cleans up."""
     approved = False
     """Whether an approval has been spent on what it runs."""

@@ -18,14 +18,10 @@ from bespeak.resolve.asking.digests import digest
 from bespeak.server.calls.body import failure_of
 from bespeak.server.calls.call_tasks import Outliving
 from bespeak.server.calls.replies import Consumer, Reply
-from bespeak.state.ledger import Ledger, ResultGone, Shelter, Spending, Ticket
+from bespeak.state.ledger import Lease, Ledger, ResultGone, Spending, Ticket
 from bespeak.state.seal import InvalidRequestState, Seal
 
 Work = Callable[[], Awaitable[dict[str, Any]]]
-
-
-class Approved(Shelter, Outliving):
-    """A call on which an approval may be spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,7 @@ class ApprovalSpender:
         ledger: Ledger,
         seal: Seal,
         consumer: Consumer,
-        call: Approved,
+        call: Outliving,
         cancelled: Callable[[asyncio.CancelledError], Exception],
         *,
         raise_exceptions: bool,
@@ -70,31 +66,38 @@ class ApprovalSpender:
 
     async def spend(self, approval: Approval, answers: Any, work: Work) -> dict[str, Any]:
         """Run `work` once, and return its one reply to everybody who brings the same answers."""
-        mine: list[Reply] = []
-
-        async def conclude() -> bytes:
-            self._call.approved = True
-            reply = await self._reply(work)
-            try:
-                raw = reply.encode()
-            except ValueError as error:
-                reply = self._failure(error)
-                raw = reply.encode()
-            mine.append(reply)
-            return self._seal.close_result(approval.key, raw)
-
-        stored = await self._ledger.spend(
-            approval.key,
-            Spending(digest(answers), approval.request, approval.ticket, approval.holder),
-            conclude,
-            self._call,
-            idempotent=self._consumer.idempotent,
-        )
-        if not mine:
-            return self._opened(approval.key, stored)
+        claimed = await self._claim(approval, answers)
+        if isinstance(claimed, bytes):
+            return self._opened(approval.key, claimed)
+        self._call.approved = True
+        reply = await claimed.hold(self._reply(work))
+        try:
+            raw = reply.encode()
+        except ValueError as error:
+            reply = self._failure(error)
+            raw = reply.encode()
+        await claimed.finish(self._seal.close_result(approval.key, raw))
         if self._raised is not None:
             raise self._raised
-        return mine[0].unwrap()
+        return reply.unwrap()
+
+    async def _claim(self, approval: Approval, answers: Any) -> Lease | bytes:
+        """Return our lease on the call, or the stored result of the claim that came first.
+
+        From the claim on the call must not be cancelled; while it waits for somebody else's, it may be.
+        """
+        ledger, call, key = self._ledger, self._call, approval.key
+        spending = Spending(digest(answers), approval.request, approval.ticket, approval.holder)
+        call.closed = True
+        found = await ledger.claim(key, spending)
+        while not isinstance(found, Lease):
+            call.closed = False
+            settled = await ledger.outcome(key, spending, found, idempotent=self._consumer.idempotent)
+            if isinstance(settled, bytes):
+                return settled
+            call.closed = True
+            found = await ledger.take_over(key, settled, spending)
+        return found
 
     def _opened(self, key: str, stored: bytes) -> dict[str, Any]:
         """Return the stored reply of the claim that came first."""
