@@ -11,7 +11,7 @@ OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.t
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix soak pythons oldest check interop suites frameworks frameworks-short bench bench-short siege siege-short format clean
+.PHONY: demo test matrix soak pythons oldest check messages interop suites frameworks frameworks-short bench bench-short siege siege-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -65,6 +65,10 @@ check: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
+
+# Every message that a user may read, each with its file and line: for a reviewer who reads them in one go.
+messages: $(VENV)/.installed
+	@$(BIN)/python -m tools.messages
 
 # The official clients and servers, Python and TypeScript, against ours. Needs node.
 interop/node_modules/.installed: interop/package.json
