@@ -100,7 +100,9 @@ async def show(reach: Reach, mode: str = "auto") -> None:
     )
     assert person.asked == {"refund_scope": 1}
 
-    result = await refund(reach, mode, "Restocking is declined, and the refund is still made.", "ORD-7002", Person(ask_restock=DECLINE))
+    result = await refund(
+        reach, mode, "Without restocking, the refund is still made.", "ORD-7002", Person(ask_restock=DECLINE)
+    )
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 5200
     assert result.structured_content["restocked"] is False
