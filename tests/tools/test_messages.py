@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tools.messages import ROOT, all_messages, messages_of
 
-RIDDLE = re.compile(r"(?<!there )\b(is|are) (no (?!longer\b)\w|none\b)")
+RIDDLE = re.compile(r"(?<![Tt]here )\b(is|are) (no (?!longer\b)\w|none\b)")
 """'X is no Y' and 'X is none', where plain English has 'X is not a Y'.."""
 
 MODULE = '''
