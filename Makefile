@@ -68,7 +68,7 @@ check: $(VENV)/.installed
 
 # Every message that a user may read, each with its file and line: for a reviewer who reads them in one go.
 messages: $(VENV)/.installed
-	@$(BIN)/python -m tools.messages
+	@$(BIN)/python -m scripts.messages
 
 # The official Python and TypeScript clients and servers against ours. Needs node.
 interop/node_modules/.installed: interop/package.json

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tools.messages import all_messages
+from scripts.messages import all_messages
 
 ROOT = Path(__file__).parent.parent
 STOPPING = (ROOT / "docs" / "stopping.md").read_text()

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.messages import ROOT, all_messages, messages_of
+from scripts.messages import ROOT, all_messages, messages_of
 
 RIDDLE = re.compile(r"(?<![Tt]here )\b(is|are) (no (?!longer\b)\w|none\b)")
 """'X is no Y' and 'X is none', where plain English has 'X is not a Y'.."""
@@ -67,7 +67,9 @@ def test_each_message_is_printed_with_its_file_and_line(tmp_path: Path) -> None:
 
 
 def test_the_program_prints_every_message_of_the_package() -> None:
-    run = subprocess.run([sys.executable, "-m", "tools.messages"], cwd=ROOT, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-m", "scripts.messages"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert run.stdout.splitlines() == "\n".join(str(message) for message in all_messages()).splitlines()
     assert "src/bespeak/__init__.py:1: MCP servers whose tools" in run.stdout
 
