@@ -1,4 +1,4 @@
-# Two commands matter: `make demo` shows the main job, `make test` proves it. Both set everything up first.
+# Two commands matter: `make demo` shows what Bespeak does, and `make test` runs the tests. Both install what they need first.
 # Python 3.11 to 3.13.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -7,11 +7,11 @@ PEER := .peer
 FRAMEWORKS := .frameworks
 OLDEST := .oldest
 OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
-# With bytecode in place pytest need not rewrite every module again for every worker.
+# Let Python write bytecode, so that pytest does not have to rewrite every module again for every worker.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix soak pythons oldest check interop suites frameworks frameworks-short bench bench-short siege siege-short format clean
+.PHONY: demo test matrix soak pythons oldest check messages interop suites frameworks frameworks-short bench bench-short siege siege-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -41,17 +41,17 @@ test: $(VENV)/.installed
 matrix: $(VENV)/.installed
 	BESPEAK_MATRIX=1 $(BIN)/python -m pytest -n 4 --cov --cov-report=term
 
-# The property tests at length: ten times as many random graphs, new ones every time.
+# The property tests at length: ten times as many random graphs, different ones in every run.
 soak: $(VENV)/.installed
 	BESPEAK_MATRIX=1 BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py \
 		tests/resolve/test_signatures_generated.py
 
 # Signatures and resolvers on Python 3.11, 3.12 and 3.13. PYTHON311, PYTHON312 and PYTHON313 may name the interpreters;
-# otherwise they are looked for on the path and among pyenv's. With CI set, all three must be there.
+# otherwise they are looked up on the path and in pyenv. If CI is set, all three must be found.
 pythons: $(VENV)/.installed
 	$(BIN)/python -m tests.pythons
 
-# Serving, workers and stopping with the oldest uvicorn that pyproject allows; every other target has the newest.
+# Serving, workers and stopping with the oldest uvicorn that pyproject.toml allows; all other targets use the newest.
 $(OLDEST)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m $(PIP) install --upgrade 'pip>=25.1'
@@ -66,7 +66,11 @@ check: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 
-# The official clients and servers, Python and TypeScript, against ours. Needs node.
+# Every message that a user may read, each with its file and line: for a reviewer who reads them in one go.
+messages: $(VENV)/.installed
+	@$(BIN)/python -m scripts.messages
+
+# The official Python and TypeScript clients and servers against ours. Needs node.
 interop/node_modules/.installed: interop/package.json
 	cd interop && npm install --no-package-lock --no-audit --no-fund --silent
 	touch $@
@@ -74,7 +78,7 @@ interop/node_modules/.installed: interop/package.json
 interop: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
 	$(BIN)/python -m interop.run --peer $(PEER)/bin/python
 
-# The shipped suites: our refund desk in both eras, the travel desks of two other SDKs, and what a till must not let happen.
+# The shipped suites: our refund desk in both eras, the travel desks of two other SDKs, and attacks that a till must withstand.
 DESK = suites/travel_desk.bespeak.yaml --server desk
 
 suites: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
@@ -84,7 +88,7 @@ suites: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
 	$(BIN)/bespeak test $(DESK)=python
 	$(BIN)/bespeak test $(DESK)=python-http
 
-# Agent frameworks, each in an environment of its own, against our servers. No model service and no network.
+# Agent frameworks, each in its own environment, against our servers. No model service and no network is used.
 $(FRAMEWORKS)/%/.installed: frameworks/requirements/%.txt
 	$(PYTHON) -m venv $(FRAMEWORKS)/$*
 	$(FRAMEWORKS)/$*/bin/python -m $(PIP) install -r $<
@@ -104,7 +108,7 @@ bench-short: $(VENV)/.installed $(PEER)/.installed
 	$(BIN)/python -m bench --peer $(PEER)/bin/python --turns 1 --scale 0.1
 	$(BIN)/python -m bench.held 0.1
 
-# Attacks on a server over loopback, with an honest client beside them; see docs/siege.md. Needs Linux and two cores.
+# Attacks on a server over loopback, while an honest client uses it; see docs/siege.md. Needs Linux and two cores.
 siege: $(VENV)/.installed
 	$(BIN)/python -m siege
 

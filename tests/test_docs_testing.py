@@ -1,4 +1,4 @@
-"""The guide to testing: its files are written where it says, its commands are run, and what they print is as it shows."""
+"""The guide to testing: its files are written, its commands are run, and they print what the guide shows."""
 
 import os
 import re
@@ -17,14 +17,14 @@ def blocks(language: str) -> list[str]:
 
 
 def commands(transcript: str) -> list[tuple[str, str]]:
-    """Each command of a transcript, and what it shows of its output."""
+    """Return each command of a transcript with the output that the transcript shows."""
     parts = re.split(r"^\$ ", transcript, flags=re.MULTILINE)[1:]
     return [(command, shown) for command, _, shown in (part.partition("\n") for part in parts)]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of the guide, each named by its first line."""
+    """Write the files of the guide to a folder. The first line of each is its name."""
     where = tmp_path_factory.mktemp("guide")
     for text in (*blocks("python"), *blocks("yaml")):
         named = re.match(r"# (\S+\.(?:py|yaml))\n", text)
@@ -41,12 +41,13 @@ def test_the_guide_has_files_and_commands(folder: Path) -> None:
 FIRST, *LATER = blocks("console")
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "transcript",
     [FIRST, *(pytest.param(one, marks=pytest.mark.long) for one in LATER)],
     ids=lambda text: str(text).partition("\n")[0][:60],
 )
-def test_a_transcript_is_what_happens(transcript: str, folder: Path) -> None:
+def test_a_command_prints_what_the_guide_shows(transcript: str, folder: Path) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     env = {**{name: value for name, value in os.environ.items() if name != "CI"}, "PATH": path}
     env = {name: value for name, value in env.items() if not name.startswith(("PYTEST_", "COV_"))}

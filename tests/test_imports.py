@@ -9,23 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.import_table import MAY_IMPORT
+
 SOURCE = Path(__file__).parent.parent / "src" / "bespeak"
 
-_EVERYTHING_A_CONVERSATION_NEEDS = {"protocol", "aio", "terminal", "transports", "client"}
-MAY_IMPORT: dict[str, set[str]] = {
-    "protocol": set(),
-    "aio": set(),
-    "terminal": {"protocol"},
-    "resolve": {"protocol", "aio"},
-    "state": {"protocol", "aio", "resolve"},
-    "transports": {"protocol", "aio"},
-    "server": {"protocol", "aio", "resolve", "state", "transports"},
-    "client": {"protocol", "aio", "transports"},
-    "conversation": {*_EVERYTHING_A_CONVERSATION_NEEDS, "server.targets"},
-    "testing": {*_EVERYTHING_A_CONVERSATION_NEEDS, "conversation", "server"},
-}
-MAY_IMPORT["cli"] = {*MAY_IMPORT}
-"""Design section 3. `server.targets` is one module of a part."""
 SAME_NAME = {"errors", "memory", "legacy", "client", "resolve"}
 """Modules that are the same thing in two places."""
 

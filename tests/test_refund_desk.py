@@ -18,7 +18,7 @@ both_eras = pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"
 def check(told: str, revision: str) -> None:
     assert f"At {revision}:" in told
     assert "refund_scope asks: ORD-7002 has 2 lines" in told
-    assert told.endswith("Everything is as it should be.\n")
+    assert told.endswith("All checks passed.\n")
 
 
 @both_eras

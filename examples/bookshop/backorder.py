@@ -1,4 +1,4 @@
-"""A resolver that asks: only a person can agree to wait, and only when there is something to wait for."""
+"""A resolver that asks a person whether to wait, and only when the book is out of stock."""
 
 from typing import Annotated
 

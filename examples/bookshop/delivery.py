@@ -1,4 +1,4 @@
-"""A resolver that depends on another: two consumers of the stock, one look-up."""
+"""A resolver that depends on another: two consumers need the stock, and it is looked up once."""
 
 from typing import Annotated
 

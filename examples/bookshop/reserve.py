@@ -1,4 +1,4 @@
-"""One resolver: the stock is looked up, whatever the model believes about it."""
+"""One resolver: the stock is looked up, so the model cannot make it up."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What the shop knows: its inventory, and the resolver that reads it."""
+"""The shop's inventory, and the resolver that reads it."""
 
 from pydantic import BaseModel
 

@@ -1,12 +1,12 @@
-"""Refunds three ways, checking itself: nothing to ask, everything asked, and two kinds of no.
+"""Make refunds and check the results: with nothing to ask, with every question asked, and with two kinds of no.
 
     python -m examples.refund_desk.client            in one process
     python -m examples.refund_desk.client --stdio    with the server as a child process
     python -m examples.refund_desk.client --http     with the server behind a port, two workers sharing the calls
-    python -m examples.refund_desk.client URL        with a server that is already there
+    python -m examples.refund_desk.client URL        with a server that already runs
 
-With `--legacy` beside it the client speaks 2025-11-25: the same questions are pushed to it in mid-call. `make demo` shows all of
-these but the last.
+With `--legacy` added, the client speaks 2025-11-25: the same questions are pushed to it in the middle of a call. `make demo` runs
+all of these except the last.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ ACCEPT_ALL = {
 DECLINE = ElicitResult(action="decline")
 
 Reach = Callable[[], Transport]
-"""How the server is reached; one client after another."""
+"""Makes a transport to the server, for one client after another."""
 
 
 class Person:
-    """Answers by the name of the resolver that asks, and counts how often each has asked."""
+    """Answers by the name of the resolver that asks, and counts how often each one asks."""
 
     def __init__(self, **answers: ElicitResult) -> None:
         self._answers = {**ACCEPT_ALL, **answers}
@@ -64,7 +64,7 @@ async def show(reach: Reach, mode: str = "auto") -> None:
         print(f"\nAt {client.protocol_version}:")
     assert set(tool.input_schema["properties"]) == {"order_id", "reason"}, "the model sees the amount"
     assert set(tool.input_schema["required"]) == {"order_id", "reason"}
-    print(f"The model sees {tool.name}({', '.join(tool.input_schema['properties'])}); the amount is not its to say.")
+    print(f"The model sees {tool.name}({', '.join(tool.input_schema['properties'])}); it cannot set the amount.")
 
     person = Person()
     result = await refund(reach, mode, "One line: nothing to ask.", "ORD-7001", person)
@@ -100,12 +100,14 @@ async def show(reach: Reach, mode: str = "auto") -> None:
     )
     assert person.asked == {"refund_scope": 1}
 
-    result = await refund(reach, mode, "Declining to restock still refunds.", "ORD-7002", Person(ask_restock=DECLINE))
+    result = await refund(
+        reach, mode, "Without restocking, the refund is still made.", "ORD-7002", Person(ask_restock=DECLINE)
+    )
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 5200
     assert result.structured_content["restocked"] is False
 
-    print("\nEverything is as it should be.")
+    print("\nAll checks passed.")
 
 
 def said(result: CallToolResult) -> str:
@@ -117,7 +119,7 @@ def said(result: CallToolResult) -> str:
 
 @contextmanager
 def listening(workers: int) -> Generator[str]:
-    """A server behind a port of its own: its workers finish each other's calls."""
+    """Start a server on a free port. Each of its workers can finish a call that another began."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
@@ -131,7 +133,7 @@ def listening(workers: int) -> Generator[str]:
                     if server.poll() is None and not probe.connect_ex(("127.0.0.1", port)):
                         break
             else:
-                raise RuntimeError("the server does not listen")
+                raise RuntimeError("the server did not start to listen")
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             server.terminate()

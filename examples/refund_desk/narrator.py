@@ -1,4 +1,4 @@
-"""Tells a person what travels between a client and a server: the rounds of a call, or the questions pushed into it."""
+"""Prints the messages between a client and a server: the rounds of a call, or the questions pushed during it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from bespeak.transports.interfaces import Ask, Outgoing, Transport
 
 
 class NarratedTransport:
-    """A transport that prints what passes through another one for `tools/call`."""
+    """A transport that prints every `tools/call` that passes through another transport."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner

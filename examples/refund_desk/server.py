@@ -1,4 +1,4 @@
-"""A refund desk: the order's record decides the amount, people decide the scope, and the model decides neither."""
+"""A refund desk: the order's record sets the amount, and people choose what is refunded. The model decides neither."""
 
 import sys
 from typing import Annotated
@@ -58,7 +58,7 @@ async def load_order(order_id: str) -> Order:
 
 async def refund_scope(order: Annotated[Order, Resolve(load_order)]) -> Scope | Elicit[Scope]:
     if len(order.lines) == 1:
-        return Scope(full=True)  # one line: nothing to choose, nobody is interrupted
+        return Scope(full=True)  # one line: nothing to choose, so nobody is asked
     listed = ", ".join(f"{line.sku} ({line.title}, {dollars(line.cents)})" for line in order.lines)
     return Elicit(f"{order.id} has {len(order.lines)} lines: {listed}. Refund all of it?", Scope)
 
@@ -79,7 +79,7 @@ async def ask_restock(
 
 
 def _scoped(order: Order, scope: Scope) -> list[Line]:
-    """The lines to refund. The SKU was typed by a person: it is checked against the order before it counts."""
+    """Return the lines to refund. A person typed the SKU, so it is checked against the order before it is used."""
     if scope.full:
         return order.lines
     chosen = [line for line in order.lines if line.sku == scope.sku.strip()]
