@@ -24,7 +24,7 @@ from bespeak.protocol.messages import (
 )
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.features.progress_notifications import ProgressNotifications
-from bespeak.server.legacy.pushing import Asker, PushAsker, Questions
+from bespeak.server.legacy.pushing import Asker, Questions
 from bespeak.server.legacy.waiting_calls import WaitingCalls, weigh
 from bespeak.transports.interfaces import Answer, Channel, Notify
 
@@ -71,7 +71,7 @@ class LegacyPeer:
         self._log_level = DEFAULT_LOG_LEVEL
         self._questions = Questions()
         self._waiting = waiting.of_session()
-        self._under_way: dict[RequestId, PushAsker] = {}
+        self._under_way: dict[RequestId, Asker] = {}
         self._own: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "initialize": self._initialize,
             "ping": lambda _: {},
@@ -87,7 +87,7 @@ class LegacyPeer:
             return answer
         version = self.version or ""
         meta = self._meta(version, request.params)
-        asker = PushAsker(
+        asker = Asker(
             self._questions,
             channel,
             version=version,

@@ -23,7 +23,6 @@ from bespeak.resolve.asking.form_schemas import Refused
 from bespeak.resolve.asking.questions import Outcome, render, settle, too_often
 from bespeak.resolve.errors import BadAnswer, MissingCapability, NotAnswered
 from bespeak.resolve.markers import Question
-from bespeak.resolve.running.turns import Push
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from bespeak.server.legacy.waiting_calls import SessionCalls
 from bespeak.transports.interfaces import Channel
@@ -145,23 +144,8 @@ class Questions:
             del self._given_up[next(iter(self._given_up))]
 
 
-class Asker(Push, Protocol):
-    """Puts the questions of one request to its client."""
-
-    declared: Mapping[str, Any]
-    """What the client has said it can answer."""
-    progress: ProgressNotifications
-    """Those of the request."""
-    call: AskingCall | None
-    """The request's call, once there is one."""
-
-    def pause(self) -> None:
-        """Let go of the connection, if the client can come back for the rest."""
-        ...
-
-
-class PushAsker:
-    """The questions of one request of an older client."""
+class Asker:
+    """Puts the questions of one request to its client: the engine's `Push`, on the stream of that request."""
 
     def __init__(
         self,
