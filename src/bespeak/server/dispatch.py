@@ -19,7 +19,7 @@ from bespeak.server.calls.call import Call, Calls
 from bespeak.server.context import CallFacts, Context, end
 from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.features.tools import Tool, ToolRegistry
-from bespeak.server.legacy.connections import LegacyPeer
+from bespeak.server.legacy.connections import LegacyConnection
 from bespeak.server.legacy.pushed_calls import PushedCall
 from bespeak.server.legacy.pushing import Asker
 from bespeak.server.legacy.waiting_calls import WaitingCalls
@@ -67,9 +67,9 @@ class Dispatch:
         }
         self._methods: dict[str, Handler] = {**self._legacy_methods, "server/discover": self._discover}
 
-    def peer(self, unaskable: Obstacle | None, assumed: str | None) -> LegacyPeer:
+    def peer(self, unaskable: Obstacle | None, assumed: str | None) -> LegacyConnection:
         """The server's side of a connection, for clients of older revisions."""
-        return LegacyPeer(
+        return LegacyConnection(
             self._answer_legacy,
             {"capabilities": CAPABILITIES, "serverInfo": self._info, **self._instructions},
             question_seconds=self._question_seconds,

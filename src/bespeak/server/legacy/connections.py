@@ -1,4 +1,4 @@
-"""One client of an older revision: its handshake, what it may ask for, and what it has been asked."""
+"""The connection of one client of an older revision: its handshake, what it may ask for, and what it has been asked."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -44,7 +44,7 @@ class Serve(Protocol):
     ) -> Awaitable[Answer]: ...
 
 
-class LegacyPeer:
+class LegacyConnection:
     """A server's side of one handshake."""
 
     def __init__(
