@@ -8,12 +8,13 @@ from pydantic import TypeAdapter
 
 from bespeak.resolve.asking.form_schemas import FormError, form_of, secret_names
 from bespeak.resolve.asking.once_values import lost_parts
-from bespeak.resolve.graph.draft_graph import Draft, Faults, warn_at
+from bespeak.resolve.graph.faults import Faults, warn_at
+from bespeak.resolve.graph.model import Draft
 from bespeak.resolve.graph.near_misses import Nearness, nearest
-from bespeak.resolve.markers import Elicit
+from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.reading.callables import Kind
-from bespeak.resolve.reading.signatures import Parameter, Signature
-from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, is_unknown, question_class, spell
+from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature
+from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, can_agree, is_unknown, question_class, spell
 
 
 def is_context(hint: Any, context_type: type) -> bool:
@@ -174,3 +175,43 @@ def check_form(draft: Draft, faults: Faults, *, warn: bool) -> None:
                 f"form field {name!r} of resolver {draft.signature.name!r} is named like a secret; secrets must not "
                 "be asked for in a form (the protocol forbids it): use a URL question",
             )
+
+
+def check_options(draft: Draft, marker: Resolve, trail: tuple[str, ...], faults: Faults) -> None:
+    """Every marker of one resolver in a graph has the same options."""
+    if _options(draft.marker) != _options(marker):
+        faults.add(
+            draft.signature.place,
+            trail,
+            f"resolver {draft.signature.name!r} is marked with different options in one graph",
+            "give every Resolve of it the same key, once, guard and timeout",
+        )
+
+
+def check_result_type(draft: Draft, parameter: Parameter, trail: tuple[str, ...], faults: Faults) -> None:
+    """What a resolver returns can be what a parameter takes."""
+    returns = draft.signature.returns
+    if returns is not EMPTY and not can_agree(returns, parameter.hint):
+        faults.add(
+            draft.signature.place,
+            trail,
+            f"resolver {draft.signature.name!r} gives {spell(returns)}, but parameter {parameter.name!r} "
+            f"takes {spell(parameter.hint)}",
+            "make the two types agree",
+        )
+
+
+def check_argument_type(parameter: Parameter, argument: Any, draft: Draft, faults: Faults) -> None:
+    """The consumer's argument can be what a resolver's parameter of that name takes. `argument` is its type hint."""
+    if not can_agree(argument, parameter.hint):
+        faults.add(
+            draft.signature.place,
+            (*draft.trail, f"{parameter.name} <- the argument"),
+            f"parameter {parameter.name!r} of resolver {draft.signature.name!r} takes {spell(parameter.hint)}, "
+            f"but the argument of that name is {spell(argument)}",
+            "make the two types agree, or rename one of them",
+        )
+
+
+def _options(marker: Resolve) -> tuple[str | None, bool, bool, float | None]:
+    return marker.key, marker.once, marker.guard, marker.timeout

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from bespeak.resolve.errors import InvalidSignature
 from bespeak.resolve.graph.checks import (
+    check_argument_type,
     check_by_hand,
     check_exposed,
     check_form,
@@ -18,16 +19,17 @@ from bespeak.resolve.graph.checks import (
     check_marker,
     check_near_miss,
     check_once,
+    check_options,
+    check_result_type,
     how_to_fill,
     is_context,
 )
-from bespeak.resolve.graph.draft_graph import Draft, Faults
+from bespeak.resolve.graph.faults import Faults
 from bespeak.resolve.graph.key_names import question_names
-from bespeak.resolve.graph.model import CONSUMER, FromArgument, FromContext, FromNode, Graph, Input, Node, Use
+from bespeak.resolve.graph.model import CONSUMER, Draft, FromArgument, FromContext, FromNode, Graph, Input, Node, Use
 from bespeak.resolve.graph.replacements import Replacement, identity
 from bespeak.resolve.markers import Resolve
-from bespeak.resolve.reading.signatures import EMPTY, ORDINARY, Parameter, Signature, read, unfillable
-from bespeak.resolve.reading.type_hints import can_agree, spell
+from bespeak.resolve.reading.signatures import ORDINARY, Parameter, Signature, read, unfillable
 
 
 def compile_graph(
@@ -172,22 +174,8 @@ class _Compiler:
                 return None
         draft = self.drafts[index]
         here = (*trail, f"{parameter.name} <- {draft.signature.name}   {draft.signature.place}")
-        if _options(draft.marker) != _options(marker):
-            self.faults.add(
-                draft.signature.place,
-                here,
-                f"resolver {draft.signature.name!r} is marked with different options in one graph",
-                "give every Resolve of it the same key, once, guard and timeout",
-            )
-        returns = draft.signature.returns
-        if returns is not EMPTY and not can_agree(returns, parameter.hint):
-            self.faults.add(
-                draft.signature.place,
-                here,
-                f"resolver {draft.signature.name!r} gives {spell(returns)}, but parameter {parameter.name!r} "
-                f"takes {spell(parameter.hint)}",
-                "make the two types agree",
-            )
+        check_options(draft, marker, here, self.faults)
+        check_result_type(draft, parameter, here, self.faults)
         return FromNode(parameter.name, index, parameter.takes, parameter.default, parameter.takes_not_asked)
 
     def _enter(
@@ -245,15 +233,7 @@ class _Compiler:
                 )
             return None
         if parameter.name in self.arguments:
-            hint = self.arguments[parameter.name]
-            if not can_agree(hint, parameter.hint):
-                self.faults.add(
-                    draft.signature.place,
-                    (*draft.trail, f"{parameter.name} <- the argument"),
-                    f"parameter {parameter.name!r} of resolver {draft.signature.name!r} takes {spell(parameter.hint)}, "
-                    f"but the argument of that name is {spell(hint)}",
-                    "make the two types agree, or rename one of them",
-                )
+            check_argument_type(parameter, self.arguments[parameter.name], draft, self.faults)
             return FromArgument(parameter.name)
         already_told = any(defect.parameter == parameter.name for defect in draft.signature.defects)
         # A pydantic Field is a default only where pydantic reads the parameters, as it does a tool's.
@@ -267,7 +247,3 @@ class _Compiler:
         elif not already_told:
             check_near_miss(parameter, draft, self.consumer, self.arguments, self.faults, warn=not self.given_keys)
         return None
-
-
-def _options(marker: Resolve) -> tuple[str | None, bool, bool, float | None]:
-    return marker.key, marker.once, marker.guard, marker.timeout

@@ -3,7 +3,8 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from bespeak.resolve.graph.draft_graph import Draft, Faults
+from bespeak.resolve.graph.faults import Faults
+from bespeak.resolve.graph.model import Draft
 from bespeak.resolve.graph.replacements import identity
 from bespeak.resolve.reading.callables import base_key
 

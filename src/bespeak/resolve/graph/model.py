@@ -1,12 +1,13 @@
 """The compiled graph of one consumer: its resolvers in order, what each needs, and in which phase it runs."""
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
 from bespeak.resolve.graph.drawing import Branch, draw
+from bespeak.resolve.markers import Resolve
 from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.reading.signatures import EMPTY, Signature
 
@@ -49,6 +50,22 @@ class FromContext:
 
 
 Input = FromNode | FromArgument | FromContext
+
+
+@dataclass(slots=True)
+class Draft:
+    """A resolver before the whole graph is known."""
+
+    fn: Callable[..., Any]
+    original: Callable[..., Any]
+    """The function of its marker, which an override may have replaced."""
+    marker: Resolve
+    signature: Signature
+    trail: tuple[str, ...]
+    path: str
+    inputs: list[Input] = field(default_factory=list[Input])
+    below: set[int] = field(default_factory=set[int])
+    """Every resolver it depends on, directly or not."""
 
 
 @dataclass(frozen=True, slots=True)

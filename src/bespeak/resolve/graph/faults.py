@@ -1,31 +1,10 @@
-"""A graph while it is compiled: the resolvers read so far, and the faults found so far."""
+"""The faults of a consumer: all of them are found before one is raised, each with a drawing of the path to it."""
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 from bespeak.resolve.errors import Fault
 from bespeak.resolve.graph.drawing import draw_path
-from bespeak.resolve.graph.model import Input
-from bespeak.resolve.markers import Resolve
 from bespeak.resolve.reading.signatures import Signature
-
-
-@dataclass(slots=True)
-class Draft:
-    """A resolver before the whole graph is known."""
-
-    fn: Callable[..., Any]
-    original: Callable[..., Any]
-    """The function of its marker, which an override may have replaced."""
-    marker: Resolve
-    signature: Signature
-    trail: tuple[str, ...]
-    path: str
-    inputs: list[Input] = field(default_factory=list[Input])
-    below: set[int] = field(default_factory=set[int])
-    """Every resolver it depends on, directly or not."""
 
 
 class Faults:
