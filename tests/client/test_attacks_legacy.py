@@ -10,7 +10,7 @@ import pytest
 from mcp_types import ElicitResult
 
 from bespeak import Client
-from bespeak.client import CallbackContext, Lost, StdioServerParameters
+from bespeak.client import ClientRequestContext, Lost, StdioServerParameters
 from bespeak.transports.http.asgi import Send
 from tests.answering import accept, text
 from tests.client.test_callbacks import list_roots, say_yes, write
@@ -122,7 +122,7 @@ class Crowd:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def __call__(self, context: CallbackContext, params: Any) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: Any) -> ElicitResult:
         self.asked += 1
         await asyncio.Event().wait()
         return accept()
@@ -268,7 +268,7 @@ async def test_an_answer_to_a_server_that_died_is_no_answer_to_the_one_started_a
     later = asyncio.Event()
     asked: list[str] = []
 
-    async def person(context: CallbackContext, params: Any) -> ElicitResult:
+    async def person(context: ClientRequestContext, params: Any) -> ElicitResult:
         asked.append(params.message)
         if params.message == "delete everything":
             return ElicitResult(action="decline")
@@ -292,7 +292,7 @@ async def test_an_answer_for_a_session_that_is_gone_is_no_answer_in_the_next() -
     later, gone = asyncio.Event(), asyncio.Event()
     asked: list[str] = []
 
-    async def person(context: CallbackContext, params: Any) -> ElicitResult:
+    async def person(context: ClientRequestContext, params: Any) -> ElicitResult:
         asked.append(params.message)
         if params.message == "delete everything":
             return ElicitResult(action="decline")
@@ -329,7 +329,7 @@ async def test_a_question_of_an_old_session_is_never_answered_in_the_new_one() -
     """A stream of the old session may live on, at another instance of the server, and ask after the new handshake."""
     ask = asyncio.Event()
 
-    async def person(context: CallbackContext, params: Any) -> ElicitResult:
+    async def person(context: ClientRequestContext, params: Any) -> ElicitResult:
         if params.message == "delete everything":
             await asyncio.Event().wait()
         return accept(sure=True)

@@ -21,7 +21,7 @@ from mcp_types import (
 )
 
 from bespeak import Client
-from bespeak.client import CallbackContext, CallbackFailed, InvalidServerResponse
+from bespeak.client import CallbackFailed, ClientRequestContext, InvalidServerResponse
 from tests.answering import CANCEL, DECLINE, accept, text
 from tests.client.test_session import COMPLETE, FORM, Fake, asking
 
@@ -37,15 +37,15 @@ SAMPLE_WITH_TOOLS: dict[str, Any] = {**SAMPLE, "params": {**SAMPLE["params"], "t
 ROOTS: dict[str, Any] = {"method": "roots/list"}
 
 
-async def say_yes(context: CallbackContext, params: Any) -> ElicitResult:
+async def say_yes(context: ClientRequestContext, params: Any) -> ElicitResult:
     return accept(sure=True)
 
 
-async def write(context: CallbackContext, params: CreateMessageRequestParams) -> CreateMessageResult:
+async def write(context: ClientRequestContext, params: CreateMessageRequestParams) -> CreateMessageResult:
     return CreateMessageResult(role="assistant", content=TextContent(type="text", text="ho"), model="m")
 
 
-async def list_roots(context: CallbackContext) -> ListRootsResult:
+async def list_roots(context: ClientRequestContext) -> ListRootsResult:
     return ListRootsResult(roots=[Root(uri="file:///a", name="a")])  # pyright: ignore[reportArgumentType] - read as a URL
 
 
@@ -117,7 +117,7 @@ async def test_a_question_that_was_not_declared_is_refused(question: dict[str, A
 async def test_nobody_is_asked_anything_when_one_question_of_the_round_was_not_declared() -> None:
     asked: list[str] = []
 
-    async def count(context: CallbackContext, params: Any) -> ElicitResult:
+    async def count(context: ClientRequestContext, params: Any) -> ElicitResult:
         asked.append(context.key)
         return accept(sure=True)
 
@@ -133,7 +133,7 @@ async def test_nobody_is_asked_anything_when_one_question_of_the_round_was_not_d
 async def test_a_form_is_shown_and_its_answer_sent() -> None:
     seen: list[Any] = []
 
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         seen.extend([context.key, context.method, context.session, params])
         return accept(sure=True)
 
@@ -158,7 +158,7 @@ async def test_a_question_without_a_mode_is_a_form() -> None:
 async def test_a_url_is_shown_and_accepted_without_content() -> None:
     seen: list[Any] = []
 
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         seen.append(params)
         return accept(leaked="secret")
 
@@ -169,7 +169,7 @@ async def test_a_url_is_shown_and_accepted_without_content() -> None:
 @pytest.mark.parametrize("question", [FORM, URL])
 @pytest.mark.parametrize("answer", [DECLINE, CANCEL, ElicitResult(action="decline", content={"sure": True})])
 async def test_a_refusal_is_sent_without_content(question: dict[str, Any], answer: ElicitResult) -> None:
-    async def refuse(context: CallbackContext, params: Any) -> ElicitResult:
+    async def refuse(context: ClientRequestContext, params: Any) -> ElicitResult:
         return answer
 
     assert await answers_to(question, elicitation_callback=refuse) == {"action": answer.action}
@@ -184,7 +184,7 @@ async def test_a_sampled_message_is_sent_bare() -> None:
 
 
 async def test_a_sampled_message_may_use_tools_when_that_was_declared() -> None:
-    async def with_tools(context: CallbackContext, params: Any) -> CreateMessageResultWithTools:
+    async def with_tools(context: ClientRequestContext, params: Any) -> CreateMessageResultWithTools:
         return CreateMessageResultWithTools(role="assistant", content=[TextContent(type="text", text="ho")], model="m")
 
     capabilities = SamplingCapability(tools=SamplingToolsCapability())
@@ -199,7 +199,7 @@ async def test_roots_are_sent_bare(question: dict[str, Any]) -> None:
 
 
 async def test_a_callback_need_not_be_async() -> None:
-    def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         return DECLINE
 
     assert await answers_to(FORM, elicitation_callback=answer) == {"action": "decline"}
@@ -208,7 +208,7 @@ async def test_a_callback_need_not_be_async() -> None:
 async def test_a_callback_may_call_the_server_itself() -> None:
     fake = Fake(asking({"q": FORM}), COMPLETE)
 
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         await context.session.call_tool("other")
         return accept(sure=True)
 
@@ -231,7 +231,7 @@ async def test_a_callback_may_call_the_server_itself() -> None:
     ],
 )
 async def test_an_answer_that_does_not_match_the_form_is_not_sent(content: dict[str, Any], told: str) -> None:
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         return ElicitResult(action="accept", content=content)
 
     failed = await failing(FORM, elicitation_callback=answer)
@@ -239,14 +239,14 @@ async def test_an_answer_that_does_not_match_the_form_is_not_sent(content: dict[
 
 
 async def test_an_accept_without_content_is_not_sent() -> None:
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         return ElicitResult(action="accept")
 
     assert "the callback accepted without content" in str(await failing(FORM, elicitation_callback=answer))
 
 
 async def test_a_form_without_fields_is_accepted_with_empty_content() -> None:
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         return ElicitResult(action="accept")
 
     schema = {"type": "object", "properties": dict[str, Any]()}
@@ -255,7 +255,7 @@ async def test_a_form_without_fields_is_accepted_with_empty_content() -> None:
 
 
 async def test_a_number_json_does_not_know_is_not_sent() -> None:
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         return accept(price=float("nan"))
 
     schema = {"type": "object", "properties": {"price": {"type": "number"}}}
@@ -313,7 +313,7 @@ async def test_when_one_callback_fails_the_others_are_cancelled_and_nothing_is_s
     events: list[str] = []
     waiting = asyncio.Event()
 
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         if context.key == "bad":
             await waiting.wait()
             raise KeyError("no screen")
@@ -337,7 +337,7 @@ async def test_cancelling_the_call_cancels_its_callbacks() -> None:
     cancelled: list[str] = []
     started = asyncio.Event()
 
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         started.set()
         try:
             await asyncio.sleep(10)
@@ -362,7 +362,7 @@ async def test_cancelling_the_call_cancels_its_callbacks() -> None:
 async def test_five_thousand_questions_are_answered_eight_at_a_time() -> None:
     running, most = 0, 0
 
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         nonlocal running, most
         running += 1
         most = max(most, running)
@@ -381,7 +381,7 @@ async def test_five_thousand_questions_are_answered_eight_at_a_time() -> None:
 
 
 async def test_a_person_s_time_does_not_count_against_the_read_timeout() -> None:
-    async def ponder(context: CallbackContext, params: Any) -> ElicitResult:
+    async def ponder(context: ClientRequestContext, params: Any) -> ElicitResult:
         await asyncio.sleep(0.1)
         return accept(sure=True)
 

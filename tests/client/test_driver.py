@@ -12,14 +12,14 @@ from mcp_types import (
 )
 
 from bespeak import Client, InputRequiredRoundsExceededError, MCPError
-from bespeak.client import CallbackContext, InvalidServerResponse, driver
+from bespeak.client import ClientRequestContext, InvalidServerResponse, driver
 from tests.answering import text
 from tests.client.test_session import COMPLETE, FORM, Fake, asking
 
 YES = {"action": "accept", "content": {"sure": True}}
 
 
-async def say_yes(context: CallbackContext, params: Any) -> ElicitResult:
+async def say_yes(context: ClientRequestContext, params: Any) -> ElicitResult:
     return ElicitResult(action="accept", content={"sure": True})
 
 
@@ -184,7 +184,7 @@ async def test_a_malformed_round_is_an_error_and_nothing_is_sent_again(result: d
     ],
 )
 async def test_a_form_that_is_no_form_is_the_server_s_fault(schema: dict[str, Any], value: Any) -> None:
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         return ElicitResult(action="accept", content={"sure": value})
 
     question = {**FORM, "params": {**FORM["params"], "requestedSchema": schema}}
@@ -236,7 +236,7 @@ async def test_the_eleventh_question_fails_and_lists_what_was_asked_each_round()
 async def test_no_question_is_put_to_anybody_when_the_cap_is_reached() -> None:
     asked: list[str] = []
 
-    async def count(context: CallbackContext, params: Any) -> ElicitResult:
+    async def count(context: ClientRequestContext, params: Any) -> ElicitResult:
         asked.append(context.key)
         return ElicitResult(action="accept", content={"sure": True})
 

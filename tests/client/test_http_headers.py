@@ -12,7 +12,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 from pydantic import BaseModel, Field
 
 from bespeak import Client, Context, Elicit, MCPError, MCPServer, Resolve, StdioServerParameters
-from bespeak.client import CallbackContext, InvalidServerResponse, Lost
+from bespeak.client import ClientRequestContext, InvalidServerResponse, Lost
 from bespeak.client.session import PAGES
 from bespeak.transports.interfaces import Ask, Outgoing
 from tests.answering import Person, accept, text
@@ -26,7 +26,7 @@ MISMATCH = {"code": -32020, "message": "the header Mcp-Param-Region is missing"}
 class Wire(Fake):
     """A scripted transport whose requests travel with headers, which it remembers."""
 
-    mirrors = True
+    sends_headers = True
 
     def __init__(self, *replies: Any, **options: Any) -> None:
         super().__init__(*replies, **options)
@@ -46,7 +46,7 @@ class Wire(Fake):
 
 
 class Stdio(Wire):
-    mirrors = False
+    sends_headers = False
 
 
 def fails(error: dict[str, Any]) -> Any:
@@ -364,7 +364,7 @@ async def test_a_timeout_counts_each_request_and_never_the_time_a_callback_takes
 
     seen: list[float] = []
 
-    async def slow_person(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def slow_person(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         await asyncio.sleep(0.3)
         return accept(sure=True)
 

@@ -9,7 +9,7 @@ import pytest
 from mcp_types import ElicitResult
 
 from bespeak import Client
-from bespeak.client import CallbackContext, InputRequiredQuestionsExceededError
+from bespeak.client import ClientRequestContext, InputRequiredQuestionsExceededError
 from tests.answering import accept, text
 from tests.client.test_pushed import OldServer, Slow, plain, result_of
 from tests.client.test_session import COMPLETE, FORM, Fake, asking
@@ -22,7 +22,7 @@ class Counting:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def __call__(self, context: CallbackContext, params: Any) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: Any) -> ElicitResult:
         self.asked += 1
         return accept(sure=True)
 

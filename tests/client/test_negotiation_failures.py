@@ -161,7 +161,7 @@ async def test_a_slow_http_server_is_no_older_one() -> None:
 class Raising:
     """A transport that fails as it is told."""
 
-    mirrors = False
+    sends_headers = False
 
     def __init__(self, error: Exception) -> None:
         self._error = error

@@ -17,7 +17,7 @@ from mcp_types import (
 )
 
 from bespeak import Client
-from bespeak.client import CallbackContext, CallbackFailed, InvalidServerResponse
+from bespeak.client import CallbackFailed, ClientRequestContext, InvalidServerResponse
 from bespeak.transports.interfaces import Ask, Outgoing
 from bespeak.transports.pending_requests import Conversation
 from tests.answering import CANCEL, DECLINE, accept, text
@@ -43,7 +43,7 @@ class OldServer:
     What it answers comes from functions of itself and the message, by method and for calls by the name of the tool.
     """
 
-    mirrors = False
+    sends_headers = False
 
     def __init__(self, version: str = "2025-11-25", **ways: Tool) -> None:
         self.version = version
@@ -151,7 +151,7 @@ class Slow:
         self.cancelled = 0
         self.answer = asyncio.Event()
 
-    async def __call__(self, context: CallbackContext, params: Any) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: Any) -> ElicitResult:
         self.asked += 1
         try:
             await self.answer.wait()
@@ -188,7 +188,7 @@ async def test_the_callbacks_of_a_client_answer_what_is_pushed(
 
 @pytest.mark.parametrize("answer", [DECLINE, CANCEL])
 async def test_a_person_may_decline_and_cancel_what_is_pushed(answer: ElicitResult) -> None:
-    async def decide(context: CallbackContext, params: Any) -> ElicitResult:
+    async def decide(context: ClientRequestContext, params: Any) -> ElicitResult:
         return answer
 
     assert await replied(FORM, elicitation_callback=decide) == {"result": {"action": answer.action}}
@@ -211,7 +211,7 @@ async def test_a_callback_gets_the_question_as_its_kind_whether_or_not_it_names_
 ) -> None:
     got: list[Any] = []
 
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
         got.append((context.method, type(params), params.message))
         return accept(sure=True)
 
@@ -227,7 +227,7 @@ async def test_a_form_of_june_2025_is_answered() -> None:
     size = {"type": "string", "enum": ["s", "m"], "enumNames": ["Small", "Medium"]}
     schema = {"type": "object", "properties": {"size": size}, "required": ["size"]}
 
-    async def answer(context: CallbackContext, params: ElicitRequestFormParams) -> ElicitResult:
+    async def answer(context: ClientRequestContext, params: ElicitRequestFormParams) -> ElicitResult:
         assert params.requested_schema["properties"]["size"]["enumNames"] == ["Small", "Medium"]
         return accept(size="m")
 
@@ -375,23 +375,23 @@ async def test_what_is_no_question_is_refused_and_the_call_goes_on(
     assert message in reply["error"]["message"]
 
 
-async def raises(context: CallbackContext, *params: Any) -> Any:
+async def raises(context: ClientRequestContext, *params: Any) -> Any:
     raise ValueError("hush")
 
 
-async def refuses(context: CallbackContext, *params: Any) -> Any:
+async def refuses(context: ClientRequestContext, *params: Any) -> Any:
     return ErrorData(code=-32000, message="hush")
 
 
-async def returns_nothing(context: CallbackContext, *params: Any) -> Any:
+async def returns_nothing(context: ClientRequestContext, *params: Any) -> Any:
     return None
 
 
-async def cancels_itself(context: CallbackContext, *params: Any) -> Any:
+async def cancels_itself(context: ClientRequestContext, *params: Any) -> Any:
     raise asyncio.CancelledError
 
 
-async def fills_in_nonsense(context: CallbackContext, params: Any) -> Any:
+async def fills_in_nonsense(context: ClientRequestContext, params: Any) -> Any:
     return accept(sure="hush")
 
 

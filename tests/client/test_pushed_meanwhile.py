@@ -10,7 +10,7 @@ import pytest
 from mcp_types import ElicitResult
 
 from bespeak import Client
-from bespeak.client import CallbackContext, CallbackFailed
+from bespeak.client import CallbackFailed, ClientRequestContext
 from bespeak.transports.http.asgi import Send, respond
 from tests.answering import accept, text
 from tests.client.test_callbacks import ROOTS, SAMPLE, say_yes, write
@@ -224,7 +224,7 @@ async def test_progress_and_logs_arrive_while_a_question_is_open() -> None:
 
 
 async def test_a_callback_may_use_the_session_it_answers_for() -> None:
-    async def look_up(context: CallbackContext, params: Any) -> ElicitResult:
+    async def look_up(context: ClientRequestContext, params: Any) -> ElicitResult:
         result = await context.session.call_tool("plain")
         return accept(sure=text(result) == "done")
 
@@ -264,7 +264,7 @@ async def test_a_ping_before_the_answer_to_initialize_is_answered() -> None:
 
 
 async def test_calls_at_the_same_time_each_get_the_answers_to_their_questions() -> None:
-    async def echo(context: CallbackContext, params: Any) -> ElicitResult:
+    async def echo(context: ClientRequestContext, params: Any) -> ElicitResult:
         await asyncio.sleep(0.01)
         return accept(value=params.message)
 

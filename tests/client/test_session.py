@@ -64,7 +64,7 @@ class Fake:
     A reply is a result, raw bytes, or a function of the request (and of the `notify` it may use) that gives one.
     """
 
-    mirrors = False
+    sends_headers = False
 
     def __init__(self, *replies: Any, discovered: Any = DISCOVERED) -> None:
         self._replies = list(replies)

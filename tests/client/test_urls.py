@@ -6,7 +6,7 @@ import pytest
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, ElicitResult
 
 from bespeak import Client
-from bespeak.client import CallbackContext, InvalidServerResponse
+from bespeak.client import ClientRequestContext, InvalidServerResponse
 from tests.answering import accept
 from tests.client.test_callbacks import URL
 from tests.client.test_pushed import OldServer, asking
@@ -35,7 +35,7 @@ class Opened:
     def __init__(self) -> None:
         self.urls: list[str] = []
 
-    async def __call__(self, context: CallbackContext, params: Any) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: Any) -> ElicitResult:
         self.urls.append(params.url if hasattr(params, "url") else params.message)
         return accept(sure=True)
 

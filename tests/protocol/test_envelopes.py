@@ -24,9 +24,9 @@ from bespeak.protocol.errors import (
 )
 from bespeak.protocol.messages import (
     LOG_LEVELS,
-    Bare,
     Batch,
-    Malformed,
+    LegacyRequest,
+    MalformedMessage,
     Message,
     Notification,
     Request,
@@ -57,13 +57,13 @@ def read(message: Any) -> Message | Batch:
     return read_message(json.dumps(message).encode())
 
 
-def refused(raw: bytes) -> Malformed:
-    with pytest.raises(Malformed) as caught:
+def refused(raw: bytes) -> MalformedMessage:
+    with pytest.raises(MalformedMessage) as caught:
         read_message(raw)
     return caught.value
 
 
-def refused_meta(**members: Any) -> Malformed:
+def refused_meta(**members: Any) -> MalformedMessage:
     meta = {key: value for key, value in {**META, **members}.items() if value is not ...}
     return refused(json.dumps(envelope(params={"_meta": meta})).encode())
 
@@ -156,9 +156,9 @@ def test_what_is_wrong_in_a_batch_does_not_spoil_the_rest_of_it() -> None:
     assert isinstance(batch, Batch)
     number, request, other, array = batch.messages
     assert isinstance(request, Request)
-    assert isinstance(number, Malformed)
-    assert isinstance(other, Malformed)
-    assert isinstance(array, Malformed)
+    assert isinstance(number, MalformedMessage)
+    assert isinstance(other, MalformedMessage)
+    assert isinstance(array, MalformedMessage)
     assert (number.error.code, number.id, number.error.message) == (
         INVALID_REQUEST,
         None,
@@ -255,11 +255,11 @@ WITHOUT_VERSION: list[Any] = [
 @pytest.mark.parametrize("params", WITHOUT_VERSION)
 def test_a_request_that_does_not_name_its_version_is_an_older_client_s(params: Any) -> None:
     # protocol 27.1: the version's key is the evidence, a bare `_meta` is none
-    assert read(envelope(params=params)) == Bare(1, "tools/list", params)
+    assert read(envelope(params=params)) == LegacyRequest(1, "tools/list", params)
 
 
 def test_a_request_without_params_is_an_older_client_s() -> None:
-    assert read(without("params")) == Bare(1, "tools/list", {})
+    assert read(without("params")) == LegacyRequest(1, "tools/list", {})
 
 
 @pytest.mark.parametrize("version", [None, 20260728, ["2026-07-28"]])
@@ -361,7 +361,7 @@ ENVELOPE_LIKE = st.fixed_dictionaries(
 def reads_or_is_malformed(raw: bytes) -> None:
     try:
         read_message(raw)
-    except Malformed as malformed:
+    except MalformedMessage as malformed:
         write_error(malformed.id, malformed.error)
 
 
@@ -386,7 +386,7 @@ def test_malformed_passes_through_a_context_manager_unchanged() -> None:
     def scope() -> Generator[None]:
         yield
 
-    with pytest.raises(Malformed), scope():
+    with pytest.raises(MalformedMessage), scope():
         read_message(b"")
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.media_types import accepts_answers, is_json
+from bespeak.protocol.media_types import accepts_responses, is_json
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ from bespeak.protocol.media_types import accepts_answers, is_json
     ],
 )
 def test_a_client_that_lists_both_in_any_order_or_by_wildcard_is_served(accept: bytes) -> None:
-    assert accepts_answers(accept, streams=True)
+    assert accepts_responses(accept, streams=True)
 
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_a_client_that_does_not_say_takes_anything(streams: bool) -> None:
-    assert accepts_answers(None, streams=streams)
+    assert accepts_responses(None, streams=streams)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_client_that_does_not_say_takes_anything(streams: bool) -> None:
 )
 @pytest.mark.parametrize("streams", [True, False])
 def test_a_client_that_takes_no_json_is_not_served(accept: bytes, streams: bool) -> None:
-    assert not accepts_answers(accept, streams=streams)
+    assert not accepts_responses(accept, streams=streams)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_client_that_takes_no_json_is_not_served(accept: bytes, streams: bool)
     ],
 )
 def test_a_client_that_takes_no_event_streams_is_served_only_where_there_are_none(accept: bytes) -> None:
-    assert not accepts_answers(accept, streams=True)
-    assert accepts_answers(accept, streams=False)
+    assert not accepts_responses(accept, streams=True)
+    assert accepts_responses(accept, streams=False)
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ PARTS = st.sampled_from(
 
 @given(st.binary() | st.lists(PARTS).map(b"".join), st.booleans())
 def test_no_header_breaks_the_reading_of_media_types(value: bytes, streams: bool) -> None:
-    assert accepts_answers(value, streams=streams) in (True, False)
+    assert accepts_responses(value, streams=streams) in (True, False)
     assert is_json(value) in (True, False)
 
 
 @given(st.lists(PARTS).map(b"".join))
 def test_who_takes_streams_and_json_takes_json(accept: bytes) -> None:
-    assert accepts_answers(accept, streams=False) or not accepts_answers(accept, streams=True)
+    assert accepts_responses(accept, streams=False) or not accepts_responses(accept, streams=True)

@@ -10,10 +10,16 @@ from hypothesis import strategies as st
 
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.parameter_headers import InvalidMirror, Mirror, check_mirrors, mirror_headers, mirrors
+from bespeak.protocol.parameter_headers import (
+    InvalidParameterHeader,
+    ParameterHeader,
+    check_parameter_headers,
+    read_parameter_headers,
+    write_parameter_headers,
+)
 
 SAFE = 2**53 - 1
-REGION = Mirror("Mcp-Param-Region", ("region",))
+REGION = ParameterHeader("Mcp-Param-Region", ("region",))
 TCHARS = string.ascii_letters + string.digits + "!#$%&'*+-.^_`|~"
 
 
@@ -29,9 +35,9 @@ def sent(headers: dict[str, str]) -> Headers:
     return Headers((name.lower().encode(), value.encode("latin-1")) for name, value in headers.items())
 
 
-def check(value: Any, header: str | None, *, mirror: Mirror = REGION) -> None:
+def check(value: Any, header: str | None, *, mirror: ParameterHeader = REGION) -> None:
     headers = {} if header is None else {mirror.header: header}
-    check_mirrors([mirror], sent(headers), {"region": value})
+    check_parameter_headers([mirror], sent(headers), {"region": value})
 
 
 def mismatch(value: Any, header: str | None) -> str:
@@ -45,27 +51,27 @@ def mismatch(value: Any, header: str | None) -> str:
 
 
 def test_a_schema_without_annotations_has_no_mirrors() -> None:
-    assert mirrors({}) == ()
-    assert mirrors(tool(region={"type": "string"})) == ()
+    assert read_parameter_headers({}) == ()
+    assert read_parameter_headers(tool(region={"type": "string"})) == ()
 
 
 @pytest.mark.parametrize("kind", ["string", "integer", "boolean"])
 def test_an_annotated_property_of_a_plain_type_is_mirrored(kind: str) -> None:
-    found = mirrors(tool(region=annotated(type=kind), other={"type": "number"}))
+    found = read_parameter_headers(tool(region=annotated(type=kind), other={"type": "number"}))
     assert found == (REGION,)
 
 
 def test_a_nested_property_is_mirrored_by_its_path() -> None:
     schema = tool(where=tool(deep=tool(region=annotated("Region"))), dry=annotated("Dry-Run", type="boolean"))
-    assert mirrors(schema) == (
-        Mirror("Mcp-Param-Region", ("where", "deep", "region")),
-        Mirror("Mcp-Param-Dry-Run", ("dry",)),
+    assert read_parameter_headers(schema) == (
+        ParameterHeader("Mcp-Param-Region", ("where", "deep", "region")),
+        ParameterHeader("Mcp-Param-Dry-Run", ("dry",)),
     )
 
 
 @pytest.mark.parametrize("name", ["a", "X-1", TCHARS])
 def test_a_header_name_is_any_token(name: str) -> None:
-    assert mirrors(tool(a=annotated(name)))[0].header == f"Mcp-Param-{name}"
+    assert read_parameter_headers(tool(a=annotated(name)))[0].header == f"Mcp-Param-{name}"
 
 
 @pytest.mark.parametrize(
@@ -73,15 +79,15 @@ def test_a_header_name_is_any_token(name: str) -> None:
 )
 def test_a_header_name_that_is_no_token_makes_the_tool_invalid(name: str) -> None:
     with pytest.raises(
-        InvalidMirror, match=r"where\.a: x-mcp-header must be a header name \(letters, digits, -\), not"
+        InvalidParameterHeader, match=r"where\.a: x-mcp-header must be a header name \(letters, digits, -\), not"
     ):
-        mirrors(tool(where=tool(a=annotated(name))))
+        read_parameter_headers(tool(where=tool(a=annotated(name))))
 
 
 @pytest.mark.parametrize("name", [None, 1, True, ["A"], {"A": 1}])
 def test_a_header_name_that_is_no_text_makes_the_tool_invalid(name: Any) -> None:
-    with pytest.raises(InvalidMirror, match="x-mcp-header must be a header name"):
-        mirrors(tool(a=annotated(name)))
+    with pytest.raises(InvalidParameterHeader, match="x-mcp-header must be a header name"):
+        read_parameter_headers(tool(a=annotated(name)))
 
 
 @pytest.mark.parametrize(
@@ -92,38 +98,40 @@ def test_a_header_name_that_is_no_text_makes_the_tool_invalid(name: Any) -> None
     ],
 )
 def test_two_names_that_differ_in_case_only_make_the_tool_invalid(one: dict[str, Any], other: str) -> None:
-    with pytest.raises(InvalidMirror, match=f"(?i)two properties claim the header Mcp-Param-{other}"):
-        mirrors(one)
+    with pytest.raises(InvalidParameterHeader, match=f"(?i)two properties claim the header Mcp-Param-{other}"):
+        read_parameter_headers(one)
 
 
 @pytest.mark.parametrize(
     "kind", ["number", "object", "array", "null", ["string", "null"], ["string"], None, "String", 1]
 )
 def test_a_property_of_another_type_makes_the_tool_invalid(kind: Any) -> None:
-    with pytest.raises(InvalidMirror, match=r"a: only a string, an integer or a boolean can be repeated in a header"):
-        mirrors(tool(a=annotated(type=kind)))
+    with pytest.raises(
+        InvalidParameterHeader, match=r"a: only a string, an integer or a boolean can be repeated in a header"
+    ):
+        read_parameter_headers(tool(a=annotated(type=kind)))
 
 
 def test_a_property_without_a_type_makes_the_tool_invalid() -> None:
-    with pytest.raises(InvalidMirror, match="only a string, an integer or a boolean"):
-        mirrors(tool(a={"x-mcp-header": "A", "anyOf": [{"type": "string"}, {"type": "null"}]}))
+    with pytest.raises(InvalidParameterHeader, match="only a string, an integer or a boolean"):
+        read_parameter_headers(tool(a={"x-mcp-header": "A", "anyOf": [{"type": "string"}, {"type": "null"}]}))
 
 
 @pytest.mark.parametrize("bound", ["minimum", "maximum", "const", "default"])
 @pytest.mark.parametrize("number", [SAFE + 1, -SAFE - 1, 2**70])
 def test_an_integer_beyond_what_a_double_holds_makes_the_tool_invalid(bound: str, number: int) -> None:
-    with pytest.raises(InvalidMirror, match=r"a: a mirrored integer must stay within 2\*\*53 - 1"):
-        mirrors(tool(a=annotated(type="integer", **{bound: number})))
+    with pytest.raises(InvalidParameterHeader, match=r"a: a mirrored integer must stay within 2\*\*53 - 1"):
+        read_parameter_headers(tool(a=annotated(type="integer", **{bound: number})))
 
 
 @pytest.mark.parametrize("schema", [{"enum": [1, SAFE + 1]}, {"const": 2.0**53}, {"maximum": 1e300}])
 def test_an_integer_beyond_what_a_double_holds_is_found_however_it_is_written(schema: dict[str, Any]) -> None:
-    with pytest.raises(InvalidMirror, match="must stay within"):
-        mirrors(tool(a=annotated(type="integer", **schema)))
+    with pytest.raises(InvalidParameterHeader, match="must stay within"):
+        read_parameter_headers(tool(a=annotated(type="integer", **schema)))
 
 
 def test_an_integer_at_the_very_bounds_is_mirrored() -> None:
-    assert mirrors(tool(a=annotated("A", type="integer", minimum=-SAFE, maximum=SAFE, default=True)))
+    assert read_parameter_headers(tool(a=annotated("A", type="integer", minimum=-SAFE, maximum=SAFE, default=True)))
 
 
 INNER = tool(a=annotated())
@@ -151,30 +159,30 @@ INNER = tool(a=annotated())
     ],
 )
 def test_an_annotation_off_the_path_of_plain_properties_makes_the_tool_invalid(schema: dict[str, Any]) -> None:
-    with pytest.raises(InvalidMirror, match="x-mcp-header stands where no path of plain properties leads"):
-        mirrors(schema)
+    with pytest.raises(InvalidParameterHeader, match="x-mcp-header stands where no path of plain properties leads"):
+        read_parameter_headers(schema)
 
 
 @pytest.mark.parametrize("name", ["x-mcp-header", "properties", "default", "items", "$defs", "enum"])
 def test_a_property_may_have_any_name_even_that_of_the_annotation(name: str) -> None:
-    assert mirrors(tool(**{name: annotated()})) == (Mirror("Mcp-Param-Region", (name,)),)
-    assert mirrors(tool(**{name: {"type": "string"}})) == ()
+    assert read_parameter_headers(tool(**{name: annotated()})) == (ParameterHeader("Mcp-Param-Region", (name,)),)
+    assert read_parameter_headers(tool(**{name: {"type": "string"}})) == ()
 
 
 @pytest.mark.parametrize("word", ["default", "const", "examples", "enum"])
 def test_an_annotation_within_data_is_data(word: str) -> None:
-    assert mirrors(tool(a={"type": "object", word: [{"x-mcp-header": "A"}]})) == ()
-    assert mirrors(tool(a={"type": "object", word: {"x-mcp-header": "A"}})) == ()
+    assert read_parameter_headers(tool(a={"type": "object", word: [{"x-mcp-header": "A"}]})) == ()
+    assert read_parameter_headers(tool(a={"type": "object", word: {"x-mcp-header": "A"}})) == ()
 
 
 def test_a_property_with_the_annotations_name_may_require_others() -> None:
     schema = {**tool(**{"x-mcp-header": {"type": "string"}}, a={}), "dependentRequired": {"x-mcp-header": ["a"]}}
-    assert mirrors(schema) == ()
+    assert read_parameter_headers(schema) == ()
 
 
 @pytest.mark.parametrize("properties", [{"a": True, "b": None, "region": annotated()}, {"a": 5, "region": annotated()}])
 def test_a_property_that_is_no_object_is_passed_over(properties: dict[str, Any]) -> None:
-    assert mirrors(tool(**properties)) == (REGION,)
+    assert read_parameter_headers(tool(**properties)) == (REGION,)
 
 
 WORDS = ["x-mcp-header", "type", "properties", "items", "anyOf", "$defs", "default", "minimum", "a", "b"]
@@ -186,8 +194,8 @@ ANYTHING: st.SearchStrategy[Any] = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(WORDS), ANYTHING))
 def test_whatever_a_schema_holds_it_is_read_or_invalid(schema: dict[str, Any]) -> None:
-    with suppress(InvalidMirror):
-        names = [mirror.header.lower() for mirror in mirrors(schema)]
+    with suppress(InvalidParameterHeader):
+        names = [mirror.header.lower() for mirror in read_parameter_headers(schema)]
         assert len(set(names)) == len(names)
 
 
@@ -216,19 +224,19 @@ def test_whatever_a_schema_holds_it_is_read_or_invalid(schema: dict[str, Any]) -
     ],
 )
 def test_an_argument_is_sent_as_its_header_and_taken(value: Any, header: str) -> None:
-    assert mirror_headers([REGION], {"region": value}) == {"Mcp-Param-Region": header}
+    assert write_parameter_headers([REGION], {"region": value}) == {"Mcp-Param-Region": header}
     check(value, header)
 
 
 @pytest.mark.parametrize("arguments", [{}, {"region": None}, {"other": "x"}])
 def test_an_absent_or_null_argument_has_no_header(arguments: dict[str, Any]) -> None:
-    assert mirror_headers([REGION], arguments) == {}
-    check_mirrors([REGION], sent({}), arguments)
+    assert write_parameter_headers([REGION], arguments) == {}
+    check_parameter_headers([REGION], sent({}), arguments)
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, 1.5, float("inf"), float("nan")])
 def test_what_has_no_form_in_a_header_is_left_to_the_check_of_the_arguments(value: Any) -> None:
-    assert mirror_headers([REGION], {"region": value}) == {}
+    assert write_parameter_headers([REGION], {"region": value}) == {}
     check(value, None)
 
 
@@ -245,9 +253,9 @@ def test_what_has_no_form_in_a_header_is_left_to_the_check_of_the_arguments(valu
     ],
 )
 def test_a_nested_argument_is_read_at_its_path(arguments: dict[str, Any], value: Any) -> None:
-    mirror = Mirror("Mcp-Param-Region", ("where", "region"))
+    mirror = ParameterHeader("Mcp-Param-Region", ("where", "region"))
     assert mirror.value(arguments) == value
-    assert mirror_headers([mirror], arguments) == ({} if value is None else {"Mcp-Param-Region": value})
+    assert write_parameter_headers([mirror], arguments) == ({} if value is None else {"Mcp-Param-Region": value})
 
 
 # What a server takes
@@ -319,7 +327,7 @@ def test_a_header_that_is_not_ascii_is_a_mismatch(value: Any, header: str) -> No
 def test_a_mirrored_header_that_is_there_twice_is_a_mismatch(arguments: dict[str, Any]) -> None:
     line = (b"mcp-param-region", b"x")
     with pytest.raises(MCPError, match="the header Mcp-Param-Region is there twice") as caught:
-        check_mirrors([REGION], Headers([line, line]), arguments)
+        check_parameter_headers([REGION], Headers([line, line]), arguments)
     assert caught.value.code == HEADER_MISMATCH
 
 
@@ -329,14 +337,16 @@ def test_an_encoded_header_may_say_what_could_be_plain() -> None:
 
 
 def test_a_message_names_a_nested_argument_by_its_path_and_shows_no_value() -> None:
-    mirror = Mirror("Mcp-Param-Region", ("where", "region"))
+    mirror = ParameterHeader("Mcp-Param-Region", ("where", "region"))
     with pytest.raises(MCPError, match=r"the argument 'where\.region'") as caught:
-        check_mirrors([mirror], sent({"Mcp-Param-Region": "sent"}), {"where": {"region": "s3cret"}})
+        check_parameter_headers([mirror], sent({"Mcp-Param-Region": "sent"}), {"where": {"region": "s3cret"}})
     assert "s3cret" not in caught.value.message
 
 
 def test_an_unknown_mirror_is_ignored() -> None:
-    check_mirrors([REGION], sent({"Mcp-Param-Region": "x", "Mcp-Param-Other": "=?base64?!?="}), {"region": "x"})
+    check_parameter_headers(
+        [REGION], sent({"Mcp-Param-Region": "x", "Mcp-Param-Other": "=?base64?!?="}), {"region": "x"}
+    )
 
 
 # Both ends
@@ -355,19 +365,19 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     LEAF, lambda below: st.lists(below, max_size=2) | st.dictionaries(STEPS, below), max_leaves=6
 )
 PATHS = [("a",), ("b",), ("a", "a"), ("a", "b"), ("b", "a", "b")]
-ALL = [Mirror(f"Mcp-Param-{number}", path) for number, path in enumerate(PATHS)]
+ALL = [ParameterHeader(f"Mcp-Param-{number}", path) for number, path in enumerate(PATHS)]
 
 
 @given(st.dictionaries(STEPS, VALUES))
 @example({"a": -0.0, "b": 2.0**53})
 def test_what_a_client_sends_is_what_a_server_takes(arguments: dict[str, Any]) -> None:
-    check_mirrors(ALL, sent(mirror_headers(ALL, arguments)), arguments)
+    check_parameter_headers(ALL, sent(write_parameter_headers(ALL, arguments)), arguments)
 
 
 @pytest.mark.parametrize("value", [SAFE + 1, -SAFE - 1, 2**70])
 def test_what_a_client_sends_for_an_unsafe_integer_is_not_refused_for_a_header_it_left_out(value: int) -> None:
     # that the integer is out of bounds is for the check of the arguments to say: no client can mend its headers
-    check_mirrors([REGION], sent(mirror_headers([REGION], {"region": value})), {"region": value})
+    check_parameter_headers([REGION], sent(write_parameter_headers([REGION], {"region": value})), {"region": value})
 
 
 @given(
@@ -378,4 +388,4 @@ def test_whatever_the_headers_hold_they_are_taken_or_a_mismatch(
     arguments: dict[str, Any], raw: list[tuple[bytes, bytes]]
 ) -> None:
     with suppress(MCPError):
-        check_mirrors(ALL, Headers(raw), arguments)
+        check_parameter_headers(ALL, Headers(raw), arguments)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from bespeak import Client, Context, Elicit, ListRoots, MCPError, MCPServer, Resolve, Sample
 from bespeak.protocol.legacy import (
-    Unaskable,
+    QuestionNotSupported,
     capabilities_at,
     declared_at,
     info_at,
@@ -440,7 +440,7 @@ def test_a_question_is_not_changed_in_place() -> None:
     assert changed == {"type": "string", "enum": ["a", "b"], "enumNames": ["A", "b"]}
     assert "default" in field
     assert asked(NOVEMBER, schema)["requestedSchema"] == schema
-    with pytest.raises(Unaskable, match="list of choices 'y'"):
+    with pytest.raises(QuestionNotSupported, match="list of choices 'y'"):
         asked(JUNE, {"type": "object", "properties": {"y": {"type": "array"}}})
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bespeak.aio.in_place import straight, within
+from bespeak.aio.in_place import await_in_place, within
 
 T = TypeVar("T")
 
@@ -52,13 +52,13 @@ async def limited(seconds: float, work: Coroutine[Any, Any, T]) -> T:
 
 async def test_work_that_does_not_wait_suspends_nobody() -> None:
     suspended = Calls()
-    assert await straight(at_once(), suspended) == "done"
+    assert await await_in_place(at_once(), suspended) == "done"
     assert suspended.count == 0
 
 
 async def test_work_that_waits_says_so_once() -> None:
     suspended = Calls()
-    assert await straight(after(5), suspended) == "done"
+    assert await await_in_place(after(5), suspended) == "done"
     assert suspended.count == 1
 
 
@@ -70,7 +70,7 @@ async def test_work_says_that_it_waits_before_it_does() -> None:
         await asyncio.sleep(0)
         seen.append("resumed")
 
-    await straight(work(), lambda: seen.append("suspended"))
+    await await_in_place(work(), lambda: seen.append("suspended"))
     assert seen == ["started", "suspended", "resumed"]
 
 
@@ -82,7 +82,7 @@ async def test_work_runs_in_the_task_and_the_context_of_who_awaits_it() -> None:
         mark.set("set by the work")
         return current()
 
-    assert await straight(work(), Calls()) is current()
+    assert await await_in_place(work(), Calls()) is current()
     assert mark.get() == "set by the work"
 
 
@@ -93,7 +93,7 @@ async def test_what_work_raises_is_raised(turns: int) -> None:
         raise LookupError("lost")
 
     with pytest.raises(LookupError, match="lost"):
-        await straight(work(), Calls())
+        await await_in_place(work(), Calls())
 
 
 async def test_what_work_waits_for_may_fail() -> None:
@@ -106,7 +106,7 @@ async def test_what_work_waits_for_may_fail() -> None:
             return f"caught {error.args[0]}"
 
     asyncio.get_running_loop().call_soon(future.set_exception, LookupError("it"))
-    assert await straight(work(), Calls()) == "caught it"
+    assert await await_in_place(work(), Calls()) == "caught it"
 
 
 async def test_a_cancellation_reaches_the_work() -> None:
@@ -120,7 +120,7 @@ async def test_a_cancellation_reaches_the_work() -> None:
             cleaned.append("up")
 
     async def outer() -> None:
-        await straight(work(), Calls())
+        await await_in_place(work(), Calls())
 
     task = asyncio.create_task(outer())
     await asyncio.sleep(0)
@@ -139,7 +139,7 @@ async def test_work_may_take_a_cancellation_and_still_give_its_value() -> None:
         return "all the same"
 
     async def outer() -> str:
-        return await straight(work(), Calls())
+        return await await_in_place(work(), Calls())
 
     task = asyncio.create_task(outer())
     await asyncio.sleep(0)
@@ -156,7 +156,7 @@ async def test_scopes_and_timeouts_inside_the_work_keep_working() -> None:
             return "its own timeout"
         return "none"
 
-    assert await straight(work(), Calls()) == "its own timeout"
+    assert await await_in_place(work(), Calls()) == "its own timeout"
 
 
 def test_work_that_is_abandoned_is_closed() -> None:
@@ -169,7 +169,7 @@ def test_work_that_is_abandoned_is_closed() -> None:
             closed.append("yes")
 
     async def outer() -> None:
-        await straight(work(), Calls())
+        await await_in_place(work(), Calls())
 
     abandoned: Coroutine[Any, Any, None] = outer()
     abandoned.send(None)

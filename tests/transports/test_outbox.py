@@ -149,7 +149,7 @@ async def test_after_patience_notifications_are_dropped_and_that_is_said_once(
     assert drain(box) == FULL
     (record,) = caplog.records
     assert (record.levelno, record.name) == (logging.WARNING, "bespeak.transports")
-    assert record.getMessage() == "the client reads nothing; notifications are dropped until it does"
+    assert record.getMessage() == "The client is not reading. Notifications to it are dropped until it does."
 
 
 @pytest.mark.usefixtures("short_patience")

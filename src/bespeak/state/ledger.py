@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from bespeak.aio.in_place import straight
+from bespeak.aio.in_place import await_in_place
 from bespeak.resolve.errors import ToolError
 from bespeak.state.stores.store import (
     CLOCK_DIFFERENCE,
@@ -238,7 +238,7 @@ class Ledger:
     async def _run(self, call: str, owner: str, work: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
         renewing = _Renewal(lambda: self._store.renew(call, owner, LEASE_SECONDS))
         try:
-            result = await straight(work(), renewing.start)
+            result = await await_in_place(work(), renewing.start)
         finally:
             renewing.stop()
         await self._store.finish(call, owner, result)

@@ -23,10 +23,10 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter
 
-from bespeak.aio.in_place import CancelledItself, contained
+from bespeak.aio.in_place import CancelledItself, catch_self_cancellation
 from bespeak.aio.tasks import is_cancelled
 from bespeak.aio.threads import in_thread
-from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle, capability_names, lacking, merge
+from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle, capability_names, lacking, merge
 from bespeak.protocol.question_keys import full_key
 from bespeak.resolve.asking.digests import NOTHING, digest
 from bespeak.resolve.asking.form_schemas import FormError, Refused
@@ -37,7 +37,7 @@ from bespeak.resolve.errors import (
     UNASKED_CANCELLATION,
     Aborted,
     BadAnswer,
-    Meant,
+    ClientVisibleError,
     MissingCapability,
     NotAnswered,
     ResolverFailed,
@@ -64,7 +64,7 @@ class Round:
     asked = False
     """Whether anything was pushed."""
     _turns: Turns | None = None
-    _obstacle: Obstacle | None = None
+    _obstacle: AskingObstacle | None = None
     """Why the client could not be asked something it would have to be asked."""
 
     def __init__(
@@ -164,7 +164,9 @@ class Round:
             return
         try:
             if node.kind is Kind.ASYNC and node.timeout is None:
-                result = await contained(node.fn(**{one.parameter: self._input(one) for one in node.inputs}))
+                result = await catch_self_cancellation(
+                    node.fn(**{one.parameter: self._input(one) for one in node.inputs})
+                )
             else:
                 result = await self._call(node)
             if is_official_question(result):
@@ -178,7 +180,7 @@ class Round:
                 return
             if node.once and index not in self.graph.rest:
                 result = self._seal_once(node, node.once, result)
-        except (Meant, ResolverFailed, MissingCapability):
+        except (ClientVisibleError, ResolverFailed, MissingCapability):
             raise
         except asyncio.CancelledError as error:
             if is_cancelled():
@@ -217,7 +219,7 @@ class Round:
 
     async def _invoke(self, node: Node, inputs: dict[str, Any]) -> Any:
         if node.kind is Kind.ASYNC:
-            return await contained(node.fn(**inputs))
+            return await catch_self_cancellation(node.fn(**inputs))
         if node.kind is Kind.SYNC:
             result = await in_thread(functools.partial(node.fn, **inputs), node.name)
             return await result if inspect.isawaitable(result) else result
@@ -405,12 +407,12 @@ class Round:
     def _acceptable(taken: FromNode, outcome: Outcome) -> bool:
         return taken.accepts(type(outcome)) or (isinstance(outcome, AcceptedElicitation) and not taken.takes)
 
-    def _unanswerable(self, node: Node, obstacle: Obstacle, missing: dict[str, Any]) -> None:
+    def _unanswerable(self, node: Node, obstacle: AskingObstacle, missing: dict[str, Any]) -> None:
         why = obstacle.words or f"it did not declare {', '.join(capability_names(missing))}"
         logger.info("the question of resolver %r cannot be put to the client: %s", node.name, why)
         self._take_not_asked(node, NotAsked(obstacle.reason, missing), obstacle)
 
-    def _take_not_asked(self, node: Node, not_asked: NotAsked, obstacle: Obstacle | None) -> None:
+    def _take_not_asked(self, node: Node, not_asked: NotAsked, obstacle: AskingObstacle | None) -> None:
         """Settle a resolver whose question could not be asked, if everybody who takes its value can do without."""
         if all(use.input.has_default or use.input.takes_not_asked for use in self.graph.uses[node.index]):
             self._not_asked[node.index] = not_asked

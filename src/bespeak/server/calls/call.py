@@ -15,11 +15,11 @@ from typing import Any
 from mcp_types import InputRequiredResult
 from pydantic_core import from_json, to_json
 
-from bespeak.aio.in_place import CancelledItself, contained
+from bespeak.aio.in_place import CancelledItself, catch_self_cancellation
 from bespeak.aio.tasks import is_cancelled, spawn
 from bespeak.aio.threads import BODIES, in_thread
-from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle, lacking, merge, requirements
-from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError, Meant
+from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle, lacking, merge, requirements
+from bespeak.protocol.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, ClientVisibleError, MCPError
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.protocol.question_keys import bare_name
 from bespeak.resolve.asking.digests import digest
@@ -294,7 +294,7 @@ class Call(Shelter, Outliving):
             return await self._ask_by_hand(value)
         return result_of(self.consumer, value)
 
-    def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+    def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> AskingObstacle | None:
         """Why the client cannot be asked; `None` if it can."""
         return NOT_DECLARED if missing else None
 
@@ -418,10 +418,10 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
     loop = asyncio.get_running_loop()
     try:
         if consumer.kind is Kind.ASYNC:
-            return await contained(consumer.fn(**values))
+            return await catch_self_cancellation(consumer.fn(**values))
         result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
         if inspect.iscoroutine(result):
-            return await contained(result)
+            return await catch_self_cancellation(result)
         return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError as error:
         if is_cancelled():
@@ -446,7 +446,7 @@ def result_of(consumer: Consumer, value: Any) -> dict[str, Any]:
 
 def failed(consumer: Consumer, error: Exception, *, raise_exceptions: bool) -> dict[str, Any]:
     """How a call failed, as a wire result. Raises `MCPError` for a protocol error, and a crash itself if that is wanted."""
-    if raise_exceptions and not isinstance(error, (Meant, MissingCapability)):
+    if raise_exceptions and not isinstance(error, (ClientVisibleError, MissingCapability)):
         raise error
     return failure_of(consumer, error)
 
