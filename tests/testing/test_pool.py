@@ -271,7 +271,7 @@ async def test_why_a_modern_revision_was_not_spoken_is_told_too(monkeypatch: pyt
         with pytest.raises(Unreachable) as raised:
             await connections.connection(wanted(mode="auto"))
     assert "chose the protocol version '1999-01-01'" in str(raised.value)
-    assert "the server did not speak 2026-07-28: unknown method (-32601)" in str(raised.value)
+    assert "the server did not support 2026-07-28: unknown method (-32601)" in str(raised.value)
 
 
 async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,7 +184,7 @@ class Client:
         except MCPError as error:
             if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY and self._lacks(error.data):
                 error.add_note(
-                    "A Client declares the capabilities it has callbacks for: pass elicitation_callback=, sampling_callback=, ..."
+                    "a Client declares the capabilities it has callbacks for: pass elicitation_callback=, sampling_callback=, ..."
                 )
             raise
         return typed(CallToolResult, result)

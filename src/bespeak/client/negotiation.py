@@ -77,7 +77,7 @@ async def negotiate(session: ClientSession, mode: str) -> ServerDescription:
         if found.suspected is not None and isinstance(error, MCPError):
             session.speak(LATEST_MODERN_VERSION)
             return _description(found.suspected)
-        error.add_note(f"Before that, the server turned out not to support {LATEST_MODERN_VERSION}: {found.reason}")
+        error.add_note(f"before that, the server did not support {LATEST_MODERN_VERSION}: {found.reason}")
         raise
 
 
@@ -147,7 +147,7 @@ async def _handshake(session: ClientSession, version: str, *, exactly: bool = Fa
     except HttpStatusError as error:
         if error.status in (400, 404, 405):
             error.add_note(
-                "The server may use HTTP+SSE, the transport of 2024-11-05, which this client does not support."
+                "the server may use HTTP+SSE, the transport of 2024-11-05, which this client does not support"
             )
         raise
     return ServerDescription(result.capabilities, result.server_info, result.instructions)

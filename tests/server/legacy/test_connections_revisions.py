@@ -1,32 +1,20 @@
-"""What older revisions do not know (protocol 25.5 and 26): tools, results, servers, forms and capabilities at each of them."""
+"""What a server says to clients of each older revision (protocol 25.5 and 26), over their connection."""
 
 from typing import Annotated, Any, Literal
 
 import pytest
 from mcp_types import (
     Annotations,
-    AudioContent,
     CallToolResult,
     CreateMessageResult,
     Icon,
     ListRootsResult,
-    ResourceLink,
     TextContent,
     ToolAnnotations,
 )
 from pydantic import BaseModel, Field
 
 from bespeak import Client, Context, Elicit, ListRoots, MCPError, MCPServer, Resolve, Sample
-from bespeak.protocol.legacy import (
-    QuestionNotSupported,
-    capabilities_at,
-    declared_at,
-    info_at,
-    question_at,
-    result_at,
-    takes_batches,
-    tool_at,
-)
 from tests.server.test_answers_capabilities import take_outcome_or_not_asked
 from tests.server.test_answers_consumers import (
     serving,
@@ -42,7 +30,10 @@ from tests.server.test_pushed import EVERYTHING, FIRST, JUNE, MARCH, MODERN, NOV
 from tests.wires import Listening
 
 OLDER = [FIRST, MARCH, JUNE, NOVEMBER]
+
+
 ICON = Icon(src="https://example.com/icon.png")
+
 
 # Servers and tools
 
@@ -114,14 +105,6 @@ async def test_listing_for_an_older_client_changes_nothing_for_a_modern_one() ->
         assert (await client.list_tools()).tools == before
 
 
-@pytest.mark.parametrize("version", [JUNE, NOVEMBER])
-@pytest.mark.parametrize("schema", [{"type": "array"}, {"type": "integer"}, {"anyOf": []}, {}])
-def test_an_output_schema_of_anything_but_objects_is_left_out(version: str, schema: Sent) -> None:
-    tool: Sent = {"name": "t", "inputSchema": {"type": "object"}}
-    assert tool_at(version, {**tool, "outputSchema": schema}) == tool
-    assert "outputSchema" in tool_at(version, {**tool, "outputSchema": {"type": "object"}})
-
-
 async def test_pages_go_on_at_an_older_revision() -> None:
     mcp = MCPServer[Any]("shop", page_size=1)
     for name in ("a", "b"):
@@ -130,14 +113,6 @@ async def test_pages_go_on_at_an_older_revision() -> None:
         first = (await client.request("tools/list"))["result"]
         second = (await client.request("tools/list", {"cursor": first["nextCursor"]}))["result"]
     assert [one["name"] for page in (first, second) for one in page["tools"]] == ["a", "b"]
-
-
-def test_an_info_loses_only_what_came_later() -> None:
-    assert info_at(FIRST, {"name": "n", "version": "1", "title": "t", "own": 1}) == {
-        "name": "n",
-        "version": "1",
-        "own": 1,
-    }
 
 
 # Results
@@ -163,60 +138,6 @@ async def test_structured_content_came_with_2025_06_18(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", OLDER)
-@pytest.mark.parametrize("value", [[1, 2], 5, "x", True, 0, [], ""])
-def test_structured_content_that_is_no_object_becomes_text(version: str, value: Any) -> None:
-    result = result_at(version, "tools/call", {"content": [], "structuredContent": value, "resultType": "complete"})
-    assert "structuredContent" not in result
-    (block,) = result["content"]
-    assert block["type"] == "text"
-    said = {"type": "text", "text": "said already"}
-    kept = result_at(version, "tools/call", {"content": [said], "structuredContent": value})
-    assert kept == {"content": [said]}
-
-
-@pytest.mark.parametrize("version", [FIRST, MARCH])
-def test_structured_content_that_is_lost_to_the_revision_becomes_text_if_there_is_none(version: str) -> None:
-    result = result_at(version, "tools/call", {"content": [], "structuredContent": {"n": 1}})
-    assert result == {"content": [{"type": "text", "text": '{"n":1}'}]}
-
-
-@pytest.mark.parametrize("version", OLDER)
-async def test_audio_came_with_2025_03_26(version: str) -> None:
-    async with Older(returning(AudioContent(data="aGk=", mime_type="audio/wav")), version=version) as client:
-        (block,) = (await client.call())["content"]
-    if version >= MARCH:
-        assert block == {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}
-    else:
-        assert block["type"] == "text"
-        assert "audio/wav" in block["text"]
-
-
-@pytest.mark.parametrize("version", OLDER)
-async def test_links_to_resources_came_with_2025_06_18(version: str) -> None:
-    async with Older(returning(ResourceLink(name="Dune", uri="file:///dune")), version=version) as client:
-        (block,) = (await client.call())["content"]
-    if version >= JUNE:
-        assert block == {"type": "resource_link", "name": "Dune", "uri": "file:///dune"}
-    else:
-        assert block == {"type": "text", "text": "Dune: file:///dune"}
-
-
-@pytest.mark.parametrize("version", OLDER)
-async def test_icons_on_links_came_with_2025_11_25(version: str) -> None:
-    link = ResourceLink(name="Dune", uri="file:///dune", icons=[ICON])
-    async with Older(returning(link), version=version) as client:
-        (block,) = (await client.call())["content"]
-    assert ("icons" in block) == (version >= NOVEMBER)
-
-
-@pytest.mark.parametrize("version", OLDER)
-async def test_meta_on_content_came_with_2025_06_18(version: str) -> None:
-    async with Older(returning(TextContent(text="x", _meta={"mine": 1})), version=version) as client:
-        (block,) = (await client.call())["content"]
-    assert ("_meta" in block) == (version >= JUNE)
-
-
-@pytest.mark.parametrize("version", OLDER)
 async def test_an_authors_own_meta_on_a_result_arrives_without_a_stamp_beside_it(version: str) -> None:
     noted = TextContent(text="x", annotations=Annotations(audience=["user"]))
     async with Older(returning(CallToolResult(content=[noted], _meta={"mine": 1})), version=version) as client:
@@ -238,39 +159,6 @@ async def test_messages_of_progress_came_with_2025_03_26(version: str) -> None:
         await client.call(_meta={"progressToken": 7})
     (said,) = client.said
     assert ("message" in said["params"]) == (version >= MARCH)
-
-
-# Capabilities and batches
-
-
-def test_batches_were_taken_before_2025_06_18() -> None:
-    assert [takes_batches(version) for version in (*OLDER, None)] == [True, True, False, False, False]
-
-
-@pytest.mark.parametrize(
-    ("version", "able"),
-    [
-        (NOVEMBER, EVERYTHING),
-        (JUNE, {"elicitation": {"form": {}}, "sampling": {"context": {}}, "roots": {}}),
-        (MARCH, {"sampling": {"context": {}}, "roots": {}}),
-        (FIRST, {"sampling": {"context": {}}, "roots": {}}),
-    ],
-)
-def test_a_client_can_be_asked_what_it_declared_and_its_revision_has(version: str, able: Sent) -> None:
-    assert capabilities_at(version, EVERYTHING) == able
-    assert capabilities_at(version, {}) == {}
-    assert capabilities_at(version, {"elicitation": None, "sampling": True, "roots": "yes"}) == {}
-
-
-@pytest.mark.parametrize("version", OLDER)
-def test_what_a_client_declares_holds_nothing_that_came_later(version: str) -> None:
-    declared = declared_at(version, EVERYTHING)
-    assert ("elicitation" in declared) == (version >= JUNE)
-    if version == NOVEMBER:
-        assert declared == EVERYTHING
-    else:
-        assert declared["sampling"] == {}
-        assert declared.get("elicitation", {}) == {}
 
 
 async def sample() -> Sample:
@@ -371,11 +259,6 @@ class Order(BaseModel):
     size: Literal["s", "m"] = "m"
 
 
-def asked(version: str, schema: Sent) -> Sent:
-    params = {"mode": "form", "message": "?", "requestedSchema": schema}
-    return question_at(version, {"method": "elicitation/create", "params": params})["params"]
-
-
 async def test_a_form_of_2025_06_18_has_no_mode_and_no_defaults_but_of_booleans() -> None:
     async def ask() -> Elicit[Order]:
         return Elicit("What?", Order)
@@ -425,24 +308,11 @@ async def test_a_list_of_choices_cannot_be_shown_at_2025_06_18() -> None:
     async with Older(serving(take), {"ask": yes(value=["a"])}, version=JUNE) as client:
         error = await client.error()
     assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {"elicitation": {"form": {}}}})
-    assert error["message"].endswith(", and a client of 2025-06-18 cannot be shown the list of choices 'value'")
+    assert error["message"].endswith(
+        ", and a client of 2025-06-18 does not support lists of choices, such as the field 'value'"
+    )
     assert client.pushed == []
     async with Older(serving(take_or_not), version=JUNE) as client:
         assert (await client.call())["content"][0]["text"] == "None"
     async with Older(serving(take), {"ask": yes(value=["a"])}) as client:
         assert (await client.call())["content"][0]["text"] == "['a']"
-
-
-def test_a_question_is_not_changed_in_place() -> None:
-    field = {"type": "string", "default": "a", "oneOf": [{"const": "a", "title": "A"}, {"const": "b"}]}
-    schema: Sent = {"type": "object", "properties": {"x": field}}
-    changed = asked(JUNE, schema)["requestedSchema"]["properties"]["x"]
-    assert changed == {"type": "string", "enum": ["a", "b"], "enumNames": ["A", "b"]}
-    assert "default" in field
-    assert asked(NOVEMBER, schema)["requestedSchema"] == schema
-    with pytest.raises(QuestionNotSupported, match="list of choices 'y'"):
-        asked(JUNE, {"type": "object", "properties": {"y": {"type": "array"}}})
-
-
-def test_what_has_no_params_is_pushed_without() -> None:
-    assert question_at(FIRST, {"method": "roots/list"}) == {"method": "roots/list"}
