@@ -1,4 +1,6 @@
-"""Awaiting without machinery: `straight` sets up only when there is something to wait for, `within` limits the wait."""
+"""Awaiting in the current task: `await_in_place` tells when work first waits, `within` limits its time, and
+`catch_self_cancellation` tells work that cancels its own task from work that somebody else cancels.
+"""
 
 import asyncio
 from collections.abc import Coroutine
@@ -7,19 +9,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bespeak.aio.in_place import await_in_place, within
+from bespeak.aio.in_place import CancelledItself, await_in_place, catch_self_cancellation, within
 
 T = TypeVar("T")
-
-
-class Calls:
-    """Counts how often it is called."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self) -> None:
-        self.count += 1
 
 
 def current() -> "asyncio.Task[Any]":
@@ -47,19 +39,14 @@ async def limited(seconds: float, work: Coroutine[Any, Any, T]) -> T:
     return await within(seconds, work)
 
 
-# straight
+# await_in_place
 
 
-async def test_work_that_does_not_wait_suspends_nobody() -> None:
-    suspended = Calls()
-    assert await await_in_place(at_once(), suspended) == "done"
-    assert suspended.count == 0
-
-
-async def test_work_that_waits_says_so_once() -> None:
-    suspended = Calls()
-    assert await await_in_place(after(5), suspended) == "done"
-    assert suspended.count == 1
+@pytest.mark.parametrize("turns", [0, 5])
+async def test_work_that_waits_says_so_once_and_other_work_does_not(turns: int) -> None:
+    waits: list[None] = []
+    assert await await_in_place(after(turns), lambda: waits.append(None)) == "done"
+    assert len(waits) == (1 if turns else 0)
 
 
 async def test_work_says_that_it_waits_before_it_does() -> None:
@@ -74,7 +61,11 @@ async def test_work_says_that_it_waits_before_it_does() -> None:
     assert seen == ["started", "suspended", "resumed"]
 
 
-async def test_work_runs_in_the_task_and_the_context_of_who_awaits_it() -> None:
+def nothing() -> None:
+    """What is called when work first waits."""
+
+
+async def test_work_runs_in_the_current_task_and_context() -> None:
     mark: ContextVar[str] = ContextVar("mark")
 
     async def work() -> "asyncio.Task[Any]":
@@ -82,7 +73,7 @@ async def test_work_runs_in_the_task_and_the_context_of_who_awaits_it() -> None:
         mark.set("set by the work")
         return current()
 
-    assert await await_in_place(work(), Calls()) is current()
+    assert await await_in_place(work(), nothing) is current()
     assert mark.get() == "set by the work"
 
 
@@ -93,7 +84,7 @@ async def test_what_work_raises_is_raised(turns: int) -> None:
         raise LookupError("lost")
 
     with pytest.raises(LookupError, match="lost"):
-        await await_in_place(work(), Calls())
+        await await_in_place(work(), nothing)
 
 
 async def test_what_work_waits_for_may_fail() -> None:
@@ -106,31 +97,10 @@ async def test_what_work_waits_for_may_fail() -> None:
             return f"caught {error.args[0]}"
 
     asyncio.get_running_loop().call_soon(future.set_exception, LookupError("it"))
-    assert await await_in_place(work(), Calls()) == "caught it"
+    assert await await_in_place(work(), nothing) == "caught it"
 
 
-async def test_a_cancellation_reaches_the_work() -> None:
-    cleaned: list[str] = []
-
-    async def work() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await asyncio.sleep(0)
-            cleaned.append("up")
-
-    async def outer() -> None:
-        await await_in_place(work(), Calls())
-
-    task = asyncio.create_task(outer())
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert cleaned == ["up"]
-
-
-async def test_work_may_take_a_cancellation_and_still_give_its_value() -> None:
+async def test_a_cancellation_reaches_the_work_which_may_still_return_a_value() -> None:
     async def work() -> str:
         try:
             await asyncio.Event().wait()
@@ -139,7 +109,7 @@ async def test_work_may_take_a_cancellation_and_still_give_its_value() -> None:
         return "all the same"
 
     async def outer() -> str:
-        return await await_in_place(work(), Calls())
+        return await await_in_place(work(), nothing)
 
     task = asyncio.create_task(outer())
     await asyncio.sleep(0)
@@ -156,10 +126,11 @@ async def test_scopes_and_timeouts_inside_the_work_keep_working() -> None:
             return "its own timeout"
         return "none"
 
-    assert await await_in_place(work(), Calls()) == "its own timeout"
+    assert await await_in_place(work(), nothing) == "its own timeout"
 
 
-def test_work_that_is_abandoned_is_closed() -> None:
+@pytest.mark.parametrize("wrap", [lambda work: await_in_place(work, nothing), catch_self_cancellation])
+async def test_work_that_is_abandoned_is_closed(wrap: Any) -> None:
     closed: list[str] = []
 
     async def work() -> None:
@@ -169,7 +140,7 @@ def test_work_that_is_abandoned_is_closed() -> None:
             closed.append("yes")
 
     async def outer() -> None:
-        await await_in_place(work(), Calls())
+        await wrap(work())
 
     abandoned: Coroutine[Any, Any, None] = outer()
     abandoned.send(None)
@@ -180,21 +151,23 @@ def test_work_that_is_abandoned_is_closed() -> None:
 # within
 
 
-async def test_work_in_time_gives_its_value_and_leaves_no_timer() -> None:
-    async def slow() -> str:
-        await asyncio.sleep(0.01)
-        return "in time"
+async def test_work_in_time_returns_its_value_and_leaves_no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    timers: list[asyncio.TimerHandle] = []
+    loop = asyncio.get_running_loop()
+    call_later = loop.call_later
 
-    assert await within(0.08, slow()) == "in time"
-    await asyncio.sleep(0.09)
-    assert current().cancelling() == 0
+    def remember(*args: Any) -> asyncio.TimerHandle:
+        timers.append(call_later(*args))
+        return timers[-1]
+
+    monkeypatch.setattr(loop, "call_later", remember)
+    assert await within(60, after(2)) == "done"
+    assert [timer.cancelled() for timer in timers] == [True]
+    assert await within(60, at_once()) == "done"
+    assert len(timers) == 1, "work that never waits needs no timer"
 
 
-async def test_work_that_does_not_wait_needs_no_time_at_all() -> None:
-    assert await within(0, at_once()) == "done"
-
-
-async def test_work_that_takes_too_long_times_out_and_the_task_goes_on() -> None:
+async def test_work_that_takes_too_long_times_out_and_the_task_continues() -> None:
     with pytest.raises(TimeoutError):
         await within(0.01, forever())
     assert current().cancelling() == 0
@@ -210,7 +183,7 @@ async def test_what_work_raises_in_time_is_raised() -> None:
         await within(5, work())
 
 
-async def test_a_cancellation_from_outside_is_no_timeout() -> None:
+async def test_a_cancellation_from_outside_is_not_a_timeout() -> None:
     task = asyncio.create_task(limited(5, forever()))
     await asyncio.sleep(0)
     task.cancel()
@@ -219,20 +192,24 @@ async def test_a_cancellation_from_outside_is_no_timeout() -> None:
 
 
 async def test_a_cancellation_from_outside_beats_a_timeout_at_the_same_time() -> None:
+    timed_out, cancelled = asyncio.Event(), asyncio.Event()
+
     async def stubborn() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.wait({asyncio.create_task(asyncio.sleep(0.03))})
+            timed_out.set()
+            await asyncio.wait({asyncio.create_task(cancelled.wait())})
 
     task = asyncio.create_task(limited(0.01, stubborn()))
-    await asyncio.sleep(0.02)
+    await timed_out.wait()
     task.cancel()
+    cancelled.set()
     with pytest.raises(asyncio.CancelledError):
         await task
 
 
-async def test_work_that_is_cancelled_by_itself_is_no_timeout() -> None:
+async def test_work_that_is_cancelled_by_itself_is_not_a_timeout() -> None:
     async def work() -> None:
         await asyncio.sleep(0)
         raise asyncio.CancelledError
@@ -249,8 +226,8 @@ async def test_an_outer_timeout_that_is_shorter_is_the_one_that_counts() -> None
     assert outer.expired()
 
 
-async def test_work_that_ends_otherwise_when_its_time_is_up_leaves_no_cancellation_behind() -> None:
-    """As with `asyncio.timeout`: who looks at the task later must not think that somebody is cancelling it."""
+async def test_work_that_returns_when_its_time_is_up_leaves_no_cancellation_behind() -> None:
+    """As with `asyncio.timeout`, nobody must think later that the task is being cancelled."""
 
     async def work() -> str:
         try:
@@ -275,3 +252,62 @@ async def test_work_that_fails_when_its_time_is_up_leaves_no_cancellation_behind
     with pytest.raises(ConnectionError, match="broken off"):
         await failing
     assert failing.cancelling() == 0
+
+
+async def test_a_limit_does_not_count_cancellations_from_before_it_began() -> None:
+    current().cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        await within(0.01, forever())
+    assert current().uncancel() == 0
+
+
+# catch_self_cancellation
+
+
+async def cancels(then: str) -> str:
+    current().cancel()
+    if then == "waits":
+        await asyncio.sleep(0)
+    if then == "raises":
+        raise LookupError("lost")
+    return "done"
+
+
+async def test_work_that_cancels_its_own_task_and_waits_is_told_apart() -> None:
+    with pytest.raises(CancelledItself):
+        await catch_self_cancellation(cancels("waits"))
+    assert current().cancelling() == 0
+    assert await after(2) == "done"
+
+
+async def test_a_value_and_an_error_stand_though_the_work_cancelled_its_own_task() -> None:
+    assert await catch_self_cancellation(cancels("returns")) == "done"
+    with pytest.raises(LookupError, match="lost"):
+        await catch_self_cancellation(cancels("raises"))
+    assert current().cancelling() == 0
+    assert await after(2) == "done"
+
+
+async def test_a_cancellation_from_outside_goes_through() -> None:
+    async def outer() -> str:
+        return await catch_self_cancellation(forever())
+
+    task = asyncio.create_task(outer())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_an_error_of_what_the_work_waits_for_reaches_it() -> None:
+    future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(future.set_exception, LookupError("it"))
+
+    async def work() -> str:
+        with pytest.raises(LookupError, match="it"):
+            await future
+        return "caught"
+
+    assert await catch_self_cancellation(work()) == "caught"
