@@ -1,4 +1,4 @@
-"""Attacks of an older server on a client: garbage, floods, streams that never end, answers that it does not take."""
+"""Attacks of an older server on a client: garbage, floods, streams that never end, answers it does not accept."""
 
 import asyncio
 import gc
@@ -13,9 +13,8 @@ from bespeak import Client
 from bespeak.client import ClientRequestContext, Lost, StdioServerParameters
 from bespeak.transports.http.asgi import Send
 from tests.answering import accept, text
-from tests.client.test_callbacks import list_roots, say_yes, write
-from tests.client.test_pushed import OldServer, plain
-from tests.client.test_session import FORM
+from tests.client.older_server import OldServer, plain
+from tests.client.sample_questions import FORM, list_roots, say_yes, write
 from tests.transports.test_http_client_legacy import (
     Got,
     OldHttp,
@@ -29,12 +28,11 @@ from tests.waiting import eventually
 from tests.wires import Listening
 
 ELICIT = "elicitation/create"
+
+
 ODD: list[Any] = [
     {"method": []},
-    {"method": {}},
     {"method": None},
-    {"method": 5},
-    {"method": True},
     {"method": ELICIT, "params": None},
     {"method": ELICIT, "params": []},
     {"method": ELICIT, "params": {"_meta": 5, "message": "m", "requestedSchema": {"type": "object", "properties": {}}}},
@@ -64,7 +62,7 @@ ODD: list[Any] = [
 
 
 @pytest.mark.parametrize("pushed", ODD, ids=[str(number) for number in range(len(ODD))])
-async def test_whatever_is_pushed_is_replied_to(pushed: dict[str, Any]) -> None:
+async def test_any_request_of_a_server_gets_a_response(pushed: dict[str, Any]) -> None:
     complaints: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
 
@@ -87,21 +85,7 @@ async def test_whatever_is_pushed_is_replied_to(pushed: dict[str, Any]) -> None:
     assert not complaints
 
 
-@pytest.mark.parametrize(
-    "id_",
-    [10**400, -(10**30), "x" * 100_000, "", "\0", "\N{GRINNING FACE}"],
-    ids=["400 digits", "below zero", "long", "empty", "nul", "a face"],
-)
-async def test_an_id_comes_back_as_it_was_however_large(id_: Any) -> None:
-    async def tool(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
-        assert (await asyncio.wait_for(server.ask({"method": "ping"}, id_), 1))["id"] == id_
-        return await plain(server, message)
-
-    async with Client(OldServer(tool=tool)) as client:
-        assert text(await client.call_tool("tool", read_timeout_seconds=2)) == "done"
-
-
-async def test_what_a_server_calls_its_messages_does_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_long_ids_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
     async def tool(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
         server.send({"id": ["x" * 100_000], "method": "ping"})
         server.send({"id": "x" * 100_000, "result": {}})
@@ -113,69 +97,30 @@ async def test_what_a_server_calls_its_messages_does_not_fill_the_log(caplog: py
     assert max(len(record.getMessage()) for record in caplog.records) < 10_000
 
 
-# Floods
-
-
-class Crowd:
-    """People who never answer, and how many were asked."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    async def __call__(self, context: ClientRequestContext, params: Any) -> ElicitResult:
-        self.asked += 1
-        await asyncio.Event().wait()
-        return accept()
-
-
-async def test_a_flood_of_questions_does_not_open_a_dialog_for_each() -> None:
-    crowd = Crowd()
-
-    async def tool(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
-        for number in range(5000):
-            server.send({"id": number, **FORM})
-        for _ in range(20):
-            await asyncio.sleep(0)
-        return await plain(server, message)
-
-    async with Client(OldServer(tool=tool), elicitation_callback=crowd) as client:
-        await client.call_tool("tool")
-    assert 0 < crowd.asked <= 1000
-
-
 async def test_a_flood_of_pings_does_not_open_a_connection_for_each() -> None:
-    at_once = most = 0
+    at_once = most = done = 0
 
     async def said(got: Got, send: Send) -> None:
-        nonlocal at_once, most
+        nonlocal at_once, most, done
         at_once += got.what == "a reply"
         most = max(most, at_once)
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.005)
         at_once -= got.what == "a reply"
+        done += 1
         await says(202)(got, send)
 
     pings = b"".join(event({"jsonrpc": "2.0", "id": number, "method": "ping"}) for number in range(200))
-    app = OldHttp(streams(pings, lambda: asyncio.sleep(0.4), response=True), said=said)
+    app = OldHttp(streams(pings, lambda: eventually(lambda: done > 50), response=True), said=said)
     async with client_of(app, mode="legacy") as client:
         await client.call_tool("tool")
-    assert 0 < most <= 64
+    assert 0 < most <= 8
 
 
-# Streams that never come to an end
-
-
-async def counted(app: OldHttp, seconds: float) -> int:
-    """How often a client comes back within some time."""
-    async with client_of(app, mode="legacy") as client:
-        calling = asyncio.create_task(client.call_tool("tool"))
-        await asyncio.sleep(seconds)
-        calling.cancel()
-        await asyncio.wait({calling})
-    return len(app.at("GET"))
+# Streams that never end
 
 
 def endless(retry: int) -> Any:
-    """Streams that end at once, each of which says where to go on."""
+    """Streams that end at once, each of which says where to resume."""
     numbers = iter(range(1_000_000))
 
     async def handle(got: Got, send: Send) -> None:
@@ -184,20 +129,28 @@ def endless(retry: int) -> Any:
     return handle
 
 
-async def test_a_call_s_stream_that_brings_nothing_but_ids_is_not_asked_for_again_and_again_at_once() -> None:
+@pytest.mark.timing
+@pytest.mark.parametrize("stream", ["of a call", "standing"])
+async def test_a_stream_that_brings_nothing_but_ids_is_not_resumed_again_and_again_at_once(stream: str) -> None:
     handle = endless(0)
-    assert await counted(OldHttp(handle, gets=[says(405), handle]), 0.4) < 20
-
-
-async def test_a_standing_stream_that_brings_nothing_but_ids_is_not_asked_for_again_and_again_at_once() -> None:
-    assert await counted(OldHttp(streams(for_ever), gets=[endless(0)]), 0.4) < 20
+    app = (
+        OldHttp(handle, gets=[says(405), handle])
+        if stream == "of a call"
+        else OldHttp(streams(for_ever), gets=[handle])
+    )
+    async with client_of(app, mode="legacy") as client:
+        calling = asyncio.create_task(client.call_tool("tool"))
+        await asyncio.wait({calling}, timeout=0.4)
+        calling.cancel()
+        await asyncio.wait({calling})
+    assert len(app.at("GET")) < 20
 
 
 # Answers that do not arrive
 
 
-@pytest.mark.parametrize("status", [500, 400, 404])
-async def test_a_call_whose_answer_the_server_does_not_take_comes_to_an_end(status: int) -> None:
+@pytest.mark.parametrize("status", [500, 404])
+async def test_a_call_ends_if_the_server_does_not_accept_the_answer(status: int) -> None:
     async def said(got: Got, send: Send) -> None:
         await says(status if got.what == "a reply" else 202)(got, send)
 
@@ -264,62 +217,63 @@ for line in sys.stdin:
 """
 
 
-async def test_an_answer_to_a_server_that_died_is_no_answer_to_the_one_started_after_it() -> None:
-    later = asyncio.Event()
-    asked: list[str] = []
+class Deleting:
+    """A person who approves what is harmless, but only later, and declines to delete everything."""
 
-    async def person(context: ClientRequestContext, params: Any) -> ElicitResult:
-        asked.append(params.message)
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.later = asyncio.Event()
+
+    async def __call__(self, context: ClientRequestContext, params: Any) -> ElicitResult:
+        self.asked.append(params.message)
         if params.message == "delete everything":
             return ElicitResult(action="decline")
-        await later.wait()
+        await self.later.wait()
         return accept(sure=True)
 
+
+def question(message: str) -> bytes:
+    return event({"jsonrpc": "2.0", "id": 0, **FORM, "params": {**FORM["params"], "message": message}})
+
+
+@pytest.mark.timing
+async def test_an_answer_to_a_server_that_died_is_not_an_answer_to_the_one_started_after_it() -> None:
+    person = Deleting()
     server = StdioServerParameters(sys.executable, ["-S", "-E", "-c", SERVER])
     async with Client(server, mode="legacy", elicitation_callback=person) as client:
         harmless = [asyncio.create_task(client.call_tool("harmless")) for _ in range(2)]
-        await eventually(lambda: len(asked) == 2)
+        await eventually(lambda: len(person.asked) == 2)
         with pytest.raises(Lost):
             await client.call_tool("die")
         await asyncio.gather(*harmless, return_exceptions=True)
         deleting = asyncio.create_task(client.call_tool("delete everything"))
-        await asyncio.wait({deleting}, timeout=0.3)
-        later.set()
-        assert text(await asyncio.wait_for(deleting, 2)) == "decline"
+        await eventually(lambda: len(person.asked) == 3)
+        person.later.set()
+        assert text(await asyncio.wait_for(deleting, 5)) == "decline"
 
 
-async def test_an_answer_for_a_session_that_is_gone_is_no_answer_in_the_next() -> None:
-    later, gone = asyncio.Event(), asyncio.Event()
-    asked: list[str] = []
-
-    async def person(context: ClientRequestContext, params: Any) -> ElicitResult:
-        asked.append(params.message)
-        if params.message == "delete everything":
-            return ElicitResult(action="decline")
-        await later.wait()
-        return accept(sure=True)
-
-    def question(message: str) -> bytes:
-        return event({"jsonrpc": "2.0", "id": 0, **FORM, "params": {**FORM["params"], "message": message}})
+async def test_an_answer_for_a_session_that_is_gone_is_not_an_answer_in_the_next() -> None:
+    person, gone = Deleting(), asyncio.Event()
 
     async def new_session(got: Got, send: Send) -> None:
-        await streams(question("delete everything"), lambda: eventually(lambda: app.at("a reply")), response=True)(
-            got, send
-        )
+        replied = streams(question("delete everything"), lambda: eventually(lambda: app.at("a reply")), response=True)
+        await replied(got, send)
+
+    async def both() -> None:
+        await eventually(lambda: len(app.at("tools/call")) == 2)
 
     # Two calls whose streams break off, and whose question came on the standing stream; then the session is not known.
     first = streams(gone.wait)
-    both = lambda: eventually(lambda: len(app.at("tools/call")) == 2)  # noqa: E731 - said twice otherwise
     gets = [streams(both, question("harmless"), gone.wait), says(405)]
     app = OldHttp(first, first, says(404), new_session, gets=gets)
     async with client_of(app, mode="legacy", elicitation_callback=person) as client:
         harmless = [asyncio.create_task(client.call_tool("tool")) for _ in range(2)]
-        await eventually(lambda: asked)
+        await eventually(lambda: person.asked)
         gone.set()
         await asyncio.gather(*harmless, return_exceptions=True)
         deleting = asyncio.create_task(client.call_tool("tool"))
-        await asyncio.wait({deleting}, timeout=0.2)
-        later.set()
+        await eventually(lambda: len(person.asked) == 2)
+        person.later.set()
         assert text(await asyncio.wait_for(deleting, 5)) == "done"
     reply = app.at("a reply")[-1]
     assert (reply.headers["mcp-session-id"], reply.message["result"]["action"]) == ("s-2", "decline")
@@ -334,9 +288,6 @@ async def test_a_question_of_an_old_session_is_never_answered_in_the_new_one() -
             await asyncio.Event().wait()
         return accept(sure=True)
 
-    def question(message: str) -> bytes:
-        return event({"jsonrpc": "2.0", "id": 0, **FORM, "params": {**FORM["params"], "message": message}})
-
     old = streams(ask.wait, question("harmless"), for_ever)
     app = OldHttp(old, says(404), streams(question("delete everything"), for_ever))
     async with client_of(app, mode="legacy", elicitation_callback=person) as client:
@@ -345,8 +296,8 @@ async def test_a_question_of_an_old_session_is_never_answered_in_the_new_one() -
         calls.append(asyncio.create_task(client.call_tool("tool")))
         await eventually(lambda: len(app.at("tools/call")) == 3)
         ask.set()
-        await asyncio.wait(calls, timeout=0.3, return_when=asyncio.FIRST_COMPLETED)
-        for one in calls:
-            one.cancel()
-        await asyncio.gather(*calls, return_exceptions=True)
+        with pytest.raises(Lost, match="the server has forgotten this session and sent a question"):
+            await asyncio.wait_for(calls[0], 5)
+        calls[1].cancel()
+        await asyncio.wait(calls)
     assert not [one.message for one in app.at("a reply") if one.headers["mcp-session-id"] == "s-2"]
