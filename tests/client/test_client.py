@@ -50,8 +50,9 @@ def test_an_unknown_mode_is_refused_with_the_known_ones(mode: str) -> None:
 
 @pytest.mark.parametrize("option", ["input_required_max_rounds", "input_required_max_questions"])
 def test_a_limit_cannot_be_negative(option: str) -> None:
+    options: dict[str, Any] = {option: -1}
     with pytest.raises(ValueError, match=f"{option} cannot be negative"):
-        Client(Fake(COMPLETE), **{option: -1})
+        Client(Fake(COMPLETE), **options)
 
 
 SCRIPT = """

@@ -118,16 +118,6 @@ async def test_a_second_question_with_the_id_of_an_open_one_is_ignored(caplog: p
     assert "The server sent a request with the id 1, which is invalid or already in use." in caplog.text
 
 
-async def test_a_callback_may_use_the_session_it_answers_for() -> None:
-    async def look_up(context: ClientRequestContext, params: Any) -> ElicitResult:
-        result = await context.session.call_tool("plain")
-        return accept(sure=text(result) == "done")
-
-    async with Client(OldServer(tool=asking_tool(FORM), plain=plain), elicitation_callback=look_up) as client:
-        (reply,) = json.loads(text(await client.call_tool("tool")))
-    assert reply["result"]["content"] == {"sure": True}
-
-
 async def test_progress_and_logs_arrive_while_a_question_is_open() -> None:
     slow = Slow()
     got: list[Any] = []
@@ -389,13 +379,6 @@ async def test_a_question_while_no_request_is_open_is_refused(question: dict[str
         "message": "questions are only allowed while a request of the client is open",
     }
     assert slow.asked == 0
-
-
-async def test_a_ping_while_no_request_is_open_is_answered() -> None:
-    server = OldServer()
-    async with Client(server):
-        reply = await asyncio.wait_for(server.ask({"method": "ping"}), 5)
-    assert reply == {"jsonrpc": "2.0", "id": "q", "result": {}}
 
 
 async def test_a_ping_before_the_answer_to_initialize_is_answered() -> None:

@@ -66,14 +66,6 @@ async def test_a_form_is_shown_and_its_answer_sent() -> None:
     assert fake.params[1]["inputResponses"] == {"q": {"action": "accept", "content": {"sure": True}}}
 
 
-async def test_a_question_without_a_mode_is_a_form() -> None:
-    params = {name: value for name, value in FORM["params"].items() if name != "mode"}
-    assert await answers_to({**FORM, "params": params}, elicitation_callback=say_yes) == {
-        "action": "accept",
-        "content": {"sure": True},
-    }
-
-
 async def test_a_url_is_shown_and_accepted_without_content() -> None:
     seen: list[Any] = []
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp_types import Icon, Implementation, SamplingCapability, SamplingToolsCapability
 
-from bespeak import Client, MCPError, StdioServerParameters
+from bespeak import Client, StdioServerParameters
 from bespeak.client import Lost
 from bespeak.protocol.legacy import declared_at, info_at
 from tests.answering import text
@@ -56,7 +56,7 @@ async def test_a_handshake_says_what_its_revision_knows_of_the_client(version: s
     assert params.keys() == {"protocolVersion", "capabilities", "clientInfo"}
     assert params["protocolVersion"] == version
     info = INFO.model_dump(mode="json", by_alias=True, exclude_none=True)
-    capabilities = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+    capabilities: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
     assert params["clientInfo"] == info_at(version, info)
     assert params["capabilities"] == declared_at(version, capabilities)
     assert (await initialized(version))["capabilities"] == {}
@@ -175,16 +175,6 @@ async def test_a_request_to_an_older_server_carries_no_metadata_but_what_was_ask
     first, second = server.told("tools/call")
     assert first["params"] == {"name": "tool", "arguments": {"a": 1}}
     assert second["params"]["_meta"] == {"mine": 1, "progressToken": second["id"]}
-
-
-async def test_an_error_of_an_older_server_is_raised_as_any_other() -> None:
-    async def fail(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
-        return {"code": -32002, "message": "not found", "data": {"uri": "x"}}
-
-    async with Client(OldServer(tool=fail)) as client:
-        with pytest.raises(MCPError, match="not found") as caught:
-            await client.call_tool("tool")
-    assert (caught.value.code, caught.value.data) == (-32002, {"uri": "x"})
 
 
 async def test_what_a_server_says_between_calls_is_handed_to_the_message_handler() -> None:

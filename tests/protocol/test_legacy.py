@@ -56,7 +56,7 @@ def test_capabilities_are_those_of_the_revision(version: str, modern: dict[str, 
 
 
 def test_an_info_loses_only_what_came_later() -> None:
-    info = {"name": "n", "version": "1", "title": "t", "icons": [], "own": 1}
+    info: dict[str, Any] = {"name": "n", "version": "1", "title": "t", "icons": [], "own": 1}
     assert info_at(FIRST, info) == {"name": "n", "version": "1", "own": 1}
     assert info_at(JUNE, info).keys() == info.keys() - {"icons"}
     assert info_at(NOVEMBER, info) == info
@@ -122,7 +122,7 @@ def test_structured_content_that_is_not_an_object_becomes_text(value: Any) -> No
 
 
 def test_structured_content_came_with_2025_06_18_and_is_text_before() -> None:
-    result = {"content": [], "structuredContent": {"n": 1}}
+    result: dict[str, Any] = {"content": [], "structuredContent": {"n": 1}}
     assert result_at(MARCH, "tools/call", result) == {"content": [{"type": "text", "text": '{"n":1}'}]}
     assert result_at(JUNE, "tools/call", result) == result
 

@@ -209,25 +209,25 @@ def test_a_request_that_does_not_name_its_version_is_an_older_clients(params: An
     assert read(envelope(params=...)) == LegacyRequest(1, "tools/list", {})
 
 
-@pytest.mark.parametrize(
-    ("member", "values", "said"),
-    [
-        (
-            PROTOCOL_VERSION_META_KEY,
-            [None, 20260728],
-            f"params._meta must contain {PROTOCOL_VERSION_META_KEY}, a string",
-        ),
-        (CAPABILITIES, [..., None, "x"], f"params._meta must contain {CAPABILITIES}, an object"),
-        (CAPABILITIES, [{"elicitation": 5}], f"{CAPABILITIES}: elicitation must be an object"),
-        (CAPABILITIES, [{"roots": "yes"}], f"{CAPABILITIES}: roots must be an object"),
-        (
-            LOG_LEVEL_META_KEY,
-            ["WARNING", "", 3, ["debug"]],
-            f"{LOG_LEVEL_META_KEY} must be one of debug, info, notice,",
-        ),
-        ("progressToken", [True, 1.5, {}], "progressToken must be a string or an integer"),
-    ],
-)
+MALFORMED: list[tuple[str, list[Any], str]] = [
+    (
+        PROTOCOL_VERSION_META_KEY,
+        [None, 20260728],
+        f"params._meta must contain {PROTOCOL_VERSION_META_KEY}, a string",
+    ),
+    (CAPABILITIES, [..., None, "x"], f"params._meta must contain {CAPABILITIES}, an object"),
+    (CAPABILITIES, [{"elicitation": 5}], f"{CAPABILITIES}: elicitation must be an object"),
+    (CAPABILITIES, [{"roots": "yes"}], f"{CAPABILITIES}: roots must be an object"),
+    (
+        LOG_LEVEL_META_KEY,
+        ["WARNING", "", 3, ["debug"]],
+        f"{LOG_LEVEL_META_KEY} must be one of debug, info, notice,",
+    ),
+    ("progressToken", [True, 1.5, {}], "progressToken must be a string or an integer"),
+]
+
+
+@pytest.mark.parametrize(("member", "values", "said"), MALFORMED)
 def test_a_malformed_member_of_the_metadata_is_invalid_params(member: str, values: list[Any], said: str) -> None:
     for value in values:
         code, id_, message = refused(with_meta(**{member: value}))

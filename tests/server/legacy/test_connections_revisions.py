@@ -105,16 +105,6 @@ async def test_listing_for_an_older_client_changes_nothing_for_a_modern_one() ->
         assert (await client.list_tools()).tools == before
 
 
-async def test_pages_go_on_at_an_older_revision() -> None:
-    mcp = MCPServer[Any]("shop", page_size=1)
-    for name in ("a", "b"):
-        mcp.add_tool(lambda: 1, name=name)
-    async with Older(mcp) as client:
-        first = (await client.request("tools/list"))["result"]
-        second = (await client.request("tools/list", {"cursor": first["nextCursor"]}))["result"]
-    assert [one["name"] for page in (first, second) for one in page["tools"]] == ["a", "b"]
-
-
 # Results
 
 
@@ -126,15 +116,6 @@ def returning(value: Any) -> MCPServer[Any]:
 
     mcp.add_tool(give, name="take")
     return mcp
-
-
-@pytest.mark.parametrize("version", OLDER)
-async def test_structured_content_came_with_2025_06_18(version: str) -> None:
-    async with Older(described(), version=version) as client:
-        result = await client.call("weather", {"where": "home"})
-    structured: Sent = {"structuredContent": {"degrees": 4}} if version >= JUNE else {}
-    text = '{\n  "degrees": 4\n}'
-    assert result == {"content": [{"type": "text", "text": text}], "isError": False, **structured}
 
 
 @pytest.mark.parametrize("version", OLDER)
@@ -206,14 +187,6 @@ async def test_a_client_before_forms_is_told_that_it_is_its_revision(version: st
     assert client.pushed == []
 
 
-async def test_what_has_nothing_to_do_with_forms_is_not_explained_by_them() -> None:
-    async def take(it: Annotated[ListRootsResult, Resolve(roots)]) -> str:
-        raise AssertionError
-
-    async with Older(serving(take), version=MARCH, declares={}) as client:
-        assert (await client.error())["message"] == "the client must declare roots for this call"
-
-
 @pytest.mark.parametrize("consumer", [take_value_or_default, take_accepted_or_default, take_outcome_or_not_asked])
 async def test_where_everybody_can_do_without_an_answer_the_call_goes_on_as_at_2026_07_28(consumer: Any) -> None:
     ends: list[str] = []
@@ -274,25 +247,6 @@ async def test_a_form_of_2025_06_18_has_no_mode_and_no_defaults_but_of_booleans(
     assert {name: field.get("default") for name, field in shown.items() if "default" in field} == {"gift": True}
     assert (shown["copies"]["minimum"], shown["copies"]["maximum"], shown["copies"]["title"]) == (1, 9, "Copies")
     assert shown["size"]["enum"] == ["s", "m"]
-
-
-@pytest.mark.parametrize("version", [NOVEMBER, JUNE])
-async def test_titles_of_choices_stand_beside_them_at_2025_06_18(version: str) -> None:
-    async def ask() -> Elicit[str]:
-        return Elicit("Which?", str, choices={"ord-1": "Order 1", "ord-2": "Order 2"})
-
-    async def take(it: Annotated[str, Resolve(ask)]) -> str:
-        return it
-
-    async with Older(serving(take), {"ask": yes(value="ord-2")}, version=version) as client:
-        assert (await client.call())["content"][0]["text"] == "ord-2"
-    field = client.pushed[0]["params"]["requestedSchema"]["properties"]["value"]
-    if version == NOVEMBER:
-        assert field["oneOf"][0] == {"const": "ord-1", "title": "Order 1"}
-        assert "enumNames" not in field
-    else:
-        assert (field["enum"], field["enumNames"]) == (["ord-1", "ord-2"], ["Order 1", "Order 2"])
-        assert "oneOf" not in field
 
 
 async def test_a_list_of_choices_cannot_be_shown_at_2025_06_18() -> None:
