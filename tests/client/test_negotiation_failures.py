@@ -3,21 +3,22 @@
 import asyncio
 import json
 import socket
-import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pytest
 
-from bespeak import Client, MCPError, StdioServerParameters
+from bespeak import Client, MCPError
 from bespeak.client import HttpStatusError, Lost, negotiation
 from bespeak.transports.http import client as http_client
 from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, read_body
 from tests.answering import text
 from tests.client.negotiating import NOVEMBER, UNTYPED, WHY
+from tests.client.older_child import OlderChild
 from tests.client.scripted_transport import (
+    COMPLETE,
     DISCOVERED,
+    Stdio,
 )
 from tests.transports.test_http_client_legacy import EVENTS, Got, OldHttp, answers, call, refuses, says, streams
 from tests.wires import Listening
@@ -164,37 +165,12 @@ async def test_a_slow_http_server_is_not_taken_for_an_older_one() -> None:
     assert app.methods == ["server/discover"]
 
 
-class Raising:
-    """A transport that fails as it is told."""
-
-    sends_headers = False
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-        self.methods: list[str] = []
-
-    async def __aenter__(self) -> "Raising":
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        pass
-
-    async def exchange(self, request: Any, notify: Any, ask: Any = None) -> bytes:
-        self.methods.append(request.method)
-        raise self._error
-
-    async def say(self, message: bytes, headers: Any) -> None:
-        raise self._error
-
-    async def begin(self, headers: Any, notify: Any, ask: Any) -> None:
-        raise self._error
-
-
 @pytest.mark.parametrize("error", [ConnectionError("nobody there"), OSError("nobody there")])
 async def test_a_transport_that_fails_says_nothing(error: Exception) -> None:
-    transport = Raising(error)
+    def fail(request: Any, notify: Any) -> Any:
+        raise error
+
+    transport = Stdio(COMPLETE, discovered=fail)
     with pytest.raises(type(error), match="nobody there"):
         async with Client(transport):
             pass
@@ -204,117 +180,63 @@ async def test_a_transport_that_fails_says_nothing(error: Exception) -> None:
 # Child processes
 
 
-CHILD = r"""
-import json, os, sys, time
-
-where, how = sys.argv[1], sys.argv[2]
-heard = open(where, "a", buffering=1)
-life = sum('"start"' in line for line in open(where))
-heard.write('"start"\n')
-if how == "absent":
-    sys.exit(3)
-for raw in sys.stdin.buffer:
-    message = json.loads(raw)
-    heard.write(json.dumps(message) + "\n")
-    method, id_ = message.get("method"), message.get("id")
-    if id_ is None:
-        continue
-    result = None
-    if method == "initialize":
-        if how == "dies always":
-            sys.exit(5)
-        info = {"name": "old", "version": "1"}
-        result = {"protocolVersion": message["params"]["protocolVersion"], "capabilities": {}, "serverInfo": info}
-    elif method == "server/discover":
-        if how.startswith("dies"):
-            sys.exit(4)
-        if how == "mute":
-            continue
-        if how == "chatty":
-            print("what is that?", flush=True)
-        if how == "no id":
-            id_ = None
-    elif method == "tools/call":
-        result = {"content": [{"type": "text", "text": str(life)}]}
-    answer = {"result": result} if result else {"error": {"code": -32601, "message": "what?"}}
-    print(json.dumps({"jsonrpc": "2.0", "id": id_, **answer}), flush=True)
-"""
-
-
-class Older:
-    """A child that speaks an older revision, after its fashion."""
-
-    def __init__(self, folder: Path) -> None:
-        self._script, self._heard = folder / "child.py", folder / "heard"
-        self._script.write_text(CHILD)
-
-    def parameters(self, how: str = "") -> StdioServerParameters:
-        return StdioServerParameters(sys.executable, ["-S", str(self._script), str(self._heard), how])
-
-    @property
-    def heard(self) -> list[str]:
-        """Methods of the requests its lives got, and their starts."""
-        lines = [json.loads(line) for line in self._heard.read_text().splitlines()]
-        return [one if one == "start" else one.get("method") for one in lines]
-
-
 @pytest.fixture
-def older(tmp_path: Path) -> Older:
-    return Older(tmp_path)
+def child(tmp_path: Path) -> OlderChild:
+    return OlderChild(tmp_path)
 
 
 @pytest.mark.timing
 @pytest.mark.parametrize("how", ["", "chatty", "no id"])
-async def test_a_child_that_does_not_know_discovery_gets_a_handshake(older: Older, how: str) -> None:
-    async with Client(older.parameters(how)) as client:
+async def test_a_child_that_does_not_know_discovery_gets_a_handshake(child: OlderChild, how: str) -> None:
+    async with Client(child.parameters(how)) as client:
         assert client.protocol_version == NOVEMBER
-        assert text(await client.call_tool("tool")) == "0"
-    assert older.heard == ["start", "server/discover", "initialize", "notifications/initialized", "tools/call"]
+        assert text(await client.call_tool("life")) == "0"
+    assert child.heard == ["start", "server/discover", "initialize", "notifications/initialized", "tools/call"]
 
 
 @pytest.mark.timing
 async def test_a_child_that_does_not_answer_discovery_gets_a_handshake(
-    older: Older, monkeypatch: pytest.MonkeyPatch
+    child: OlderChild, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(negotiation, "PROBE_SECONDS", 0.3)
-    async with Client(older.parameters("mute")) as client:
+    async with Client(child.parameters("mute")) as client:
         assert client.protocol_version == NOVEMBER
-    assert older.heard.count("start") == 1
-    assert [one for one in older.heard if one == "initialize"] == ["initialize"]
+    assert child.heard.count("start") == 1
+    assert [one for one in child.heard if one == "initialize"] == ["initialize"]
 
 
 @pytest.mark.timing
 async def test_a_child_that_dies_of_the_discovery_is_started_again_for_a_handshake(
-    older: Older, caplog: pytest.LogCaptureFixture
+    child: OlderChild, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with Client(older.parameters("dies")) as client:
+    async with Client(child.parameters("dies")) as client:
         assert client.protocol_version == NOVEMBER
-        assert text(await client.call_tool("tool")) == str(older.heard.count("start") - 1)
-    assert older.heard[-3:] == ["initialize", "notifications/initialized", "tools/call"]
+        assert text(await client.call_tool("life")) == str(child.heard.count("start") - 1)
+    assert child.heard[-3:] == ["initialize", "notifications/initialized", "tools/call"]
     assert "exited with code 4; it is started again" in caplog.text
 
 
 @pytest.mark.timing
-async def test_a_child_that_dies_of_the_handshake_too_is_given_up(older: Older) -> None:
+async def test_a_child_that_dies_of_the_handshake_too_is_given_up(child: OlderChild) -> None:
     with pytest.raises(ConnectionError, match="exited with code 5") as caught:
-        async with Client(older.parameters("dies always")):
+        async with Client(child.parameters("dies always")):
             pass
     (why,) = caught.value.__notes__
     assert why.startswith(WHY)
     assert "exited with code 4" in why
-    assert older.heard.count("initialize") == 1
+    assert child.heard.count("initialize") == 1
 
 
 @pytest.mark.timing
-async def test_a_child_that_cannot_even_start_is_given_up(older: Older) -> None:
+async def test_a_child_that_cannot_even_start_is_given_up(child: OlderChild) -> None:
     with pytest.raises(ConnectionError, match="exited with code 3"):
-        async with Client(older.parameters("absent")):
+        async with Client(child.parameters("absent")):
             pass
-    assert older.heard.count("start") <= 3
+    assert child.heard.count("start") <= 3
 
 
 @pytest.mark.timing
-async def test_a_pinned_handshake_is_the_first_thing_a_child_hears(older: Older) -> None:
-    async with Client(older.parameters("dies"), mode="2025-03-26") as client:
+async def test_a_pinned_handshake_is_the_first_thing_a_child_hears(child: OlderChild) -> None:
+    async with Client(child.parameters("dies"), mode="2025-03-26") as client:
         assert client.protocol_version == "2025-03-26"
-    assert older.heard == ["start", "initialize", "notifications/initialized"]
+    assert child.heard == ["start", "initialize", "notifications/initialized"]

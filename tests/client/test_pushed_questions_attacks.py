@@ -3,16 +3,17 @@
 import asyncio
 import gc
 import logging
-import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp_types import ElicitResult
 
 from bespeak import Client
-from bespeak.client import ClientRequestContext, Lost, StdioServerParameters
+from bespeak.client import ClientRequestContext, Lost
 from bespeak.transports.http.asgi import Send
 from tests.answering import accept, text
+from tests.client.older_child import OlderChild
 from tests.client.older_server import OldServer, plain
 from tests.client.sample_questions import FORM, list_roots, say_yes, write
 from tests.transports.test_http_client_legacy import (
@@ -25,7 +26,6 @@ from tests.transports.test_http_client_legacy import (
     streams,
 )
 from tests.waiting import eventually
-from tests.wires import Listening
 
 ELICIT = "elicitation/create"
 
@@ -160,61 +160,7 @@ async def test_a_call_ends_if_the_server_does_not_accept_the_answer(status: int)
             await asyncio.wait_for(client.call_tool("tool"), 1)
 
 
-# Secrets
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_what_is_secret_in_a_url_is_not_logged_when_the_server_moves(
-    mode: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    inner = OldHttp(gets=[streams(for_ever)])
-
-    async def app(scope: Any, receive: Any, send: Send) -> None:
-        if scope["path"] == "/mcp":
-            await says(307, b"", (b"location", b"/moved"))(Got("", "", {}, None), send)
-        else:
-            await inner(scope, receive, send)
-
-    async with Listening(app) as listening:
-        url = f"http://name:hunter2@127.0.0.1:{listening.port}/mcp?key=hunter2"
-        async with Client(url, mode=mode) as client:
-            await client.call_tool("tool")
-    logged = "\n".join(
-        record.getMessage() for record in caplog.records if record.name.startswith(("httpx2", "bespeak"))
-    )
-    assert logged
-    assert "hunter2" not in logged
-
-
 # An approval is for one question
-
-
-SERVER = """
-import json, os, sys
-
-def send(**message):
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
-
-count, waiting = 0, {}
-for line in sys.stdin:
-    message = json.loads(line)
-    method = message.get("method")
-    if method == "initialize":
-        info = {"name": "old", "version": "1"}
-        send(id=message["id"], result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info})
-    elif method == "tools/call":
-        name = message["params"]["name"]
-        if name == "die":
-            os._exit(1)
-        count += 1
-        waiting[f"q-{count}"] = message["id"]
-        schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
-        send(id=f"q-{count}", method="elicitation/create", params={"message": name, "requestedSchema": schema})
-    elif method is None:
-        said = [{"type": "text", "text": message.get("result", {}).get("action", "an error")}]
-        send(id=waiting.pop(message["id"]), result={"content": said})
-"""
 
 
 class Deleting:
@@ -237,10 +183,9 @@ def question(message: str) -> bytes:
 
 
 @pytest.mark.timing
-async def test_an_answer_to_a_server_that_died_is_not_an_answer_to_the_one_started_after_it() -> None:
+async def test_an_answer_to_a_server_that_died_is_not_an_answer_to_the_one_started_after_it(tmp_path: Path) -> None:
     person = Deleting()
-    server = StdioServerParameters(sys.executable, ["-S", "-E", "-c", SERVER])
-    async with Client(server, mode="legacy", elicitation_callback=person) as client:
+    async with Client(OlderChild(tmp_path).parameters(), mode="legacy", elicitation_callback=person) as client:
         harmless = [asyncio.create_task(client.call_tool("harmless")) for _ in range(2)]
         await eventually(lambda: len(person.asked) == 2)
         with pytest.raises(Lost):

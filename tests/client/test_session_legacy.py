@@ -2,17 +2,17 @@
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp_types import Icon, Implementation, SamplingCapability, SamplingToolsCapability
 
-from bespeak import Client, StdioServerParameters
+from bespeak import Client
 from bespeak.client import Lost
 from bespeak.protocol.legacy import declared_at, info_at
 from tests.answering import text
+from tests.client.older_child import OlderChild
 from tests.client.older_server import OldServer, Slow, asking_tool, plain, result_of
 from tests.client.sample_questions import FORM, list_roots, say_yes, write
 from tests.transports.test_http_client_legacy import OldHttp, answers, client_of, event, for_ever, says, streams
@@ -213,96 +213,54 @@ async def test_several_messages_on_one_line_are_taken_one_by_one() -> None:
 # Child processes that die
 
 
-CHILD = r"""
-import json, os, sys
-
-log = open(sys.argv[1], "a", buffering=1)
-life = sum(line == "start\n" for line in open(sys.argv[1]))
-log.write("start\n")
-for raw in sys.stdin.buffer:
-    message = json.loads(raw)
-    method, id_, result = message.get("method"), message.get("id"), None
-    log.write(f"{method}\n")
-    if id_ is None:
-        continue
-    if method == "initialize":
-        version = "2025-06-18" if life == 0 or sys.argv[2] == "same" else "2025-03-26"
-        info = {"name": "old", "version": "1"}
-        result = {"protocolVersion": version, "capabilities": {}, "serverInfo": info}
-    elif method == "tools/list" and life == 0:
-        os._exit(5)
-    elif method == "tools/list":
-        result = {"tools": []}
-    elif method == "tools/call" and message["params"]["name"] == "die":
-        os._exit(4)
-    elif method == "tools/call":
-        result = {"content": [{"type": "text", "text": str(life)}]}
-    answer = {"result": result} if result is not None else {"error": {"code": -32601, "message": "what?"}}
-    print(json.dumps({"jsonrpc": "2.0", "id": id_, **answer}), flush=True)
-"""
-
-
 AGAIN = ["initialize", "notifications/initialized"]
 
 
-class Mortal:
-    """A child that dies when it is told to."""
-
-    def __init__(self, folder: Path) -> None:
-        self._script, self._log = folder / "child.py", folder / "log"
-        self._script.write_text(CHILD)
-
-    def parameters(self, how: str = "same") -> StdioServerParameters:
-        return StdioServerParameters(sys.executable, ["-S", str(self._script), str(self._log), how])
-
-    @property
-    def heard(self) -> list[str]:
-        return self._log.read_text().split()
-
-
 @pytest.fixture
-def mortal(tmp_path: Path) -> Mortal:
-    return Mortal(tmp_path)
+def child(tmp_path: Path) -> OlderChild:
+    return OlderChild(tmp_path)
 
 
 @pytest.mark.timing
-async def test_a_child_that_died_between_two_calls_gets_its_handshake_before_the_next(mortal: Mortal) -> None:
-    async with Client(mortal.parameters()) as client:
+async def test_a_child_that_died_between_two_calls_gets_its_handshake_before_the_next(child: OlderChild) -> None:
+    async with Client(child.parameters()) as client:
         with pytest.raises(
             Lost, match=r"exited with code 4 before it answered; whether .* was carried out is not known"
         ):
             await client.call_tool("die")
-        assert text(await client.call_tool("tool")) == "1"
-        assert text(await client.call_tool("tool")) == "1"
-    assert mortal.heard[-5:] == ["start", *AGAIN, "tools/call", "tools/call"]
+        assert text(await client.call_tool("life")) == "1"
+        assert text(await client.call_tool("life")) == "1"
+    assert child.heard[-5:] == ["start", *AGAIN, "tools/call", "tools/call"]
 
 
 @pytest.mark.timing
-async def test_calls_at_the_same_time_make_one_handshake_with_a_new_child(mortal: Mortal) -> None:
-    async with Client(mortal.parameters()) as client:
+async def test_calls_at_the_same_time_make_one_handshake_with_a_new_child(child: OlderChild) -> None:
+    async with Client(child.parameters()) as client:
         with pytest.raises(Lost):
             await client.call_tool("die")
-        results = await asyncio.gather(*(client.call_tool("tool") for _ in range(5)))
+        results = await asyncio.gather(*(client.call_tool("life") for _ in range(5)))
     assert [text(one) for one in results] == ["1"] * 5
-    assert (mortal.heard.count("start"), mortal.heard.count("initialize")) == (2, 2)
+    assert (child.heard.count("start"), child.heard.count("initialize")) == (2, 2)
 
 
 @pytest.mark.timing
-async def test_a_child_that_died_of_a_request_that_only_reads_gets_it_again_after_its_handshake(mortal: Mortal) -> None:
-    async with Client(mortal.parameters()) as client:
+async def test_a_child_that_died_of_a_request_that_only_reads_gets_it_again_after_its_handshake(
+    child: OlderChild,
+) -> None:
+    async with Client(child.parameters()) as client:
         assert (await client.list_tools()).tools == []
-    assert mortal.heard[-4:] == ["start", *AGAIN, "tools/list"]
+    assert child.heard[-4:] == ["start", *AGAIN, "tools/list"]
 
 
 @pytest.mark.timing
-async def test_a_new_child_that_chooses_another_version_is_refused(mortal: Mortal) -> None:
-    async with Client(mortal.parameters("other")) as client:
+async def test_a_new_child_that_chooses_another_version_is_refused(child: OlderChild) -> None:
+    async with Client(child.parameters("changes")) as client:
         with pytest.raises(Lost):
             await client.call_tool("die")
         with pytest.raises(
-            ConnectionError, match="chose the protocol version '2025-03-26', but this client supports 2025-06-18"
+            ConnectionError, match="chose the protocol version '2025-03-26', but this client supports 2025-11-25"
         ):
-            await client.call_tool("tool")
+            await client.call_tool("life")
 
 
 # The end
