@@ -185,14 +185,14 @@ async def test_a_timeout_counts_each_request_and_never_the_time_a_callback_takes
     seen: list[float] = []
 
     async def slow_person(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.3)
         return accept(sure=True)
 
     async def slow_progress(progress: float, total: float | None, message: str | None) -> None:
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.3)
         seen.append(progress)
 
-    async with connect(mcp, elicitation_callback=slow_person, read_timeout_seconds=0.1) as client:
+    async with connect(mcp, elicitation_callback=slow_person, read_timeout_seconds=0.25) as client:
         assert text(await client.call_tool("buy", progress_callback=slow_progress)) == "True"
     assert seen == [1]
 

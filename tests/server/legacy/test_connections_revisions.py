@@ -12,17 +12,13 @@ from mcp_types import (
     TextContent,
     ToolAnnotations,
 )
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from bespeak import Client, Context, Elicit, ListRoots, MCPError, MCPServer, Resolve, Sample
 from tests.server.test_answers_capabilities import take_outcome_or_not_asked
 from tests.server.test_answers_consumers import (
     serving,
-    take_accepted,
     take_accepted_or_default,
-    take_clear,
-    take_outcome,
-    take_refusal,
     take_value,
     take_value_or_default,
 )
@@ -96,15 +92,6 @@ async def test_a_tool_is_listed_with_what_the_revision_knows(version: str, known
     assert tool.keys() == {"name", "description", "inputSchema"} | known
 
 
-async def test_listing_for_an_older_client_changes_nothing_for_a_modern_one() -> None:
-    mcp = described()
-    async with Client(mcp, mode=MODERN) as client:
-        before = (await client.list_tools()).tools
-        async with Older(mcp, version=FIRST) as older:
-            await older.request("tools/list")
-        assert (await client.list_tools()).tools == before
-
-
 # Results
 
 
@@ -119,7 +106,7 @@ def returning(value: Any) -> MCPServer[Any]:
 
 
 @pytest.mark.parametrize("version", OLDER)
-async def test_an_authors_own_meta_on_a_result_arrives_without_a_stamp_beside_it(version: str) -> None:
+async def test_an_authors_own_meta_on_a_result_arrives_alone(version: str) -> None:
     noted = TextContent(text="x", annotations=Annotations(audience=["user"]))
     async with Older(returning(CallToolResult(content=[noted], _meta={"mine": 1})), version=version) as client:
         result = await client.call()
@@ -128,7 +115,7 @@ async def test_an_authors_own_meta_on_a_result_arrives_without_a_stamp_beside_it
 
 
 @pytest.mark.parametrize("version", OLDER)
-async def test_messages_of_progress_came_with_2025_03_26(version: str) -> None:
+async def test_progress_messages_came_with_2025_03_26(version: str) -> None:
     mcp = MCPServer[Any]("slow")
 
     @mcp.tool()
@@ -161,7 +148,9 @@ async def roots() -> ListRoots:
         (FIRST, {"elicitation": {}}, {"elicitation": {"form": {}}, "sampling": {}, "roots": {}}),
     ],
 )
-async def test_all_that_is_missing_is_said_and_nobody_is_asked(version: str, declares: Sent, missing: Sent) -> None:
+async def test_all_missing_capabilities_are_listed_and_nobody_is_asked(
+    version: str, declares: Sent, missing: Sent
+) -> None:
     async def ask() -> Elicit[int]:
         return Elicit("How many?", int)
 
@@ -179,7 +168,7 @@ async def test_all_that_is_missing_is_said_and_nobody_is_asked(version: str, dec
 
 
 @pytest.mark.parametrize("version", [MARCH, FIRST])
-async def test_a_client_before_forms_is_told_that_it_is_its_revision(version: str) -> None:
+async def test_a_client_of_a_revision_before_forms_is_told_so(version: str) -> None:
     async with Older(serving(take_value), {"ask": yes(value=3)}, version=version) as client:
         error = await client.error()
     expected = f"this call asks the client for elicitation.form, and a client of {version} cannot be asked with a form"
@@ -188,7 +177,7 @@ async def test_a_client_before_forms_is_told_that_it_is_its_revision(version: st
 
 
 @pytest.mark.parametrize("consumer", [take_value_or_default, take_accepted_or_default, take_outcome_or_not_asked])
-async def test_where_everybody_can_do_without_an_answer_the_call_goes_on_as_at_2026_07_28(consumer: Any) -> None:
+async def test_a_call_that_needs_no_answer_ends_as_in_the_modern_era(consumer: Any) -> None:
     ends: list[str] = []
     for version in (NOVEMBER, MARCH):
         async with Older(serving(consumer), version=version, declares={}) as client:
@@ -200,13 +189,7 @@ async def test_where_everybody_can_do_without_an_answer_the_call_goes_on_as_at_2
     assert ends == [ends[0]] * 3
 
 
-@pytest.mark.parametrize("consumer", [take_value, take_accepted, take_clear, take_outcome, take_refusal])
-async def test_where_somebody_cannot_the_capability_is_missing(consumer: Any) -> None:
-    async with Older(serving(consumer), declares={}) as client:
-        assert (await client.error())["code"] == -32021
-
-
-async def test_without_sessions_nobody_can_be_asked_and_that_is_said() -> None:
+async def test_without_sessions_a_call_that_asks_is_an_error_that_says_so() -> None:
     mcp = serving(take_value)
     async with (
         Listening(mcp.streamable_http_app(stateless_http=True)) as listening,
@@ -224,32 +207,13 @@ async def _nobody(context: Any, params: Any) -> Any:
 # Questions
 
 
-class Order(BaseModel):
-    copies: int = Field(2, ge=1, le=9, title="Copies")
-    price: float = 1.5
-    gift: bool = True
-    note: str = "none"
-    size: Literal["s", "m"] = "m"
+async def test_a_form_is_pushed_as_its_revision_knows_it() -> None:
+    async with Older(serving(take_value), {"ask": yes(value=3)}, version=JUNE) as client:
+        await client.call()
+    assert client.pushed[0]["params"].keys() == {"message", "requestedSchema", "_meta"}, "no mode"
 
 
-async def test_a_form_of_2025_06_18_has_no_mode_and_no_defaults_but_of_booleans() -> None:
-    async def ask() -> Elicit[Order]:
-        return Elicit("What?", Order)
-
-    async def take(it: Annotated[Order, Resolve(ask)]) -> str:
-        return f"{it!r}"
-
-    async with Older(serving(take), {"ask": yes(copies=3)}, version=JUNE) as client:
-        assert (await client.call())["content"][0]["text"] == repr(Order(copies=3)), "defaults are the author's still"
-    params = client.pushed[0]["params"]
-    assert params.keys() == {"message", "requestedSchema", "_meta"}
-    shown = params["requestedSchema"]["properties"]
-    assert {name: field.get("default") for name, field in shown.items() if "default" in field} == {"gift": True}
-    assert (shown["copies"]["minimum"], shown["copies"]["maximum"], shown["copies"]["title"]) == (1, 9, "Copies")
-    assert shown["size"]["enum"] == ["s", "m"]
-
-
-async def test_a_list_of_choices_cannot_be_shown_at_2025_06_18() -> None:
+async def test_a_client_of_2025_06_18_cannot_be_asked_for_a_list_of_choices() -> None:
     async def ask() -> Elicit[Any]:
         return Elicit("Which?", list[Literal["a", "b"]])
 
