@@ -5,7 +5,7 @@ from typing import Any
 
 from mcp_types import CallToolResult, ElicitRequestFormParams, ElicitRequestParams, ElicitResult, TextContent
 
-from bespeak.client import CallbackContext
+from bespeak.client import ClientRequestContext
 from bespeak.protocol.question_keys import bare_name
 
 DECLINE = ElicitResult(action="decline")
@@ -31,7 +31,7 @@ class Person:
         self.messages: list[str] = []
         self.schemas: list[dict[str, Any]] = []
 
-    async def __call__(self, context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         assert isinstance(params, ElicitRequestFormParams)
         self.asked.append(short(context.key))
         self.messages.append(params.message)

@@ -12,9 +12,9 @@ from zlib import crc32
 from pydantic import BaseModel
 
 from bespeak import AcceptedElicitation, Context, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, ToolError
-from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.messages import Bare, Request
+from bespeak.protocol.messages import LegacyRequest, Request
 from bespeak.transports.interfaces import Answer, Channel, Notify, Peer
 
 BODY = -1
@@ -163,7 +163,7 @@ class Watched:
         finally:
             _record.reset(token)
 
-    def peer(self, unaskable: Obstacle | None = None, assumed: str | None = None) -> Peer:
+    def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
         return WatchedPeer(self, self.mcp.peer(unaskable, assumed))
 
     @property
@@ -193,7 +193,12 @@ class WatchedPeer:
         return self._inner.version
 
     async def answer(
-        self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
+        self,
+        request: LegacyRequest,
+        channel: Channel,
+        headers: Headers | None = None,
+        *,
+        raise_exceptions: bool = False,
     ) -> Answer:
         with self._watched.recording(request.method):
             return await self._inner.answer(request, channel, headers, raise_exceptions=raise_exceptions)

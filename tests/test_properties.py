@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, InputRequiredResult
 
 from bespeak import Client, MCPError
-from bespeak.client import CallbackContext
+from bespeak.client import ClientRequestContext
 from tests.answering import text
 from tests.graphs import BODY, Node, Plan, Record, Reply, Take, Watched, build, parameter_name
 from tests.sequential import Known, Reference, Verdict
@@ -114,7 +114,7 @@ class Person:
     script: dict[int, Reply]
     asked: list[int] = field(default_factory=list[int])
 
-    async def __call__(self, context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         index = node_of(params.message)
         self.asked.append(index)
         return ElicitResult.model_validate(self.script[index].wire(self.plan.nodes[index].shape))

@@ -65,7 +65,7 @@ class Listening:
 class OverHttp:
     """A client's transport to a server that listens only for it."""
 
-    mirrors = True
+    sends_headers = True
 
     def __init__(self, mcp: MCPServer[Any], parser: Parser) -> None:
         self._mcp = mcp
@@ -99,7 +99,7 @@ class OverHttp:
 class OverPipes:
     """A client's transport to a server on stdio, both in this process."""
 
-    mirrors = False
+    sends_headers = False
 
     def __init__(self, mcp: MCPServer[Any]) -> None:
         self._mcp = mcp

@@ -22,7 +22,7 @@ from pathlib import Path
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
 
 from bespeak import Client, StdioServerParameters
-from bespeak.client import CallbackContext, stdio_client, streamable_http_client
+from bespeak.client import ClientRequestContext, stdio_client, streamable_http_client
 from bespeak.transports.interfaces import Transport
 from bespeak.transports.memory import MemoryTransport
 from examples.refund_desk.narrator import NarratedTransport
@@ -46,7 +46,7 @@ class Person:
         self._answers = {**ACCEPT_ALL, **answers}
         self.asked: Counter[str] = Counter()
 
-    async def __call__(self, context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         resolver = context.name.rpartition(":")[2]
         self.asked[resolver] += 1
         return self._answers[resolver]

@@ -18,8 +18,8 @@ class NarratedTransport:
         self._pushed: dict[Any, str] = {}
 
     @property
-    def mirrors(self) -> bool:
-        return self._inner.mirrors
+    def sends_headers(self) -> bool:
+        return self._inner.sends_headers
 
     async def __aenter__(self) -> "NarratedTransport":
         await self._inner.__aenter__()

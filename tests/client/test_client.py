@@ -1,19 +1,18 @@
-"""`Client`: connecting, what is known of the server, use outside its block, and notifications while a call runs."""
+"""`Client`: connecting, what is known of the server, and use outside its block."""
 
-import asyncio
 import json
-import re
-from collections.abc import Callable
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_types import CLIENT_INFO_META_KEY, LOG_LEVEL_META_KEY, LoggingMessageNotificationParams
+from mcp_types import CLIENT_INFO_META_KEY
 
-from bespeak import Client, Context, MCPError, MCPServer
-from bespeak.client import InvalidServerResponse
+from bespeak import Client, MCPError, MCPServer, StdioServerParameters
 from tests.answering import text
-from tests.client.test_session import COMPLETE, DISCOVERED, Fake
+from tests.client.scripted_transport import COMPLETE, DISCOVERED, Fake
 from tests.conftest import Connect
+from tests.wires import Listening
 
 # Connecting
 
@@ -35,38 +34,69 @@ async def test_a_server_need_not_say_who_it_is() -> None:
         assert client.instructions is None
 
 
-async def test_a_client_says_who_it_is_unless_told_otherwise() -> None:
+async def test_a_client_names_itself_bespeak_by_default() -> None:
     fake = Fake(COMPLETE)
     async with Client(fake) as client:
         await client.call_tool("tool")
     assert fake.params[0]["_meta"][CLIENT_INFO_META_KEY]["name"] == "bespeak"
 
 
-@pytest.mark.parametrize("mode", ["auto", "2026-07-28"])
-async def test_a_client_speaks_the_modern_revision(mode: str) -> None:
-    async with Client(Fake(COMPLETE), mode=mode) as client:
-        assert client.protocol_version == "2026-07-28"
-
-
-@pytest.mark.parametrize("mode", ["", "modern", "1999-01-01", "AUTO"])
-def test_a_mode_that_is_no_revision_is_refused(mode: str) -> None:
-    told = (
-        "mode must be one of 'auto', 'legacy', '2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', "
-        f"not {mode!r}"
-    )
-    with pytest.raises(ValueError, match=re.escape(told)):
+@pytest.mark.parametrize("mode", ["", "modern", "2031-01-01", "AUTO"])
+def test_an_unknown_mode_is_refused_with_the_known_ones(mode: str) -> None:
+    known = "'auto', 'legacy', '2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'"
+    with pytest.raises(ValueError, match=f"^mode must be one of {known}, not {mode!r}$"):
         Client(Fake(COMPLETE), mode=mode)
 
 
-def test_the_cap_on_rounds_cannot_be_negative() -> None:
-    with pytest.raises(ValueError, match="input_required_max_rounds cannot be negative"):
-        Client(Fake(COMPLETE), input_required_max_rounds=-1)
+@pytest.mark.parametrize("option", ["input_required_max_rounds", "input_required_max_questions"])
+def test_a_limit_cannot_be_negative(option: str) -> None:
+    options: dict[str, Any] = {option: -1}
+    with pytest.raises(ValueError, match=f"{option} cannot be negative"):
+        Client(Fake(COMPLETE), **options)
 
 
-@pytest.mark.parametrize("server", [5, None, object()])
-def test_a_client_connects_to_servers_and_transports_only(server: Any) -> None:
-    with pytest.raises(TypeError, match=f"not to {type(server).__name__}"):
+SCRIPT = """
+from bespeak import MCPServer
+mcp = MCPServer("child")
+
+@mcp.tool()
+def hello() -> str:
+    return "hello"
+
+mcp.run()
+"""
+
+
+@pytest.mark.parametrize("what", ["a URL", "a server", "a command"])
+async def test_a_client_connects_to_a_url_a_server_and_a_command(what: str, tmp_path: Path) -> None:
+    mcp = MCPServer("here")
+
+    @mcp.tool()
+    def hello() -> str:
+        return "hello"
+
+    (tmp_path / "child.py").write_text(SCRIPT)
+    async with Listening(mcp.streamable_http_app()) as listening:
+        server = {
+            "a URL": listening.url,
+            "a server": mcp,
+            "a command": StdioServerParameters(sys.executable, [str(tmp_path / "child.py")]),
+        }[what]
+        async with Client(server) as client:
+            assert text(await client.call_tool("hello")) == "hello"
+
+
+@pytest.mark.parametrize("server", [5, None, object(), Fake, b"http://127.0.0.1/mcp", ["python", "server.py"]])
+def test_a_client_says_what_it_connects_to(server: Any) -> None:
+    told = "a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to "
+    with pytest.raises(TypeError, match=told + type(server).__name__):
         Client(server)
+
+
+async def test_a_client_over_http_without_httpx2_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(ImportError, match=r"a client over HTTP needs httpx2: pip install 'bespeak\[http\]'"):
+        await Client("http://127.0.0.1:1/mcp").__aenter__()
 
 
 def no_such_method(request: Any, notify: Any) -> bytes:
@@ -81,7 +111,6 @@ def no_such_method(request: Any, notify: Any) -> bytes:
         ("legacy", "initialize"),
         ("2026-07-28", "server/discover"),
         ("2025-11-25", "initialize"),
-        ("2024-11-05", "initialize"),
     ],
 )
 async def test_the_transport_is_left_when_no_revision_can_be_agreed_on(mode: str, last: str) -> None:
@@ -91,30 +120,7 @@ async def test_the_transport_is_left_when_no_revision_can_be_agreed_on(mode: str
     assert fake.entered == 0
 
 
-async def test_a_server_that_refuses_both_eras_is_said_to_have_done_so() -> None:
-    with pytest.raises(MCPError) as caught:
-        await Client(Fake(no_such_method, discovered=no_such_method)).__aenter__()
-    assert caught.value.__notes__ == [
-        "before that, the server did not speak 2026-07-28: no such method: server/discover (-32601)"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("mode", "discovered"),
-    [
-        ("auto", {"resultType": "complete", "capabilities": 5}),  # without resultType it might be an older server
-        ("2026-07-28", {"resultType": "complete", "capabilities": 5}),
-        ("2026-07-28", {"capabilities": 5}),
-    ],
-)
-async def test_a_malformed_discovery_is_an_error_of_its_own(mode: str, discovered: dict[str, Any]) -> None:
-    fake = Fake(COMPLETE, discovered=discovered)
-    with pytest.raises(InvalidServerResponse, match="the server's DiscoverResult is malformed: see capabilities"):
-        await Client(fake, mode=mode).__aenter__()
-    assert fake.entered == 0
-
-
-async def test_malformed_server_info_harms_nobody_who_looks_at_it() -> None:
+async def test_malformed_server_info_is_ignored() -> None:
     # it is for display only
     discovered = {**DISCOVERED, "_meta": {"io.modelcontextprotocol/serverInfo": {"name": 5}}}
     async with Client(Fake(COMPLETE, discovered=discovered)) as client:
@@ -147,14 +153,11 @@ USES = ["call_tool", "list_tools", "session", "server_info", "server_capabilitie
 
 
 @pytest.mark.parametrize("how", USES)
-async def test_use_before_the_block_is_a_clear_error(how: str) -> None:
+async def test_use_before_or_after_the_block_is_a_clear_error(how: str) -> None:
+    client = Client(Fake(COMPLETE))
     with pytest.raises(RuntimeError, match=r"the client is not connected; use it as `async with Client\(\.\.\.\)"):
-        await use(Client(Fake(COMPLETE)), how)
-
-
-@pytest.mark.parametrize("how", USES)
-async def test_use_after_the_block_is_a_clear_error(how: str) -> None:
-    async with Client(Fake(COMPLETE)) as client:
+        await use(client, how)
+    async with client:
         pass
     with pytest.raises(RuntimeError, match="the client is not connected"):
         await use(client, how)
@@ -166,154 +169,3 @@ async def test_an_exception_in_the_block_goes_through_and_the_transport_is_left(
         async with Client(fake):
             raise KeyError("mine")
     assert fake.entered == 0
-
-
-# What log entries are asked for
-
-
-@pytest.mark.parametrize(
-    ("level", "listens", "asked"),
-    [(None, False, None), (None, True, "debug"), ("error", True, "error"), ("error", False, "error")],
-)
-async def test_entries_are_asked_for_when_somebody_listens(level: Any, listens: bool, asked: str | None) -> None:
-    async def on_log(params: LoggingMessageNotificationParams) -> None: ...
-
-    fake = Fake(COMPLETE)
-    async with Client(fake, log_level=level, logging_callback=on_log if listens else None) as client:
-        await client.call_tool("tool")
-    assert fake.params[0]["_meta"].get(LOG_LEVEL_META_KEY) == asked
-
-
-def note(method: str, **params: Any) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode()
-
-
-# Notifications
-
-
-def chatty() -> MCPServer[Any]:
-    mcp = MCPServer[Any]("shop")
-
-    @mcp.tool()
-    async def tool(ctx: Context) -> str:
-        await ctx.report_progress(1, 3, "one")
-        await ctx.info("between", logger_name="stock")
-        await ctx.report_progress(2)
-        return "done"
-
-    return mcp
-
-
-@pytest.mark.every_revision
-async def test_notifications_reach_their_callbacks_in_order_and_before_the_result(connect: Connect) -> None:
-    seen: list[Any] = []
-
-    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        await asyncio.sleep(0)
-        seen.append((progress, total, message))
-
-    async def on_log(params: LoggingMessageNotificationParams) -> None:
-        seen.append((params.level, params.logger, params.data))
-
-    async with connect(chatty(), logging_callback=on_log) as client:
-        await client.call_tool("tool", progress_callback=on_progress)
-        seen.append("result")
-    assert seen == [(1, 3, "one"), ("info", "stock", "between"), (2, None, None), "result"]
-
-
-@pytest.mark.every_revision
-async def test_a_message_handler_sees_every_notification(connect: Connect) -> None:
-    seen: list[str] = []
-
-    async def on_message(message: dict[str, Any]) -> None:
-        seen.append(message["method"])
-
-    async def ignore(*_: Any) -> None: ...
-
-    async with connect(chatty(), message_handler=on_message, log_level="debug") as client:
-        await client.call_tool("tool", progress_callback=ignore)
-    assert seen == ["notifications/progress", "notifications/message", "notifications/progress"]
-
-
-@pytest.mark.every_revision
-async def test_progress_reaches_the_callback_while_the_call_still_runs(connect: Connect) -> None:
-    mcp = MCPServer("shop")
-    heard = asyncio.Event()
-
-    @mcp.tool()
-    async def tool(ctx: Context) -> str:
-        await ctx.report_progress(1)
-        async with asyncio.timeout(0.5):
-            await heard.wait()
-        return "heard"
-
-    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        heard.set()
-
-    async with connect(mcp) as client:
-        assert text(await client.call_tool("tool", progress_callback=on_progress)) == "heard"
-
-
-async def test_progress_of_another_request_is_not_passed_on() -> None:
-    seen: list[float] = []
-
-    def reply(request: dict[str, Any], notify: Callable[[bytes], None]) -> dict[str, Any]:
-        notify(note("notifications/progress", progressToken=999, progress=1))
-        notify(note("notifications/progress", progressToken=["odd"], progress=2))
-        notify(note("notifications/progress", progressToken=request["params"]["_meta"]["progressToken"], progress=3))
-        return COMPLETE
-
-    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        seen.append(progress)
-
-    async with Client(Fake(reply)) as client:
-        await client.call_tool("tool", progress_callback=on_progress)
-    assert seen == [3]
-
-
-async def test_without_a_progress_callback_no_progress_is_asked_for() -> None:
-    fake = Fake(COMPLETE)
-    async with Client(fake) as client:
-        await client.call_tool("tool")
-    assert "progressToken" not in fake.params[0]["_meta"]
-
-
-@pytest.mark.parametrize("raw", [b"{", b"[]", b"{}", note("notifications/message", level="loud"), note("x/y")])
-async def test_a_malformed_notification_does_not_harm_the_call(raw: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    def reply(request: dict[str, Any], notify: Callable[[bytes], None]) -> dict[str, Any]:
-        notify(raw)
-        return COMPLETE
-
-    async def on_log(params: LoggingMessageNotificationParams) -> None: ...
-
-    async with Client(Fake(reply), logging_callback=on_log) as client:
-        assert text(await client.call_tool("tool")) == "done"
-
-
-@pytest.mark.every_revision
-async def test_a_handler_that_fails_is_logged_and_the_call_goes_on(
-    connect: Connect, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def on_log(params: LoggingMessageNotificationParams) -> None:
-        raise KeyError("handler")
-
-    async with connect(chatty(), logging_callback=on_log) as client:
-        assert text(await client.call_tool("tool")) == "done"
-    assert "a handler of notifications failed" in caplog.text
-
-
-@pytest.mark.every_revision
-@pytest.mark.parametrize("own_task", [False, True], ids=["in place", "in a task of its own"])
-async def test_a_handler_that_calls_the_server_itself_does_not_deadlock(connect: Connect, own_task: bool) -> None:
-    seen: list[str] = []
-
-    async def on_log(params: LoggingMessageNotificationParams) -> None:
-        if not seen:
-            seen.append("asked")
-            call = client.call_tool("tool")
-            seen.append(text(await (asyncio.create_task(call) if own_task else call)))
-
-    async with connect(chatty(), logging_callback=on_log) as client:
-        async with asyncio.timeout(1):
-            assert text(await client.call_tool("tool")) == "done"
-    assert seen == ["asked", "done"]

@@ -1,4 +1,4 @@
-"""Driving rounds: what counts as asking, what a retry carries, how often, and when to stop."""
+"""Driving rounds: what a retry carries, how many rounds and questions, and pauses between rounds without questions."""
 
 import asyncio
 from typing import Any
@@ -12,20 +12,21 @@ from mcp_types import (
 )
 
 from bespeak import Client, InputRequiredRoundsExceededError, MCPError
-from bespeak.client import CallbackContext, InvalidServerResponse, driver
-from tests.answering import text
-from tests.client.test_session import COMPLETE, FORM, Fake, asking
+from bespeak.client import ClientRequestContext, InputRequiredQuestionsExceededError, driver
+from tests.answering import accept, text
+from tests.client.sample_questions import FORM, say_yes
+from tests.client.scripted_transport import (
+    COMPLETE,
+    Fake,
+    asking,
+)
 
 YES = {"action": "accept", "content": {"sure": True}}
 
 
-async def say_yes(context: CallbackContext, params: Any) -> ElicitResult:
-    return ElicitResult(action="accept", content={"sure": True})
-
-
 @pytest.fixture(autouse=True)
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses the driver made, none of which take any time."""
+    """The pauses the driver makes, which take no time here."""
     pauses: list[float] = []
     really = asyncio.sleep
 
@@ -62,30 +63,17 @@ async def test_a_retry_repeats_the_request_with_answers_state_fresh_id_and_metad
         assert key in retry["params"]["_meta"]
 
 
-@pytest.mark.parametrize(
-    "state", ["", "x", '{"a":  1}', "null", "5", '"quoted"', " padded ", "\x00", "ü€\U0001f600", "a" * 9999]
-)
+@pytest.mark.parametrize("state", ["", '{"a":  1}', "null", " padded ", "\x00", "ü€\U0001f600", "a" * 9999])
 async def test_a_state_is_echoed_as_it_is(state: str) -> None:
     fake = Fake(asking({"q": FORM}, state), COMPLETE)
     await driven(fake)
     assert fake.params[1]["requestState"] == state
 
 
-async def test_an_absent_state_is_not_echoed() -> None:
-    fake = Fake(asking({"q": FORM}), COMPLETE)
+async def test_an_earlier_round_s_state_and_answers_are_never_carried_over() -> None:
+    fake = Fake(asking({"a": FORM}, "s1"), asking({"b": FORM}), asking(None, "s3"), COMPLETE)
     await driven(fake)
-    assert "requestState" not in fake.params[1]
-
-
-async def test_an_older_round_s_state_is_never_carried_over() -> None:
-    fake = Fake(asking({"q": FORM}, "s1"), asking({"r": FORM}), COMPLETE)
-    await driven(fake)
-    assert [params.get("requestState") for params in fake.params] == [None, "s1", None]
-
-
-async def test_only_the_newest_answers_are_sent() -> None:
-    fake = Fake(asking({"a": FORM}, "s1"), asking({"b": FORM}, "s2"), asking(None, "s3"), COMPLETE)
-    await driven(fake)
+    assert [params.get("requestState") for params in fake.params] == [None, "s1", None, "s3"]
     assert [params.get("inputResponses") for params in fake.params] == [None, {"a": YES}, {"b": YES}, None]
 
 
@@ -108,97 +96,6 @@ async def test_every_round_has_a_fresh_progress_token() -> None:
     assert first != second
 
 
-async def test_parallel_calls_share_neither_questions_nor_states() -> None:
-    def reply(request: dict[str, Any], notify: Any) -> dict[str, Any]:
-        params = request["params"]
-        if "requestState" not in params:
-            return asking({params["name"]: FORM}, f"state of {params['name']}")
-        assert params["requestState"] == f"state of {params['name']}"
-        assert list(params["inputResponses"]) == [params["name"]]
-        return COMPLETE
-
-    async with Client(Fake(reply), elicitation_callback=say_yes) as client:
-        results = await asyncio.gather(*(client.call_tool(f"tool{number}") for number in range(5)))
-    assert [text(result) for result in results] == ["done"] * 5
-
-
-# What counts as asking
-
-
-async def test_a_result_without_a_type_is_complete_even_with_questions_inside() -> None:
-    result = {"content": COMPLETE["content"], "inputRequests": {"q": FORM}, "requestState": "s"}
-    fake = Fake(result)
-    assert await driven(fake) == "done"
-    assert len(fake.requests) == 1
-
-
-async def test_a_complete_result_is_complete_whatever_else_is_there() -> None:
-    fake = Fake({**COMPLETE, "inputRequests": {"q": FORM}, "requestState": "s"})
-    assert await driven(fake) == "done"
-    assert len(fake.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("result", "told"),
-    [
-        ({**COMPLETE, "resultType": "task"}, "unknown resultType 'task'"),
-        ({**COMPLETE, "resultType": None}, "unknown resultType None"),
-        ({**COMPLETE, "resultType": 5}, "unknown resultType 5"),
-        (asking(), "has neither inputRequests nor requestState"),
-        ({**asking(), "content": []}, "has neither inputRequests nor requestState"),
-        ({**asking(), "inputRequests": [FORM]}, "inputRequests is no object"),
-        ({**asking(), "inputRequests": None}, "inputRequests is no object"),
-        ({**asking({"q": FORM}), "requestState": 5}, "requestState is no string"),
-        ({**asking({"q": FORM}), "requestState": None}, "requestState is no string"),
-        ({**asking({"q": FORM}), "requestState": {"a": 1}}, "requestState is no string"),
-        (asking({"q": "Sure?"}), "the question 'q' is no object"),
-        (asking({"q": None}), "the question 'q' is no object"),
-        (asking({"q": {}}), "the question 'q' has the method None, which asks nothing"),
-        (asking({"q": {"params": FORM["params"]}}), "has the method None"),
-        (asking({"q": {**FORM, "method": "tools/call"}}), "has the method 'tools/call'"),
-        (asking({"q": {**FORM, "method": ["elicitation/create"]}}), "which asks nothing"),
-        (asking({"q": {**FORM, "params": []}}), "the params of the question 'q' are no object"),
-        (asking({"q": {**FORM, "params": None}}), "the params of the question 'q' are no object"),
-        (asking({"a": FORM, "q": {"method": "elicitation/create"}}), "the params of the question 'q'"),
-        (asking({"q": {**FORM, "params": {"message": "Sure?"}}}), "are no valid ElicitRequestFormParams"),
-        (asking({"q": {**FORM, "params": {**FORM["params"], "mode": "odd"}}}), "are no valid ElicitRequestFormParams"),
-    ],
-)
-async def test_a_malformed_round_is_an_error_and_nothing_is_sent_again(result: dict[str, Any], told: str) -> None:
-    fake = Fake(result)
-    with pytest.raises(InvalidServerResponse, match=told):
-        await driven(fake)
-    assert len(fake.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("schema", "value"),
-    [
-        ({"type": "object", "properties": ["sure"]}, True),
-        ({"type": "object", "properties": {"sure": {"type": "boolean"}}, "required": 5}, True),
-        ({"type": "object", "properties": {"sure": {"type": "string", "enum": 5}}}, "a"),
-        ({"type": "object", "properties": {"sure": {"type": "string", "oneOf": [5]}}}, "a"),
-        ({"type": "object", "properties": {"sure": {"type": "string", "minLength": None}}}, "a"),
-        ({"type": "object", "properties": {"sure": {"type": "integer", "minimum": "few"}}}, 1),
-        ({"type": "object", "properties": {"sure": {"type": "array", "items": [5]}}}, ["a"]),
-    ],
-)
-async def test_a_form_that_is_no_form_is_the_server_s_fault(schema: dict[str, Any], value: Any) -> None:
-    async def answer(context: CallbackContext, params: Any) -> ElicitResult:
-        return ElicitResult(action="accept", content={"sure": value})
-
-    question = {**FORM, "params": {**FORM["params"], "requestedSchema": schema}}
-    async with Client(Fake(asking({"q": question}), COMPLETE), elicitation_callback=answer) as client:
-        with pytest.raises(InvalidServerResponse, match="'q'"):
-            await client.call_tool("tool")
-
-
-async def test_a_form_under_another_name_is_the_server_s_fault() -> None:
-    params = {"message": "Sure?", "requested_schema": FORM["params"]["requestedSchema"]}
-    with pytest.raises(InvalidServerResponse, match="'q'"):
-        await driven(Fake(asking({"q": {**FORM, "params": params}}), COMPLETE))
-
-
 async def test_the_server_s_error_in_a_later_round_ends_the_call() -> None:
     def refuse(request: dict[str, Any], notify: Any) -> bytes:
         body = f'{{"jsonrpc": "2.0", "id": {request["id"]}, "error": {{"code": -32602, "message": "expired"}}}}'
@@ -210,7 +107,7 @@ async def test_the_server_s_error_in_a_later_round_ends_the_call() -> None:
     assert len(fake.requests) == 2
 
 
-# How often
+# How many rounds
 
 
 async def test_ten_answered_rounds_pass() -> None:
@@ -233,10 +130,10 @@ async def test_the_eleventh_question_fails_and_lists_what_was_asked_each_round()
     assert "secret" not in told
 
 
-async def test_no_question_is_put_to_anybody_when_the_cap_is_reached() -> None:
+async def test_nobody_is_asked_when_the_limit_on_rounds_is_reached() -> None:
     asked: list[str] = []
 
-    async def count(context: CallbackContext, params: Any) -> ElicitResult:
+    async def count(context: ClientRequestContext, params: Any) -> ElicitResult:
         asked.append(context.key)
         return ElicitResult(action="accept", content={"sure": True})
 
@@ -246,7 +143,7 @@ async def test_no_question_is_put_to_anybody_when_the_cap_is_reached() -> None:
     assert len(asked) == 3
 
 
-async def test_a_cap_of_none_at_all_refuses_the_first_question_and_lets_plain_calls_pass() -> None:
+async def test_a_limit_of_zero_rounds_refuses_the_first_question_and_lets_plain_calls_pass() -> None:
     fake = Fake(asking({"q": FORM}))
     with pytest.raises(InputRequiredRoundsExceededError, match="after 0 answered rounds"):
         await driven(fake, input_required_max_rounds=0)
@@ -272,6 +169,75 @@ async def test_a_question_of_several_lines_is_listed_on_one() -> None:
     assert str(caught.value).splitlines()[1:] == ["  round 1: q\\n (Sure?\\n  round 2: \\x1b[2J\\u202e)"]
 
 
+# How many questions in one round
+
+
+class Counting:
+    """A callback that says yes, and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def __call__(self, context: ClientRequestContext, params: Any) -> ElicitResult:
+        self.asked += 1
+        return accept(sure=True)
+
+
+async def called(questions: int, **options: Any) -> tuple[Fake, Counting]:
+    fake, counting = Fake(asking({f"q{number}": FORM for number in range(questions)}), COMPLETE), Counting()
+    async with Client(fake, elicitation_callback=counting, **options) as client:
+        await client.call_tool("tool")
+    return fake, counting
+
+
+async def test_sixty_four_questions_of_one_round_are_answered() -> None:
+    fake, counting = await called(64)
+    assert (counting.asked, len(fake.params[1]["inputResponses"])) == (64, 64)
+
+
+async def test_one_more_ends_the_call_and_nobody_is_asked() -> None:
+    fake, counting = Fake(asking({f"q{number}": FORM for number in range(65)})), Counting()
+    async with Client(fake, elicitation_callback=counting) as client:
+        with pytest.raises(InputRequiredQuestionsExceededError) as caught:
+            await client.call_tool("tool")
+    assert str(caught.value) == (
+        "the server asked 65 questions in one round, but this client answers at most 64 (input_required_max_questions)"
+    )
+    assert (caught.value.asked, caught.value.max_questions) == (65, 64)
+    assert (counting.asked, len(fake.requests)) == (0, 1)
+
+
+async def test_the_limit_on_questions_can_be_set() -> None:
+    assert (await called(100, input_required_max_questions=100))[1].asked == 100
+    with pytest.raises(InputRequiredQuestionsExceededError, match=r"asked 2 questions .* answers at most 1 \("):
+        await called(2, input_required_max_questions=1)
+
+
+async def test_a_limit_of_zero_questions_lets_rounds_without_questions_pass() -> None:
+    assert await driven(Fake(asking(None, "s"), COMPLETE), input_required_max_questions=0) == "done"
+
+
+async def test_many_questions_are_answered_eight_at_a_time() -> None:
+    running, most = 0, 0
+
+    async def answer(context: ClientRequestContext, params: Any) -> ElicitResult:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return accept(sure=context.key.endswith("7"))
+
+    keys = [f"q{number}" for number in range(500)]
+    fake = Fake(asking(dict.fromkeys(keys, FORM)), COMPLETE)
+    async with Client(fake, elicitation_callback=answer, input_required_max_questions=500) as client:
+        assert text(await client.call_tool("tool")) == "done"
+    answers = fake.params[1]["inputResponses"]
+    assert most == 8
+    assert list(answers) == keys
+    assert all(answers[key]["content"] == {"sure": key.endswith("7")} for key in keys)
+
+
 # Rounds without questions
 
 
@@ -289,14 +255,14 @@ async def test_a_question_in_between_resets_the_back_off(slept: list[float]) -> 
     assert slept == [0.05, 0.1, 0.05]
 
 
-async def test_rounds_without_questions_count_against_the_cap(slept: list[float]) -> None:
+async def test_rounds_without_questions_count_toward_the_limit(slept: list[float]) -> None:
     fake = Fake(asking(None, "s"))
-    with pytest.raises(InputRequiredRoundsExceededError, match="round 11: nothing, it only handed out a state"):
+    with pytest.raises(InputRequiredRoundsExceededError, match="round 11: no questions, only a requestState"):
         await driven(fake)
     assert len(fake.requests) == 11
 
 
-async def test_an_empty_map_of_questions_is_like_none(slept: list[float]) -> None:
+async def test_an_empty_map_of_questions_is_a_round_without_questions(slept: list[float]) -> None:
     fake = Fake(asking({}, "s"), COMPLETE)
     await driven(fake)
     assert len(slept) == 1

@@ -1,10 +1,7 @@
-"""One request at a time: fresh ids, full metadata, reading responses, questions by hand, timeouts and cancellation."""
+"""Single requests: fresh ids, metadata, questions by hand, time limits, cancellation and lost responses."""
 
 import asyncio
-import inspect
-import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from mcp_types import (
@@ -13,100 +10,28 @@ from mcp_types import (
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
     CallToolResult,
+    ElicitRequestParams,
     ElicitResult,
     Implementation,
     InputRequiredResult,
 )
+from pydantic import BaseModel
 
-from bespeak import Client, MCPError, MCPServer
-from bespeak.client import InvalidServerResponse
-from bespeak.transports.interfaces import Ask, Outgoing
+from bespeak import Client, Context, Elicit, MCPServer, Resolve
+from bespeak.client import ClientRequestContext, Lost
+from tests.answering import accept, text
+from tests.client.sample_questions import FORM
+from tests.client.scripted_transport import (
+    COMPLETE,
+    REGION,
+    Fake,
+    Wire,
+    asking,
+    listing,
+    lost,
+)
 from tests.conftest import Connect
 from tests.waiting import eventually
-
-pytestmark = pytest.mark.every_revision
-
-COMPLETE: dict[str, Any] = {"resultType": "complete", "content": [{"type": "text", "text": "done"}]}
-DISCOVERED: dict[str, Any] = {
-    "resultType": "complete",
-    "supportedVersions": ["2026-07-28"],
-    "capabilities": {"tools": {}},
-    "ttlMs": 0,
-    "cacheScope": "private",
-}
-FORM: dict[str, Any] = {
-    "method": "elicitation/create",
-    "params": {
-        "mode": "form",
-        "message": "Sure?",
-        "requestedSchema": {
-            "type": "object",
-            "properties": {"sure": {"type": "boolean"}},
-            "required": ["sure"],
-        },
-    },
-}
-
-
-def asking(questions: dict[str, Any] | None = None, state: str | None = None) -> dict[str, Any]:
-    """An `input_required` result."""
-    result: dict[str, Any] = {"resultType": "input_required"}
-    if questions is not None:
-        result["inputRequests"] = questions
-    if state is not None:
-        result["requestState"] = state
-    return result
-
-
-class Fake:
-    """A transport that answers from a script, the last reply again and again.
-
-    A reply is a result, raw bytes, or a function of the request (and of the `notify` it may use) that gives one.
-    """
-
-    mirrors = False
-
-    def __init__(self, *replies: Any, discovered: Any = DISCOVERED) -> None:
-        self._replies = list(replies)
-        self._discovered = discovered
-        self.requests: list[dict[str, Any]] = []
-        """All but `server/discover`."""
-        self.said: list[dict[str, Any]] = []
-        """What wants no response."""
-        self.entered = 0
-
-    async def __aenter__(self) -> "Fake":
-        self.entered += 1
-        return self
-
-    async def __aexit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        self.entered -= 1
-
-    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
-        message = json.loads(request.message)
-        if request.method == "server/discover":
-            reply = self._discovered
-        else:
-            self.requests.append(message)
-            reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
-        if callable(reply):
-            reply = reply(message, notify)
-            if inspect.isawaitable(reply):
-                reply = await reply
-        if isinstance(reply, bytes):
-            return reply
-        return json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": reply}).encode()
-
-    async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
-        self.said.append(json.loads(message))
-
-    async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
-        """Nothing comes but with a request."""
-
-    @property
-    def params(self) -> list[dict[str, Any]]:
-        return [request["params"] for request in self.requests]
-
 
 # What is sent
 
@@ -141,92 +66,25 @@ async def test_a_caller_s_metadata_cannot_displace_the_protocol_s() -> None:
     assert fake.params[0]["_meta"][CLIENT_CAPABILITIES_META_KEY] == {}
 
 
-@pytest.mark.parametrize("value", [object(), "\ud800", b"\xff", float("nan"), float("inf"), {1, object()}])
+CIRCLE: dict[str, Any] = {}
+CIRCLE["again"] = CIRCLE
+
+
+@pytest.mark.parametrize("value", [object(), "\ud800", float("nan"), CIRCLE])
 async def test_arguments_that_are_not_json_are_a_type_error_and_nothing_is_sent(value: Any) -> None:
-    fake = Fake(COMPLETE)
-    async with Client(fake) as client:
-        with pytest.raises(TypeError, match="the arguments of tools/call are not JSON"):
-            await client.call_tool("tool", {"value": value})
-    assert fake.requests == []
-
-
-async def test_arguments_that_contain_themselves_are_a_type_error() -> None:
-    circle: dict[str, Any] = {}
-    circle["again"] = circle
-    async with Client(Fake(COMPLETE)) as client:
-        with pytest.raises(TypeError, match="not JSON"):
-            await client.call_tool("tool", circle)
-
-
-# What comes back
-
-
-@pytest.mark.parametrize(
-    ("raw", "told"),
-    [
-        (b"", "is not JSON"),
-        (b"{", "is not JSON"),
-        (b"\xff", "is not JSON"),
-        (b"[]", "is no object"),
-        (b"null", "is no object"),
-        (b"{}", "instead of 2"),
-        (b'{"jsonrpc": "2.0", "id": 99, "result": {}}', "answered request 99 instead of 2"),
-        (b'{"jsonrpc": "2.0", "id": "2", "result": {}}', "answered request '2' instead of 2"),
-        (b'{"jsonrpc": "2.0", "id": null, "result": {}}', "instead of 2"),
-        (b'{"jsonrpc": "2.0", "id": 2}', "has no result"),
-        (b'{"jsonrpc": "2.0", "id": 2, "result": null}', "has no result"),
-        (b'{"jsonrpc": "2.0", "id": 2, "result": []}', "has no result"),
-        (b'{"jsonrpc": "2.0", "id": 2, "error": "no"}', "has no result"),
-    ],
-)
-async def test_a_response_the_protocol_does_not_allow_is_an_error_of_its_own(raw: bytes, told: str) -> None:
-    async with Client(Fake(raw)) as client:
-        with pytest.raises(InvalidServerResponse, match=told):
-            await client.call_tool("tool")
-
-
-async def test_an_error_in_reply_to_another_request_is_not_taken_for_this_one_s() -> None:
-    raw = b'{"jsonrpc": "2.0", "id": 99, "error": {"code": 1, "message": "not yours"}}'
-    async with Client(Fake(raw)) as client:
-        with pytest.raises(InvalidServerResponse, match="answered request 99 instead of 2"):
-            await client.call_tool("tool")
-
-
-@pytest.mark.parametrize("id_", ["", ', "id": null', ', "id": 2'])
-async def test_the_server_s_error_is_raised_as_it_is(id_: str) -> None:
-    # an error may omit the id if the server could not read it; some peers send null
-    raw = f'{{"jsonrpc": "2.0"{id_}, "error": {{"code": -32602, "message": "no", "data": {{"a": 1}}}}}}'.encode()
-    async with Client(Fake(raw)) as client:
-        with pytest.raises(MCPError, match=r"^no$") as caught:
-            await client.call_tool("tool")
-    assert (caught.value.code, caught.value.data) == (-32602, {"a": 1})
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        {"resultType": "complete"},
-        {"resultType": "complete", "content": "text"},
-        {"resultType": "complete", "content": [{"type": "nonsense"}]},
-        {"content": [], "isError": "perhaps"},
-    ],
-)
-async def test_a_malformed_tool_result_is_an_error_that_says_where(result: dict[str, Any]) -> None:
-    async with Client(Fake(result)) as client:
-        with pytest.raises(InvalidServerResponse, match=r"the server's CallToolResult is malformed: see \w+"):
-            await client.call_tool("tool")
-
-
-async def test_a_malformed_list_is_an_error_that_says_where() -> None:
-    async with Client(Fake({"resultType": "complete", "tools": [{"name": 1}]})) as client:
-        with pytest.raises(InvalidServerResponse, match=r"ListToolsResult is malformed: see tools\.0"):
-            await client.list_tools()
+    wire = Wire(listing(REGION), COMPLETE)
+    async with Client(wire) as client:
+        await client.list_tools()
+        for name, arguments in [("buy", {"other": value}), ("buy", {"region": value}), ("buy\ud800", {})]:
+            with pytest.raises(TypeError, match="the arguments of tools/call are not JSON"):
+                await client.call_tool(name, arguments)
+    assert wire.calls == []
 
 
 # By hand
 
 
-async def test_a_session_hands_out_the_question_instead_of_answering_it() -> None:
+async def test_a_session_returns_the_question_instead_of_answering_it() -> None:
     fake = Fake(asking({"q": FORM}, "s1"), COMPLETE)
     async with Client(fake) as client:
         asked = await client.session.call_tool("tool", {"a": 1}, allow_input_required=True)
@@ -239,9 +97,11 @@ async def test_a_session_hands_out_the_question_instead_of_answering_it() -> Non
     assert fake.params[1]["requestState"] == "s1"
 
 
-async def test_a_session_refuses_a_question_nobody_expects() -> None:
+async def test_a_question_that_the_caller_does_not_expect_is_an_error() -> None:
     async with Client(Fake(asking({"q": FORM}))) as client:
-        with pytest.raises(RuntimeError, match="'tool' asks for input; pass allow_input_required=True"):
+        with pytest.raises(
+            RuntimeError, match=r"'tool' requires input; pass allow_input_required=True or use Client\.call_tool"
+        ):
             await client.session.call_tool("tool")
 
 
@@ -261,16 +121,11 @@ async def never(request: Any, notify: Any) -> Any:
     await asyncio.Event().wait()
 
 
-async def test_a_server_that_does_not_answer_in_time_is_a_timeout() -> None:
-    async with Client(Fake(never), read_timeout_seconds=5) as client:
+@pytest.mark.parametrize(("own", "per_call"), [(5, 0.01), (0.01, None)])
+async def test_the_time_limit_is_that_of_the_call_or_of_the_client(own: float, per_call: float | None) -> None:
+    async with Client(Fake(never), read_timeout_seconds=own) as client:
         with pytest.raises(TimeoutError, match=r"no answer to tools/call within 0\.01 s"):
-            await client.call_tool("tool", read_timeout_seconds=0.01)
-
-
-async def test_the_client_s_own_timeout_holds_where_a_call_gives_none() -> None:
-    async with Client(Fake(never), read_timeout_seconds=0.01) as client:
-        with pytest.raises(TimeoutError, match=r"within 0\.01 s"):
-            await client.call_tool("tool")
+            await client.call_tool("tool", read_timeout_seconds=per_call)
 
 
 async def test_a_timeout_of_the_transport_s_own_is_left_as_it_is() -> None:
@@ -282,8 +137,9 @@ async def test_a_timeout_of_the_transport_s_own_is_left_as_it_is() -> None:
             await client.call_tool("tool")
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
-async def test_a_call_that_is_given_up_cancels_the_server_s_handler(connect: Connect, how: str) -> None:
+async def test_a_call_that_is_cancelled_or_times_out_cancels_the_server_s_handler(connect: Connect, how: str) -> None:
     mcp = MCPServer("shop")
     ended: list[str] = []
     started = asyncio.Event()
@@ -309,3 +165,75 @@ async def test_a_call_that_is_given_up_cancels_the_server_s_handler(connect: Con
         await asyncio.wait({call})
         await eventually(lambda: ended)
         assert ended == ["cancelled"]
+
+
+@pytest.mark.timing
+async def test_a_timeout_counts_each_request_and_never_the_time_a_callback_takes(connect: Connect) -> None:
+    mcp = MCPServer("shop")
+
+    class Sure(BaseModel):
+        sure: bool
+
+    async def confirm() -> Elicit[Sure]:
+        return Elicit("Sure?", Sure)
+
+    @mcp.tool()
+    async def buy(sure: Annotated[Sure, Resolve(confirm)], ctx: Context) -> str:
+        await ctx.report_progress(1, 1)
+        return f"{sure.sure}"
+
+    seen: list[float] = []
+
+    async def slow_person(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        await asyncio.sleep(0.3)
+        return accept(sure=True)
+
+    async def slow_progress(progress: float, total: float | None, message: str | None) -> None:
+        await asyncio.sleep(0.3)
+        seen.append(progress)
+
+    async with connect(mcp, elicitation_callback=slow_person, read_timeout_seconds=0.25) as client:
+        assert text(await client.call_tool("buy", progress_callback=slow_progress)) == "True"
+    assert seen == [1]
+
+
+# Lost responses
+
+
+@pytest.mark.parametrize("method", ["tools/list", "server/discover"])
+async def test_a_request_that_only_reads_is_sent_again_once_with_an_id_of_its_own(method: str) -> None:
+    wire = Wire(lost, listing(REGION))
+    async with Client(wire) as client:
+        if method == "server/discover":
+            wire._discovered = lost  # pyright: ignore[reportPrivateUsage] - it connects first
+            with pytest.raises(Lost):
+                await client.session.discover()
+        else:
+            assert (await client.list_tools()).tools[0].name == "buy"
+    first, second = wire.sent[1:]
+    assert (first.method, second.method) == (method, method)
+    assert first.id != second.id
+    assert first.headers == second.headers
+
+
+@pytest.mark.parametrize(("method", "times"), [("tools/list", 2), ("tools/call", 1)])
+async def test_a_response_that_is_lost_again_or_of_a_call_that_may_have_acted_is_an_error(
+    method: str, times: int
+) -> None:
+    wire = Wire(lost)
+    async with Client(wire) as client:
+        with pytest.raises(Lost, match=r"the connection broke before it answered; whether .* is not known"):
+            await client.session.request(method, {})
+    assert wire.methods[1:] == [method] * times
+
+
+@pytest.mark.parametrize("error", [ConnectionError("cannot connect"), TimeoutError("went silent")])
+async def test_what_is_not_lost_is_not_sent_again(error: Exception) -> None:
+    def fail(request: Any, notify: Any) -> Any:
+        raise error
+
+    wire = Wire(fail)
+    async with Client(wire) as client:
+        with pytest.raises(type(error), match=str(error)):
+            await client.list_tools()
+    assert wire.methods[1:] == ["tools/list"]

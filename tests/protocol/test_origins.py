@@ -1,4 +1,4 @@
-"""Protocol 23.1, design section 8: `Origin` is always checked when sent, `Host` where a server listens on loopback."""
+"""Protocol 23.1, design section 8: `Origin` is always checked if sent, `Host` if a server listens on loopback."""
 
 import pytest
 from hypothesis import given
@@ -8,6 +8,8 @@ from bespeak.protocol.headers import Headers
 from bespeak.protocol.origins import Gate, TransportSecuritySettings, is_loopback
 
 LOCAL = "127.0.0.1"
+
+
 PUBLIC = "0.0.0.0"
 
 
@@ -22,35 +24,27 @@ def gate(
     return Gate(host, TransportSecuritySettings(check_host, hosts or [], origins or []))
 
 
+def not_allowed(host: str) -> str:
+    return f"the host {host!r} is not allowed; see TransportSecuritySettings(allowed_hosts=...)"
+
+
 # Which addresses are loopback
-
-
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.2", "127.255.255.254", "::1", "[::1]"])
-def test_an_address_of_this_machine_only_is_loopback(host: str) -> None:
-    assert is_loopback(host)
-
-
-@pytest.mark.parametrize("host", ["LOCALHOST", "Localhost", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1"])
-def test_loopback_written_in_another_way_is_loopback(host: str) -> None:
-    # each of them can be bound, and then `Host` must be checked
-    assert is_loopback(host)
 
 
 @pytest.mark.parametrize(
     "host",
     [
-        "0.0.0.0",
-        "::",
-        "",
-        "10.0.0.1",
-        "192.168.0.1",
-        "1127.0.0.1",
-        "127.0.0.1.example.com",
-        "localhost.example.com",
-        "mcp.acme.example",
+        *("localhost", "Localhost", "127.0.0.1", "127.255.255.254"),
+        *("::1", "[::1]", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1"),
     ],
 )
-def test_an_address_that_others_reach_is_not_loopback(host: str) -> None:
+def test_an_address_that_only_this_machine_can_reach_is_loopback(host: str) -> None:
+    # each of them can be bound, and then `Host` must be checked
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "10.0.0.1", "127.0.0.1.example.com", "localhost.example.com"])
+def test_an_address_that_others_can_reach_is_not_loopback(host: str) -> None:
     assert not is_loopback(host)
 
 
@@ -58,67 +52,57 @@ def test_an_address_that_others_reach_is_not_loopback(host: str) -> None:
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "localhost", "::1"])
-@pytest.mark.parametrize(
-    "host", ["localhost", "localhost:8000", "LOCALHOST:8000", "127.0.0.1:65535", "[::1]", "[::1]:80", " localhost\t"]
-)
-def test_a_server_on_loopback_goes_by_the_names_of_loopback(bind: str, host: str) -> None:
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:65535", "[::1]:80", " localhost\t"])
+def test_a_server_on_loopback_accepts_the_names_of_loopback(bind: str, host: str) -> None:
     assert refusal(Gate(bind, None), host=host) is None
 
 
-@pytest.mark.parametrize("bind", ["127.0.0.2", "127.1.2.3"])
-def test_a_server_on_another_address_of_loopback_goes_by_that_address(bind: str) -> None:
-    assert refusal(Gate(bind, None), host=f"{bind}:8000") is None
+def test_a_server_on_another_loopback_address_accepts_that_address() -> None:
+    assert refusal(Gate("127.1.2.3", None), host="127.1.2.3:8000") is None
 
 
 @pytest.mark.parametrize(
     "host",
     [
-        "evil.example",
         "evil.example:8000",
         "localhost.evil.example",
         "evil.localhost",
         "localhost:8000.evil.example",
         "localhost:123456",
         "localhost:",
-        "localhost:x",
         "localhost:80:80",
-        "localhost:-1",
         "localhost@evil.example",
         "xlocalhost",
-        "127.0.0.1.evil.example",
         "127x0y0z1",
         "::1",
         "localhost, evil.example",
-        "localhost evil.example",
         "localhost\n",
         "localhost:\u00b2",
         "",
         "0.0.0.0",
     ],
 )
-def test_a_server_on_loopback_goes_by_no_other_name(host: str) -> None:
-    said = refusal(Gate(LOCAL, None), host=host)
-    name = host.lower()
-    assert said == f"this server does not go by the name {name!r}; see TransportSecuritySettings(allowed_hosts=...)"
+def test_a_server_on_loopback_accepts_no_other_name(host: str) -> None:
+    assert refusal(Gate(LOCAL, None), host=host) == not_allowed(host)
 
 
-def test_a_server_on_loopback_serves_nobody_who_gives_no_host() -> None:
-    assert "does not go by the name ''" in str(refusal(Gate(LOCAL, None), host=None))
+def test_a_server_on_loopback_refuses_a_request_without_a_host() -> None:
+    assert refusal(Gate(LOCAL, None), host=None) == not_allowed("")
 
 
-@pytest.mark.parametrize("bind", [PUBLIC, "::", "", "10.0.0.1", "mcp.acme.example"])
+@pytest.mark.parametrize("bind", [PUBLIC, "::", "", "mcp.acme.example"])
 @pytest.mark.parametrize("host", ["evil.example", None])
-def test_a_server_that_others_reach_takes_any_host(bind: str, host: str | None) -> None:
+def test_a_server_that_others_can_reach_accepts_any_host(bind: str, host: str | None) -> None:
     assert refusal(Gate(bind, None), host=host) is None
 
 
 @pytest.mark.parametrize("bind", [LOCAL, PUBLIC])
-def test_where_hosts_are_listed_only_they_are_taken(bind: str) -> None:
+def test_if_hosts_are_listed_only_they_are_accepted(bind: str) -> None:
     listing = gate(bind, hosts=["MCP.acme.example", "other.example:*", "third.example:8443"])
     for host in ("mcp.acme.example", "other.example", "OTHER.example:1", "third.example:8443"):
         assert refusal(listing, host=host) is None
     for host in ("mcp.acme.example:80", "mcpxacme.example", "third.example", "third.example:84430", "localhost", "*"):
-        assert "does not go by the name" in str(refusal(listing, host=host))
+        assert refusal(listing, host=host) == not_allowed(host)
 
 
 def test_the_check_of_hosts_may_be_switched_off() -> None:
@@ -126,26 +110,19 @@ def test_the_check_of_hosts_may_be_switched_off() -> None:
     assert refusal(gate(check_host=False, hosts=["mcp.acme.example"]), host="evil.example") is None
 
 
-def test_with_settings_that_list_no_hosts_loopback_still_goes_by_its_names_only() -> None:
+def test_settings_without_hosts_still_accept_only_the_names_of_loopback_there() -> None:
     assert refusal(gate(origins=["https://app.example.com"])) is None
-    assert "does not go by" in str(refusal(gate(origins=["https://app.example.com"]), host="evil.example"))
+    assert refusal(gate(origins=["https://app.example.com"]), host="evil.example") == not_allowed("evil.example")
 
 
-@pytest.mark.parametrize("bind", [PUBLIC, "::", "10.0.0.1", "mcp.acme.example"])
-def test_a_check_of_hosts_that_would_check_nothing_is_refused_with_what_to_write(bind: str) -> None:
+def test_a_check_of_hosts_that_would_check_nothing_is_refused_with_what_to_set() -> None:
     with pytest.raises(ValueError, match="cannot be checked") as caught:
-        gate(bind, origins=["https://app.example.com"])
+        gate(PUBLIC, origins=["https://app.example.com"])
     assert str(caught.value) == (
-        f"TransportSecuritySettings: which names a server on {bind!r} goes by is not known here, so the Host header cannot be "
-        'checked. Write allowed_hosts=["mcp.example.com"], or enable_dns_rebinding_protection=False to check the Origin header '
-        "only"
+        "TransportSecuritySettings: the Host header cannot be checked, because the host names of a server on '0.0.0.0' are "
+        'not known. Set allowed_hosts=["mcp.example.com"], or set enable_dns_rebinding_protection=False to check the Origin '
+        "header only"
     )
-
-
-def test_a_server_that_others_reach_may_check_origins_only() -> None:
-    lenient = gate(PUBLIC, check_host=False, origins=["https://app.example.com"])
-    assert refusal(lenient, host="anything.example", origin="https://app.example.com") is None
-    assert "is not allowed" in str(refusal(lenient, host="anything.example", origin="https://evil.example"))
 
 
 # Origin
@@ -164,122 +141,68 @@ FOREIGN = [
     "http://localhost.evil.example",
     "http://localhost:80@evil.example",
     "http://localhost:123456",
-    "http://localhost/",
     "http://localhost:80/path",
     "file://localhost",
-    "localhost",
     "null",
     "",
     "*",
     "http://localhost, https://evil.example",
-    "http://localhost https://evil.example",
     "\xe9",
 ]
 
 
 @pytest.mark.parametrize("origin", FOREIGN)
-@pytest.mark.parametrize("bind", [LOCAL, PUBLIC])
-def test_another_page_may_not(bind: str, origin: str) -> None:
-    said = refusal(Gate(bind, None), origin=origin)
-    assert said == f"the origin {origin!r} is not allowed; see TransportSecuritySettings(allowed_origins=...)"
+@pytest.mark.parametrize("one", [Gate(LOCAL, None), Gate(PUBLIC, None), gate(check_host=False)])
+def test_another_page_may_not(one: Gate, origin: str) -> None:
+    said = f"the origin {origin!r} is not allowed; see TransportSecuritySettings(allowed_origins=...)"
+    assert refusal(one, origin=origin) == said
 
 
 @pytest.mark.parametrize("origin", ["http://localhost:5173", "https://mcp.acme.example"])
-def test_no_page_may_reach_a_server_that_others_reach_unless_it_is_listed(origin: str) -> None:
+def test_no_page_may_reach_a_server_that_others_can_reach_unless_it_is_listed(origin: str) -> None:
     assert "is not allowed" in str(refusal(Gate(PUBLIC, None), host="mcp.acme.example", origin=origin))
 
 
 @pytest.mark.parametrize("bind", [LOCAL, PUBLIC])
-def test_who_sends_no_origin_is_no_page(bind: str) -> None:
+def test_a_request_without_an_origin_does_not_come_from_a_page(bind: str) -> None:
     assert refusal(Gate(bind, None)) is None
     assert refusal(gate(bind, hosts=["*"], origins=["https://app.example.com"])) is None
 
 
 @pytest.mark.parametrize("bind", [LOCAL, PUBLIC])
-def test_where_origins_are_listed_only_they_are_taken(bind: str) -> None:
+def test_if_origins_are_listed_only_they_are_accepted(bind: str) -> None:
     listing = gate(bind, hosts=["*"], origins=["https://App.example.com", "http://dev.example:*"])
-    for origin in (
-        "https://app.example.com",
-        "HTTPS://APP.EXAMPLE.COM",
-        "http://dev.example",
-        "http://dev.example:5173",
-    ):
+    for origin in ("HTTPS://APP.EXAMPLE.COM", "http://dev.example", "http://dev.example:5173"):
         assert refusal(listing, origin=origin) is None
-    for origin in (
-        *FOREIGN,
-        "http://app.example.com",
-        "https://app.example.com:444",
-        "https://appxexample.com",
-        "http://localhost",
-    ):
+    others = ["http://app.example.com", "https://app.example.com:444", "https://appxexample.com", "http://localhost"]
+    for origin in (*FOREIGN, *others):
         assert "is not allowed" in str(refusal(listing, origin=origin))
 
 
 @pytest.mark.parametrize("origin", FOREIGN)
-def test_a_star_takes_every_origin(origin: str) -> None:
+def test_a_star_accepts_every_origin(origin: str) -> None:
     assert refusal(gate(PUBLIC, hosts=["*"], origins=["*"]), origin=origin) is None
 
 
-def test_a_star_among_origins_says_nothing_about_hosts() -> None:
+def test_a_star_among_origins_does_not_apply_to_hosts() -> None:
     said = refusal(gate(origins=["*"]), host="evil.example", origin="https://evil.example")
-    assert "does not go by the name 'evil.example'" in str(said)
-
-
-@pytest.mark.parametrize("origin", FOREIGN)
-def test_the_origin_is_checked_though_the_check_of_hosts_is_switched_off(origin: str) -> None:
-    assert "is not allowed" in str(refusal(gate(check_host=False), origin=origin))
-    assert refusal(gate(check_host=False), origin="http://localhost:5173") is None
+    assert said == not_allowed("evil.example")
 
 
 # Both
 
 
-@pytest.mark.parametrize(("name", "said"), [(b"host", "Host"), (b"origin", "Origin")])
+@pytest.mark.parametrize("name", ["Host", "Origin"])
 @pytest.mark.parametrize("settings", [None, TransportSecuritySettings(allowed_origins=["*"])])
-def test_a_host_or_an_origin_that_is_there_twice_is_refused(
-    name: bytes, said: str, settings: TransportSecuritySettings | None
-) -> None:
-    line = (name, b"localhost")
-    headers = Headers([(b"host", b"localhost"), line, line] if name == b"origin" else [line, line])
-    assert Gate(LOCAL, settings).refusal(headers) == f"the header {said} is there twice"
+def test_a_repeated_host_or_origin_is_refused(name: str, settings: TransportSecuritySettings | None) -> None:
+    line = (name.lower().encode(), b"localhost")
+    headers = Headers([(b"host", b"localhost"), line, line] if name == "Origin" else [line, line])
+    assert Gate(LOCAL, settings).refusal(headers) == f"the header {name} occurs more than once"
 
 
-def test_another_header_may_be_there_twice() -> None:
+def test_another_header_may_be_repeated() -> None:
     headers = Headers([(b"host", b"localhost"), (b"accept", b"a"), (b"accept", b"b")])
     assert Gate(LOCAL, None).refusal(headers) is None
-
-
-def test_a_gate_says_the_same_the_second_time_and_after_any_number_of_others() -> None:
-    busy = Gate(LOCAL, None)
-    for _ in range(2):
-        for number in range(600):  # more than it remembers
-            assert f"'{number}.example'" in str(refusal(busy, host=f"{number}.example"))
-            assert refusal(busy, host=f"localhost:{number}") is None
-            assert f"'http://{number}'" in str(refusal(busy, origin=f"http://{number}"))
-
-
-def test_what_was_allowed_without_an_origin_is_not_allowed_with_one() -> None:
-    busy = Gate(LOCAL, None)
-    assert refusal(busy) is None
-    assert refusal(busy, origin="https://evil.example") is not None
-    assert refusal(busy) is None
-
-
-NAMES = st.sampled_from([b"host", b"origin", b"accept", b"Host"]) | st.binary(max_size=3)
-VALUES = st.binary() | st.sampled_from([b"localhost:1", b"http://localhost", b"null", b"https://app.example.com"])
-GATES = [
-    Gate(LOCAL, None),
-    Gate(PUBLIC, None),
-    gate(PUBLIC, hosts=["app.example.com:*"], origins=["https://app.example.com"]),
-    gate(PUBLIC, hosts=["*"], origins=["*"]),
-    gate(check_host=False),
-]
-
-
-@given(st.lists(st.tuples(NAMES, VALUES), max_size=5), st.sampled_from(GATES))
-def test_whatever_the_headers_hold_a_gate_says_yes_or_why_not(raw: list[tuple[bytes, bytes]], one: Gate) -> None:
-    said = one.refusal(Headers(raw))
-    assert said is None or len(said) > 0
 
 
 @given(st.binary() | st.text().map(str.encode))

@@ -135,7 +135,7 @@ async def test_a_sync_resolver_that_is_cancelled_is_abandoned_and_that_is_logged
     with caplog.at_level(logging.WARNING, "bespeak.resolve"), pytest.raises(ResolverFailed, match="'failing'"):
         await asyncio.wait_for(values(body), 1)
     release.set()
-    assert "'blocking' was cancelled; its thread runs on, and what it returns is dropped" in caplog.text
+    assert "'blocking' was cancelled. Its thread continues to run, and its result is discarded." in caplog.text
 
 
 async def test_cancelling_a_round_cancels_its_resolvers_and_sees_them_end() -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast
 
 import pytest
 
-from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle
+from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle
 from bespeak.resolve.asking.progress import Progress
 from bespeak.resolve.errors import Aborted, BadAnswer, MissingCapability, NotAnswered, ResolverFailed
 from bespeak.resolve.graph.compiler import compile_graph
@@ -34,10 +34,10 @@ class Scripted:
         self.messages: list[str] = []
         self.taken_back: list[str] = []
 
-    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> AskingObstacle | None:
         if missing:
-            return Obstacle("not_declared", self._why)
-        return None if self._shows else Obstacle("no_way_back", "it has no eyes")
+            return AskingObstacle("not_declared", self._why)
+        return None if self._shows else AskingObstacle("no_way_back", "it has no eyes")
 
     async def __call__(self, key: str, request: Mapping[str, Any]) -> Sent:
         name = short(key)
@@ -279,9 +279,9 @@ async def test_what_everybody_can_do_without_is_not_asked_and_the_others_are() -
 
 async def test_a_reason_for_what_is_not_missing_is_not_said() -> None:
     class NoForms(Scripted):
-        def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+        def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> AskingObstacle | None:
             if request["method"] == "elicitation/create":
-                return Obstacle("no_way_back", "it has no eyes")
+                return AskingObstacle("no_way_back", "it has no eyes")
             return NOT_DECLARED if missing else None
 
     def body(b: Annotated[Any, Resolve(roots)], a: Annotated[Consent | None, Resolve(confirm)] = None) -> None: ...

@@ -31,7 +31,7 @@ from bespeak import (
     Resolve,
     Sample,
 )
-from bespeak.client import CallbackContext
+from bespeak.client import ClientRequestContext
 from bespeak.protocol.messages import write_request
 from bespeak.protocol.question_keys import bare_name
 from tests.answering import Person, accept, text
@@ -248,14 +248,14 @@ class Model:
         self.asked: list[CreateMessageRequestParams] = []
 
     async def __call__(
-        self, context: CallbackContext, params: CreateMessageRequestParams
+        self, context: ClientRequestContext, params: CreateMessageRequestParams
     ) -> CreateMessageResult | CreateMessageResultWithTools:
         self.asked.append(params)
         content = TextContent(type="text", text=f"said {bare_name(context.key)}")
         return CreateMessageResult(role="assistant", content=content, model="small")
 
 
-async def home(context: CallbackContext) -> ListRootsResult:
+async def home(context: ClientRequestContext) -> ListRootsResult:
     return ListRootsResult(roots=[Root.model_validate({"uri": "file:///srv", "name": "srv"})])
 
 

@@ -17,7 +17,7 @@ from bespeak import (
     MCPServer,
     Resolve,
 )
-from bespeak.client import CallbackContext
+from bespeak.client import ClientRequestContext
 from tests.answering import CANCEL, DECLINE, Person, accept, text
 from tests.conftest import Connect
 
@@ -189,7 +189,7 @@ async def test_a_resolver_annotated_any_may_ask_for_a_typed_parameter(connect: C
 async def test_a_person_is_asked_once_for_a_question_many_take(connect: Connect) -> None:
     times: list[str] = []
 
-    async def callback(context: CallbackContext, params: Any) -> ElicitResult:
+    async def callback(context: ClientRequestContext, params: Any) -> ElicitResult:
         times.append(context.key)
         return accept(value=2)
 

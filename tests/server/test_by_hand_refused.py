@@ -42,11 +42,11 @@ async def crash(connect: Connect, mcp: MCPServer[Any], caplog: pytest.LogCapture
         ({"who": "yes"}, "inputResponses['who'] must be an object"),
         ({"who": None}, "inputResponses['who'] must be an object"),
         ({"who": []}, "inputResponses['who'] must be an object"),
-        ({"who": {}}, "inputResponses['who'] is no valid"),
-        ({"who": {"action": "perhaps"}}, "inputResponses['who'] is no valid ElicitResult"),
-        ({"who": {"action": "accept", "content": "x"}}, "inputResponses['who'] is no valid ElicitResult"),
-        ({"who": {"roots": "none"}}, "inputResponses['who'] is no valid ListRootsResult"),
-        ({"who": {"role": "assistant"}}, "inputResponses['who'] is no valid CreateMessageResult"),
+        ({"who": {}}, "inputResponses['who'] is not a valid"),
+        ({"who": {"action": "perhaps"}}, "inputResponses['who'] is not a valid ElicitResult"),
+        ({"who": {"action": "accept", "content": "x"}}, "inputResponses['who'] is not a valid ElicitResult"),
+        ({"who": {"roots": "none"}}, "inputResponses['who'] is not a valid ListRootsResult"),
+        ({"who": {"role": "assistant"}}, "inputResponses['who'] is not a valid CreateMessageResult"),
     ],
 )
 async def test_a_malformed_answer_is_an_error_of_the_protocol_and_may_be_corrected(

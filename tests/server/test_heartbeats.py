@@ -10,7 +10,7 @@ import pytest
 from mcp_types import ElicitRequestParams, ElicitResult, SamplingMessage, TextContent
 
 from bespeak import Client, Context, Elicit, MCPServer, Resolve, ToolError
-from bespeak.client import CallbackContext
+from bespeak.client import ClientRequestContext
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from tests.answering import accept, text
 from tests.server.test_answers_consumers import ask, take_value
@@ -76,7 +76,7 @@ class Patient:
         self._wanted = wanted
         self.heard: list[tuple[float, float | None, str | None]] = []
 
-    async def __call__(self, context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         await eventually(lambda: len(self.heard) >= self._wanted)
         return self._answer
 
@@ -258,7 +258,7 @@ def test_the_heartbeat_is_15_seconds_unless_told_otherwise() -> None:
 async def test_a_client_at_2026_07_28_gets_no_heartbeats() -> None:
     heard: list[float] = []
 
-    async def person(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def person(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         await some_time()
         return accept(value=3)
 

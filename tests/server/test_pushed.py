@@ -11,7 +11,7 @@ from pydantic import BaseModel, field_validator
 from pydantic_core import from_json, to_json
 
 from bespeak import Client, Context, Elicit, MCPServer, Resolve, ToolError
-from bespeak.client import CallbackContext
+from bespeak.client import ClientRequestContext
 from bespeak.transports.memory import MemoryTransport
 from tests.answering import Person, accept, short, text
 from tests.server.test_answers_consumers import (
@@ -154,7 +154,7 @@ class Thinking:
         self.done = asyncio.Event()
         self._answer = answer
 
-    async def __call__(self, context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         key = short(context.key)
         self.open.append(key)
         self.order.append(key)
@@ -251,7 +251,7 @@ async def test_a_question_waits_for_an_earlier_resolver_that_might_ask_and_does_
     async def take(a: Annotated[int, Resolve(might)], b: Annotated[int, Resolve(ask_second)]) -> str:
         return f"{a} {b}"
 
-    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def callback(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         assert settled
         return accept(value=2)
 
@@ -293,7 +293,7 @@ async def test_answers_of_concurrent_calls_are_not_mixed_up() -> None:
     async def take(number: int, same: Annotated[int, Resolve(which)]) -> str:
         return f"{number} {same}"
 
-    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def callback(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         await asyncio.sleep(0.001 * (7 * int(params.message) % 5))
         return accept(value=int(params.message))
 
@@ -325,7 +325,7 @@ async def test_a_persons_time_is_never_counted_against_a_resolvers_timeout() -> 
     async def take(it: Annotated[int, Resolve(ask, timeout=0.02)]) -> str:
         return f"{it}"
 
-    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def callback(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         await asyncio.sleep(0.06)
         return accept(value=1)
 
@@ -337,7 +337,7 @@ async def test_nor_is_the_time_a_question_waits_for_its_turn() -> None:
     async def take(a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second, timeout=0.02)]) -> str:
         return f"{a} {b}"
 
-    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def callback(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         await asyncio.sleep(0.03)
         return accept(value=1)
 

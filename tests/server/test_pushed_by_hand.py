@@ -233,7 +233,9 @@ async def test_a_form_that_the_revision_has_no_words_for_is_said_before_anybody_
     async with Older(mcp, {"who": yes(name="you"), "names": yes(names=["a"])}, version=JUNE) as client:
         error = await client.error("greet")
     assert error["code"] == -32021
-    assert error["message"].endswith("a client of 2025-06-18 cannot be shown the list of choices 'names'")
+    assert error["message"].endswith(
+        "a client of 2025-06-18 does not support lists of choices, such as the field 'names'"
+    )
     assert client.pushed == []
 
 

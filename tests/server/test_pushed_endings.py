@@ -8,8 +8,8 @@ import pytest
 from mcp_types import ElicitRequestParams, ElicitResult
 
 from bespeak import Client, Elicit, ElicitationResult, MCPServer, Resolve, ToolError
-from bespeak.client import CallbackContext
-from bespeak.protocol.messages import Bare
+from bespeak.client import ClientRequestContext
+from bespeak.protocol.messages import LegacyRequest
 from tests.answering import CANCEL, DECLINE, Person, accept, text
 from tests.server.test_answers_consumers import (
     ask,
@@ -212,7 +212,7 @@ async def test_a_callback_that_fails_ends_the_call_at_both_ends(mode: str) -> No
     async def take(it: Annotated[int, Resolve(sure)]) -> str:
         raise AssertionError
 
-    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
+    async def callback(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         raise LookupError("no terminal")
 
     async with Client(serving(take), mode=mode, elicitation_callback=callback) as client:
@@ -472,8 +472,8 @@ async def test_a_call_that_waits_for_a_person_does_not_hold_up_the_end_of_its_se
     began = asyncio.get_running_loop().time()
     async with mcp.running():
         peer = mcp.peer()
-        peer.at_once(Bare(1, "initialize", params))
-        calling = asyncio.create_task(peer.answer(Bare(2, "tools/call", {"name": "pay"}), Way()))
+        peer.at_once(LegacyRequest(1, "initialize", params))
+        calling = asyncio.create_task(peer.answer(LegacyRequest(2, "tools/call", {"name": "pay"}), Way()))
         await eventually(lambda: pushed)
     assert closed.is_set()
     assert asyncio.get_running_loop().time() - began < 10

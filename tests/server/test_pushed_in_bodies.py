@@ -17,7 +17,7 @@ from mcp_types import (
 )
 
 from bespeak import Client, Context, Elicit, ListRoots, MCPServer, Resolve, Sample
-from bespeak.client import CallbackContext
+from bespeak.client import ClientRequestContext
 from bespeak.server.resolve import build_resolver_plans, find_resolved_parameters, resolve_arguments
 from tests.answering import CANCEL, DECLINE, Person, accept, text
 from tests.server.test_answers_consumers import ask, serving, take_value_or_default
@@ -279,7 +279,9 @@ async def test_a_list_of_choices_cannot_be_asked_in_a_body_at_2025_06_18() -> No
 
     async with Older(mcp, {"choose": yes(value=["a"])}, version=JUNE) as client:
         error = await client.error("choose")
-    assert error["message"].endswith("a client of 2025-06-18 cannot be shown the list of choices 'value'")
+    assert error["message"].endswith(
+        "a client of 2025-06-18 does not support lists of choices, such as the field 'value'"
+    )
     async with Older(mcp, {"choose": yes(value=["a"])}) as client:
         assert "data=['a']" in said(await client.call("choose"))
 
@@ -287,11 +289,11 @@ async def test_a_list_of_choices_cannot_be_asked_in_a_body_at_2025_06_18() -> No
 # Sampling and roots
 
 
-async def sampler(context: CallbackContext, params: CreateMessageRequestParams) -> CreateMessageResult:
+async def sampler(context: ClientRequestContext, params: CreateMessageRequestParams) -> CreateMessageResult:
     return CreateMessageResult(role="assistant", model=f"{params.max_tokens}", content=TextContent(text="Hi"))
 
 
-async def rooted(context: CallbackContext) -> ListRootsResult:
+async def rooted(context: ClientRequestContext) -> ListRootsResult:
     return ListRootsResult(roots=[Root.model_validate({"uri": "file:///home"})])
 
 

@@ -10,7 +10,7 @@ from mcp_types import ElicitResult
 from pydantic_core import from_json
 
 from bespeak import Client, Elicit, InvalidSignature, MCPServer, Resolve, ToolError
-from bespeak.client import CallbackContext
+from bespeak.client import ClientRequestContext
 from bespeak.protocol.question_keys import bare_name
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
@@ -225,7 +225,7 @@ async def test_pushed_questions_carry_the_full_key_too(connect: Connect) -> None
     shop = Shop(moves=False)
     keys: list[str] = []
 
-    async def person(context: CallbackContext, params: Any) -> ElicitResult:
+    async def person(context: ClientRequestContext, params: Any) -> ElicitResult:
         keys.append(context.key)
         assert context.name == "approve"
         return accept(value=True)

@@ -75,7 +75,7 @@ def written(id_: Any, reply: Json | bytes) -> bytes:
 class Canned:
     """A server at 2026-07-28. Each request gets the next reply; the last one is given again and again."""
 
-    mirrors = False
+    sends_headers = False
 
     def __init__(self, *replies: Json | bytes, notifications: Sequence[Json] = ()) -> None:
         self._replies = list(replies) or [told()]

@@ -91,7 +91,7 @@ class Trip:
 class Wire:
     """Carries requests to a scripted server, as bytes. It is a transport."""
 
-    mirrors = False
+    sends_headers = False
 
     def __init__(self, server: Trip) -> None:
         self._server = server

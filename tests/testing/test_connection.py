@@ -81,7 +81,7 @@ async def test_every_request_says_the_revision_and_what_is_declared() -> None:
 class Mirroring(Canned):
     """A server over HTTP whose tools want an argument repeated in a header; each is on a page of its own."""
 
-    mirrors = True
+    sends_headers = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -376,7 +376,7 @@ async def test_what_does_not_belong_in_an_event_stream_is_found_by_its_own_rule(
 
 async def test_a_connection_that_cannot_be_made_is_closed() -> None:
     server = Pushing(version="1999-01-01")
-    with pytest.raises(ConnectionError, match="wants to speak '1999-01-01'"):
+    with pytest.raises(ConnectionError, match="chose the protocol version '1999-01-01'"):
         await connected(server).__aenter__()
     assert (server.entered, server.left) == (1, 1)
 

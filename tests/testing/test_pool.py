@@ -244,11 +244,11 @@ UNSUPPORTED = (
         (Refusing(TimeoutError("no answer to server/discover")), MODERN, "no answer to server/discover"),
         (Refusing(b"hello"), "auto", "the server's response is not JSON"),
         (Refusing(b'{"jsonrpc": "2.0", "id": 1}'), MODERN, "the server's response has no result"),
-        (Refusing(UNSUPPORTED), "auto", "the server speaks 1999, and this client 2026-07-28"),
+        (Refusing(UNSUPPORTED), "auto", "the server supports 1999; this client supports 2026-07-28"),
         (
             Pushing(version="2025-06-18"),
             "2025-11-25",
-            "the server wants to speak '2025-06-18', and this client 2025-11-25",
+            "the server chose the protocol version '2025-06-18', but this client supports 2025-11-25",
         ),
         (Pushing(version="2025-06-18"), MODERN, "unknown method"),
     ],
@@ -270,8 +270,8 @@ async def test_why_a_modern_revision_was_not_spoken_is_told_too(monkeypatch: pyt
     async with pool() as connections:
         with pytest.raises(Unreachable) as raised:
             await connections.connection(wanted(mode="auto"))
-    assert "wants to speak '1999-01-01'" in str(raised.value)
-    assert "the server did not speak 2026-07-28: unknown method (-32601)" in str(raised.value)
+    assert "chose the protocol version '1999-01-01'" in str(raised.value)
+    assert "the server did not support 2026-07-28: unknown method (-32601)" in str(raised.value)
 
 
 async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:

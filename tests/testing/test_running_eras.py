@@ -366,4 +366,4 @@ async def test_a_server_that_does_not_speak_a_revision_cannot_be_reached_at_it(h
     assert [result.passed for result in results] == [True, False]
     (failure,) = results[1].failures
     assert failure.kind is Kind.UNREACHABLE
-    assert failure.message == f"the server wants to speak '{JUNE}', and this client {NOVEMBER}"
+    assert failure.message == f"the server chose the protocol version '{JUNE}', but this client supports {NOVEMBER}"

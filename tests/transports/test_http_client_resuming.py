@@ -233,7 +233,9 @@ async def test_a_new_handshake_that_agrees_on_another_revision_is_refused() -> N
     app = OldHttp(says(404))
     async with client_of(app) as client:
         app.version = "2025-06-18"
-        with pytest.raises(ConnectionError, match="wants to speak '2025-06-18', and this client 2025-11-25"):
+        with pytest.raises(
+            ConnectionError, match="chose the protocol version '2025-06-18', but this client supports 2025-11-25"
+        ):
             await client.call_tool("tool")
 
 
@@ -302,7 +304,7 @@ async def test_a_server_that_does_not_answer_the_end_is_not_waited_for(monkeypat
 
 async def test_a_session_is_ended_when_the_handshake_comes_to_nothing() -> None:
     app = OldHttp(version="2031-01-01")
-    with pytest.raises(ConnectionError, match="wants to speak '2031-01-01'"):
+    with pytest.raises(ConnectionError, match="chose the protocol version '2031-01-01'"):
         await call(app)
     assert [got.headers["mcp-session-id"] for got in app.at("DELETE")] == ["s-1"]
 

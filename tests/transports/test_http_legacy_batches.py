@@ -108,7 +108,7 @@ async def test_a_modern_request_has_no_place_in_a_batch(server: Served) -> None:
     reply = await (await server.client(MARCH)).post([modern("tools/list", id_=1), request("ping", id_=2)])
     found = by_id(reply.json)
     assert found[1]["error"]["code"] == -32600
-    assert "this request must come alone, and not in a batch" in found[1]["error"]["message"]
+    assert "this request must not be part of a batch" in found[1]["error"]["message"]
     assert found[2]["result"] == {}
 
 

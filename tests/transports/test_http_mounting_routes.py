@@ -503,7 +503,7 @@ async def test_a_protected_route_checks_host_and_origin_as_the_endpoint_does(mcp
     assert (await visit(mcp, "/x", host="localhost:8000")).status == 200
     assert (await visit(mcp, "/x", host="localhost:8000", origin="http://localhost:5173")).status == 200
     for host, origin, says in [
-        ("evil.example", "http://localhost", b"this server does not go by the name 'evil.example'"),
+        ("evil.example", "http://localhost", b"the host 'evil.example' is not allowed"),
         ("localhost", "http://evil.example", b"the origin 'http://evil.example' is not allowed"),
     ]:
         reply = await visit(mcp, "/x", host=host, origin=origin)

@@ -253,7 +253,7 @@ async def test_a_client_that_reads_nothing_neither_stops_the_call_nor_eats_memor
     wire.reads.clear()
     serving = asyncio.create_task(wire.through(server_with(chatters).streamable_http_app()))
     await soon(done)
-    assert "the client reads nothing; notifications are dropped until it does" in caplog.text
+    assert "The client is not reading. Notifications to it are dropped until it does." in caplog.text
     wire.reads.set()
     await serving
     assert len(wire.answer.body) < 30_000

@@ -10,9 +10,9 @@ import pytest
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from bespeak import Client, MCPServer
-from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.messages import Bare, Notification, Request, Response
+from bespeak.protocol.messages import LegacyRequest, Notification, Request, Response
 from bespeak.transports.interfaces import Answer, Ask, Channel, Notify, Outgoing
 from bespeak.transports.memory import MemoryTransport
 
@@ -46,7 +46,7 @@ class Echo:
                 self.events.append("cancelled")
                 raise
 
-    def peer(self, unaskable: Obstacle | None = None, assumed: str | None = None) -> "OlderEcho":
+    def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> "OlderEcho":
         self.events.append(f"peer {unaskable} {assumed}")
         return OlderEcho(self)
 
@@ -68,7 +68,12 @@ class OlderEcho:
         self._echo = echo
 
     async def answer(
-        self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
+        self,
+        request: LegacyRequest,
+        channel: Channel,
+        headers: Headers | None = None,
+        *,
+        raise_exceptions: bool = False,
     ) -> Answer:
         await self._echo.reached(request.method, raise_exceptions)
         channel.notify(b"about an older " + request.method.encode())
@@ -79,7 +84,7 @@ class OlderEcho:
         channel.pause()
         return Answer(b"older " + request.method.encode())
 
-    def at_once(self, request: Bare) -> Answer | None:
+    def at_once(self, request: LegacyRequest) -> Answer | None:
         return None
 
     def heard(self, message: Notification | Response) -> None:

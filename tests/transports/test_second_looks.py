@@ -133,8 +133,8 @@ async def test_a_server_that_knows_no_revision_at_all_is_said_to_serve_another_t
         with pytest.raises(ConnectionError) as caught:
             await Client(listening.url).__aenter__()
     assert caught.value.__notes__ == [
-        "perhaps it serves HTTP+SSE, the transport of 2024-11-05, which this client does not speak",
-        f"before that, the server did not speak 2026-07-28: {listening.url} answered with HTTP status 404; "
+        "the server may use HTTP+SSE, the transport of 2024-11-05, which this client does not support",
+        f"before that, the server did not support 2026-07-28: {listening.url} answered with HTTP status 404; "
         "is this the path of its MCP endpoint?",
     ]
 

@@ -14,7 +14,7 @@ import pytest
 from mcp_types import ElicitResult
 
 from bespeak import Client, StdioServerParameters
-from bespeak.client import CallbackContext, Lost, stdio_client
+from bespeak.client import ClientRequestContext, Lost, stdio_client
 from bespeak.transports.interfaces import Outgoing
 from bespeak.transports.stdio import client as module
 from tests.answering import accept, text
@@ -222,7 +222,7 @@ async def test_a_child_killed_in_mid_question_is_started_again_and_the_call_goes
     )
     transport = stdio_client(parameters)
 
-    async def person(context: CallbackContext, params: Any) -> ElicitResult:
+    async def person(context: ClientRequestContext, params: Any) -> ElicitResult:
         first = int(text(await client.call_tool("pid")))
         os.kill(first, signal.SIGKILL)
         await until(lambda: not running(first))

@@ -179,7 +179,7 @@ BROKEN: list[tuple[bytes, int, str, Any]] = [
     (b"[" * 10_000, -32700, "not valid JSON", None),
     (b'[{"jsonrpc": "2.0", "id": 1, "method": "server/discover"}]', -32600, "one JSON-RPC message at a time", None),
     (b"17", -32600, "one JSON-RPC message at a time", None),
-    (b'{"id": 1, "method": "server/discover"}', -32600, 'must say "jsonrpc": "2.0"', 1),
+    (b'{"id": 1, "method": "server/discover"}', -32600, 'must contain "jsonrpc": "2.0"', 1),
     (b'{"jsonrpc": "2.0", "id": 7}', -32600, "no method", 7),
     (b'{"jsonrpc": "2.0", "id": null, "method": "a", "params": {}}', -32600, "a string or an integer", None),
     (b'{"jsonrpc": "2.0", "id": true, "method": "a", "params": {}}', -32600, "a string or an integer", None),

@@ -1,1 +1,1 @@
-"""asyncio helpers that know nothing of MCP: awaiting in place, tasks, worker threads, a bounded queue."""
+"""Helpers for asyncio, independent of MCP: awaiting in the current task, tasks, worker threads, a bounded outbox."""

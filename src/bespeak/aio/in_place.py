@@ -1,4 +1,7 @@
-"""Awaiting without machinery: what is only needed for work that has to wait is only set up when it does."""
+"""Awaiting a coroutine in the current task: time limits and cancellation without a task of its own.
+
+What is only needed for work that waits is only set up once it waits. Most calls never do.
+"""
 
 import asyncio
 import signal
@@ -10,19 +13,19 @@ T = TypeVar("T")
 
 
 @types.coroutine
-def straight(work: Coroutine[Any, Any, T], suspended: Callable[[], None]) -> Generator[Any, Any, T]:
-    """Await `work` in the same task, calling `suspended` if and when it first has to wait."""
+def await_in_place(work: Coroutine[Any, Any, T], on_first_wait: Callable[[], None]) -> Generator[Any, Any, T]:
+    """Await `work` in the current task. Calls `on_first_wait` when it waits for the first time, if it does."""
     try:
         waiting = work.send(None)
     except StopIteration as done:
         return done.value
-    suspended()
+    on_first_wait()
     return (yield from _resumed(work, waiting))
 
 
 @types.coroutine
 def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await `work` in the same task. Raises `TimeoutError` if it takes longer; costs nothing if it does not wait at all."""
+    """Await `work` in the current task. Raises `TimeoutError` if it takes longer. Sets no timer if it never waits."""
     try:
         waiting = work.send(None)
     except StopIteration as done:
@@ -39,15 +42,15 @@ def within(seconds: float, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, 
 
 
 class CancelledItself(Exception):
-    """Work cancelled the very task it runs in, which nobody else wants cancelled."""
+    """Work cancelled the task it runs in, and nobody else did."""
 
 
 @types.coroutine
-def contained(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await `work` in the same task. Raises `CancelledItself` if it ends in a cancellation of its own making.
+def catch_self_cancellation(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Await `work` in the current task. Raises `CancelledItself` if the work cancels this task itself.
 
-    Whoever else cancels a task does so while it waits. So a cancellation that comes up while the work runs is its own,
-    unless it is an interrupt from the keyboard.
+    Other code can only cancel the task while the work waits. So a cancellation that happens while the work runs comes from
+    the work, unless it is a keyboard interrupt.
     """
     task = asyncio.current_task()
     assert task is not None, "work is awaited in a task"
@@ -89,14 +92,14 @@ def contained(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
 
 
 def _may_be_interrupt(task: "asyncio.Task[Any]") -> bool:
-    """Whether a cancellation may come from `asyncio.run`: it cancels its main task, and so whatever that awaits, at once."""
+    """Whether a cancellation may come from `asyncio.run`, which cancels its main task on a keyboard interrupt."""
     handler: Any = signal.getsignal(signal.SIGINT)
     main: asyncio.Task[Any] | None = getattr(handler, "keywords", {}).get("main_task")
     return main is not None and (main is task or main.cancelling() > 0)
 
 
 def _absorbed(task: "asyncio.Task[Any]", times: int) -> Generator[Any, Any, None]:
-    """Take cancellations back. One that was not delivered yet is, at the next chance, and goes no further."""
+    """Take cancellations back. One that was not delivered yet is delivered here and ends here."""
     try:
         yield
     except asyncio.CancelledError:
@@ -107,7 +110,7 @@ def _absorbed(task: "asyncio.Task[Any]", times: int) -> Generator[Any, Any, None
 
 
 def _resumed(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
-    """Go on with work that has begun, and waits for something."""
+    """Continue work that has begun and is waiting."""
     try:
         while True:
             try:
@@ -140,7 +143,7 @@ class _Limit:
         self._task.cancel()
 
     def stop(self) -> int:
-        """No longer count, and take back a cancellation that was this limit's; how many others there were meanwhile."""
+        """Stop the timer and take back its cancellation. Return how many other cancellations there were meanwhile."""
         self._timer.cancel()
         if self.passed and not self._taken_back:
             self._taken_back = True

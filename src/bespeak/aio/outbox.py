@@ -1,4 +1,4 @@
-"""What waits to be sent to one reader, who may be slow."""
+"""A bounded queue of bytes to send to one reader, who may be slow."""
 
 import asyncio
 import logging
@@ -9,13 +9,14 @@ from typing import Any
 logger = logging.getLogger("bespeak.transports")
 
 UNREAD_BYTES = 256 * 1024
-"""How much is held for a reader who is behind before a call that notifies has to wait for room."""
+"""How many unread bytes are held before a sender of notifications has to wait for room."""
 PATIENCE_SECONDS = 5.0
-"""How long it waits. Then notifications are dropped until there is room: a reader who does not read stops no call."""
+"""How long a sender waits for room. Then notifications are dropped until there is room, so that a reader who does not read
+cannot block a call."""
 
 
 class Outbox:
-    """Takes what is to be sent, and hands it over in order."""
+    """Collects bytes to send, in order. `offer` takes what may be dropped, `add` what must be sent."""
 
     def __init__(self) -> None:
         self._waiting: deque[bytes] = deque()
@@ -28,7 +29,7 @@ class Outbox:
         self._released = False
 
     def add(self, data: bytes) -> None:
-        """Take what must be sent."""
+        """Add bytes that must be sent."""
         self._waiting.append(data)
         self._held += len(data)
         self._stirred.set()
@@ -36,12 +37,12 @@ class Outbox:
             self._room.clear()
 
     def abandon(self) -> None:
-        """Nobody will read any more: what comes is dropped, and nobody waits for room."""
+        """Nobody reads any longer: drop what is offered from now on, and let nobody wait for room."""
         self._abandoned = True
         self.release()
 
     def offer(self, data: bytes) -> Coroutine[Any, Any, None] | None:
-        """Take what may be dropped if nobody reads it. What is returned waits for room."""
+        """Add bytes that may be dropped. If there is no room, return a coroutine that waits for room and adds them."""
         if self._abandoned:
             return None
         if self._room.is_set():
@@ -54,7 +55,7 @@ class Outbox:
             self.add(data)
 
     def room(self) -> Coroutine[Any, Any, bool] | None:
-        """`None` if there is room for what may be dropped; else what waits for it, and says whether there is."""
+        """Return `None` if there is room, else a coroutine that waits for room and returns whether there is some."""
         return None if self._room.is_set() else self._has_room_soon()
 
     async def _has_room_soon(self) -> bool:
@@ -62,27 +63,27 @@ class Outbox:
             return False
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                while not self._room.is_set():  # somebody else may have been faster
+                while not self._room.is_set():  # another sender may have been faster
                     await self._room.wait()
         except TimeoutError:
             if not self._dropping:
-                logger.warning("the client reads nothing; notifications are dropped until it does")
+                logger.warning("The client is not reading. Notifications to it are dropped until it does.")
             self._dropping = True
             return False
         return True
 
     async def has_room(self) -> None:
-        """Return when the reader has caught up, or there is no more use in waiting for it."""
+        """Return when the reader has caught up, or when `release` was called."""
         await self._room.wait()
 
     def release(self) -> None:
-        """Whoever waits for room need not any more."""
+        """Let nobody wait for room from now on."""
         self._released = True
         self._room.set()
 
     @property
     def empty(self) -> bool:
-        """Whether nothing waits to be taken."""
+        """Whether there is nothing to take."""
         return not self._waiting
 
     async def something(self, seconds: float | None = None) -> None:
@@ -94,18 +95,18 @@ class Outbox:
             pass
 
     def stir(self) -> None:
-        """Have `something` return, whatever there is."""
+        """Make `something` return, even if there is nothing to send."""
         self._stirred.set()
 
     def take(self) -> bytes:
-        """Everything there is. `sent` must follow when it has left."""
+        """Return everything there is to send. Call `sent` when it has been written."""
         data = b"".join(self._waiting)
         self._waiting.clear()
         self._stirred.clear()
         return data
 
     def sent(self) -> None:
-        """What was taken has left."""
+        """Called when everything that was taken has been written."""
         self._held = sum(map(len, self._waiting))
         if self._held <= UNREAD_BYTES:
             self._dropping = False

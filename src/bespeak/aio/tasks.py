@@ -1,4 +1,4 @@
-"""Tasks of resolvers: starting them, ending them, and telling whose cancellation it is."""
+"""Starting tasks, cancelling them, and telling who cancelled one."""
 
 import asyncio
 import sys
@@ -10,20 +10,20 @@ T = TypeVar("T")
 
 
 def spawn(work: Coroutine[Any, Any, T], name: str, context: Context) -> asyncio.Task[T]:
-    """A task; where Python can, one that starts at once and costs nothing if it never waits."""
+    """Start a task. From Python 3.12 on it starts eagerly, which is cheap if the work never waits."""
     if sys.version_info >= (3, 12):
         return asyncio.Task(work, loop=asyncio.get_running_loop(), name=name, context=context, eager_start=True)
     return asyncio.create_task(work, name=name, context=context)
 
 
 def is_cancelled() -> bool:
-    """Whether the current task is being cancelled from outside. Awaiting something cancelled raises the same exception."""
+    """Whether the current task itself is being cancelled, and not only something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def cancel_all(tasks: Collection[asyncio.Task[Any]]) -> None:
-    """Cancel what still runs and see it end."""
+    """Cancel tasks and wait until they have ended."""
     if tasks:
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Sync functions of authors, run in worker threads so that they never hold up the event loop."""
+"""Worker threads for sync functions, so that they do not block the event loop."""
 
 import asyncio
 import logging
@@ -17,11 +17,11 @@ from bespeak.aio.tasks import is_cancelled
 logger = logging.getLogger("bespeak.resolve")
 
 THREADS = 40
-"""Sync functions of one sort that run at once in one event loop."""
+"""How many sync functions of one pool run at the same time, per event loop."""
 
 
 class Pool:
-    """A limit on one sort of function, so that slow bodies cannot keep resolvers from running."""
+    """A limit on functions of one kind. Tool bodies and resolvers have one each, so that slow bodies cannot block resolvers."""
 
     def __init__(self, name: str) -> None:
         self._limiter = RunVar[CapacityLimiter](f"bespeak.threads.{name}")
@@ -50,14 +50,14 @@ _running: dict[threading.Thread, str] = {}
 
 
 def running_functions() -> dict[threading.Thread, str]:
-    """The names of the functions that run now, abandoned or not, by their threads."""
+    """Return the names of the functions that are running, abandoned or not, by thread."""
     return _running.copy()
 
 
 async def in_thread(fn: Callable[[], Any], name: str, pool: Pool = RESOLVERS) -> Any:
-    """Run a sync function in a worker thread. On cancellation the thread is left to itself, and that is logged.
+    """Run a sync function in a worker thread. If this is cancelled, the thread continues; a warning is logged.
 
-    An abandoned thread keeps its place under the limit until it ends, so that clients who hang up cannot pile threads up.
+    Such a thread counts toward the limit until it ends, so that clients who disconnect cannot pile up threads.
     """
     limiter, place = pool.limiter(), _Place()
     await limiter.acquire_on_behalf_of(place)
@@ -72,7 +72,7 @@ async def in_thread(fn: Callable[[], Any], name: str, pool: Pool = RESOLVERS) ->
             return fn()
         except (Exception, asyncio.CancelledError):
             raise
-        except BaseException as error:  # one that would end the event loop, not the work
+        except BaseException as error:  # it would end the event loop, and not only this work
             raise RuntimeError(f"{name!r} raised {type(error).__name__}") from error
         finally:
             del _running[thread]
@@ -83,12 +83,12 @@ async def in_thread(fn: Callable[[], Any], name: str, pool: Pool = RESOLVERS) ->
     except BaseException as error:
         runs_on = place.abandon()
         if runs_on and isinstance(error, asyncio.CancelledError) and is_cancelled():
-            logger.warning("%r was cancelled; its thread runs on, and what it returns is dropped", name)
+            logger.warning("%r was cancelled. Its thread continues to run, and its result is discarded.", name)
         raise
 
 
 class _Place:
-    """One place under a limit: given back once, by the thread when it ends, or at once if it never began."""
+    """One place under a limit. It is given back once: when the thread ends, or at once if it never started."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -99,7 +99,7 @@ class _Place:
         self._loop = asyncio.get_running_loop()
 
     def start(self) -> bool:
-        """Called in the thread; false if nobody wants its work any more."""
+        """Called in the thread. Returns false if the work has been cancelled."""
         with self._lock:
             if self._state == "waiting":
                 self._state = "running"
@@ -110,7 +110,7 @@ class _Place:
             self._loop.call_soon_threadsafe(self._limiter.release_on_behalf_of, self)
 
     def abandon(self) -> bool:
-        """Called when the wait is cancelled; whether the thread runs on."""
+        """Called when the wait is cancelled. Returns whether the thread continues to run."""
         with self._lock:
             running = self._state == "running"
             self._state = self._state if running else "abandoned"

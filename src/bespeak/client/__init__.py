@@ -1,6 +1,6 @@
-"""The client side: `Client`, its session, and the driver that answers a server's questions."""
+"""The client: `Client`, its session, and the driver that answers a server's questions."""
 
-from bespeak.client.callbacks import CallbackContext
+from bespeak.client.callbacks import ClientRequestContext
 from bespeak.client.client import Client
 from bespeak.client.errors import (
     CallbackFailed,
@@ -16,9 +16,9 @@ from bespeak.transports.stdio.client import StdioServerParameters
 from bespeak.transports.stdio.client import StdioTransport as stdio_client
 
 __all__ = [
-    "CallbackContext",
     "CallbackFailed",
     "Client",
+    "ClientRequestContext",
     "ClientSession",
     "HttpStatusError",
     "InputRequiredQuestionsExceededError",

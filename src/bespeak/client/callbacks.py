@@ -1,4 +1,4 @@
-"""What a client is given to answer with, and what it can therefore declare."""
+"""The callbacks of a client, which answer a server's questions, and the capabilities that follow from them."""
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
@@ -24,34 +24,34 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class CallbackContext:
-    """Which question a callback is answering, and for which session."""
+class ClientRequestContext:
+    """The question that a callback answers, and the session that received it."""
 
     session: "ClientSession"
     key: str
-    """The question's key, as the server wrote it."""
+    """The question's key, as the server sent it."""
     method: str
 
     @property
     def name(self) -> str:
-        """Who asks, of a server made with Bespeak: the key without what names the wording of the question."""
+        """The name of the resolver that asks, if the server uses Bespeak: the key without its suffix."""
         return bare_name(self.key)
 
 
 class ElicitationCallback(Protocol):
     def __call__(
-        self, context: CallbackContext, params: ElicitRequestParams, /
+        self, context: ClientRequestContext, params: ElicitRequestParams, /
     ) -> Awaitable[ElicitResult | ErrorData]: ...
 
 
 class SamplingCallback(Protocol):
     def __call__(
-        self, context: CallbackContext, params: CreateMessageRequestParams, /
+        self, context: ClientRequestContext, params: CreateMessageRequestParams, /
     ) -> Awaitable[CreateMessageResult | CreateMessageResultWithTools | ErrorData]: ...
 
 
 class ListRootsCallback(Protocol):
-    def __call__(self, context: CallbackContext, /) -> Awaitable[ListRootsResult | ErrorData]: ...
+    def __call__(self, context: ClientRequestContext, /) -> Awaitable[ListRootsResult | ErrorData]: ...
 
 
 class LoggingCallback(Protocol):
@@ -68,17 +68,17 @@ class MessageHandler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """All that a client can answer."""
+    """The callbacks that a client was given for questions."""
 
     elicitation: ElicitationCallback | None = None
     sampling: SamplingCallback | None = None
     sampling_capabilities: SamplingCapability | None = None
     list_roots: ListRootsCallback | None = None
     url_schemes: tuple[str, ...] = WEB
-    """Of the URLs that people are sent to."""
+    """The schemes of URLs that may reach the elicitation callback."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What to declare in every request."""
+        """Return the capabilities to declare in every request."""
         declared: dict[str, Any] = {}
         if self.elicitation is not None:
             declared["elicitation"] = {"form": {}, "url": {}} if self.url_schemes else {"form": {}}

@@ -1,4 +1,4 @@
-"""`Client`: calls tools of a server, and answers what they ask with callbacks."""
+"""`Client`: calls the tools of a server, and answers their questions with callbacks."""
 
 from collections.abc import Collection
 from importlib.metadata import version
@@ -25,10 +25,11 @@ from bespeak.client.callbacks import (
     SamplingCallback,
 )
 from bespeak.client.driver import Driver
-from bespeak.client.negotiation import MODES, Hello, negotiate
+from bespeak.client.negotiation import MODES, ServerDescription, negotiate
 from bespeak.client.pushed_questions import MAX_QUESTIONS
-from bespeak.client.question_answers import Answers
-from bespeak.client.session import ClientSession, retry_params, typed
+from bespeak.client.question_answers import CallbackAnswers
+from bespeak.client.server_responses import typed
+from bespeak.client.session import ClientSession, retry_params
 from bespeak.client.urls import WEB, read_schemes
 from bespeak.protocol.capabilities import lacking
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
@@ -41,11 +42,11 @@ from bespeak.transports.stdio.client import StdioServerParameters, StdioTranspor
 class Client:
     """A connection to one server, used as an async context manager.
 
-    `server` is a URL, the `StdioServerParameters` of a command, or a server object in this process; for more say over
-    how it is reached, what `streamable_http_client(...)` or `stdio_client(...)` returns.
+    `server` is a URL, the `StdioServerParameters` of a command, or a server object in this process. For more control over
+    the connection, pass the result of `streamable_http_client(...)` or `stdio_client(...)`.
 
-    `input_required_max_questions` bounds what is asked in one round, and what an older server asks at one time. Only URLs of
-    the `elicitation_url_schemes` reach the `elicitation_callback`.
+    `input_required_max_questions` limits the questions of one round, and the questions that an older server asks at the
+    same time. Only URLs with one of the `elicitation_url_schemes` reach the `elicitation_callback`.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class Client:
             read_schemes(elicitation_url_schemes),
         )
         self._capabilities = callbacks.capabilities()
-        answers = Answers(callbacks)
+        answers = CallbackAnswers(callbacks)
         self._session = ClientSession(
             self._transport,
             answers=answers,
@@ -96,12 +97,12 @@ class Client:
         )
         self._driver = Driver(self._session, answers, input_required_max_rounds, input_required_max_questions)
         self._mode = mode
-        self._hello: Hello | None = None
+        self._server: ServerDescription | None = None
 
     async def __aenter__(self) -> "Client":
         await self._transport.__aenter__()
         try:
-            self._hello = await negotiate(self._session, self._mode)
+            self._server = await negotiate(self._session, self._mode)
         except BaseException as error:
             await self._leave(type(error), error, error.__traceback__)
             raise
@@ -110,7 +111,7 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._hello = None
+        self._server = None
         await self._leave(kind, error, traceback)
 
     async def _leave(
@@ -121,22 +122,22 @@ class Client:
         finally:
             await self._transport.__aexit__(kind, error, traceback)
 
-    # What is known of the server
+    # About the server
 
     @property
     def session(self) -> ClientSession:
-        """The requests below this client, one at a time and unanswered."""
+        """The session, which sends single requests and does not answer questions."""
         self._connected()
         return self._session
 
     @property
     def protocol_version(self) -> str:
-        """The revision that is spoken; until the client is connected, the newest one it would."""
+        """The protocol version in use; before the client is connected, the newest one it supports."""
         return self._session.version
 
     @property
     def server_info(self) -> Implementation | None:
-        """What the server says of itself: for display and logs, never for decisions."""
+        """The name and version of the server, for display and logs. Do not base decisions on it."""
         return self._connected().info
 
     @property
@@ -147,10 +148,10 @@ class Client:
     def instructions(self) -> str | None:
         return self._connected().instructions
 
-    def _connected(self) -> Hello:
-        if self._hello is None:
+    def _connected(self) -> ServerDescription:
+        if self._server is None:
             raise RuntimeError("the client is not connected; use it as `async with Client(...) as client:`")
-        return self._hello
+        return self._server
 
     # Requests
 
@@ -165,7 +166,7 @@ class Client:
         request_state: str | None = None,
         meta: dict[str, Any] | None = None,
     ) -> CallToolResult:
-        """Call a tool, answering what it asks. Timeouts count each request, never the time a callback takes."""
+        """Call a tool, and answer its questions. The timeout applies to each request, without the time a callback takes."""
         self._connected()
         params = {"name": name, "arguments": arguments or {}}
 
@@ -183,18 +184,18 @@ class Client:
         except MCPError as error:
             if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY and self._lacks(error.data):
                 error.add_note(
-                    "a Client declares what it has callbacks for: elicitation_callback=, sampling_callback=, ..."
+                    "a Client declares the capabilities it has callbacks for: pass elicitation_callback=, sampling_callback=, ..."
                 )
             raise
         return typed(CallToolResult, result)
 
     def _lacks(self, data: Any) -> bool:
-        """Whether something that a server requires is not among what this client declares."""
+        """Whether this client has not declared a capability that the server requires."""
         required: Any = cast("dict[str, Any]", data).get("requiredCapabilities") if isinstance(data, dict) else None
         return not isinstance(required, dict) or bool(lacking(cast("dict[str, Any]", required), self._capabilities))
 
     async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> ListToolsResult:
-        """One page of the server's tools."""
+        """Return one page of the server's tools."""
         self._connected()
         return await self._session.list_tools(cursor=cursor, meta=meta)
 

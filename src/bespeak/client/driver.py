@@ -1,83 +1,82 @@
-"""Drives a call through its rounds: answers what the server asks, and sends the same request again."""
+"""Drives a call through its rounds: answers the server's questions, and sends the request again with the answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from bespeak.client.errors import InputRequiredQuestionsExceededError, InputRequiredRoundsExceededError
-from bespeak.client.question_answers import Answers
-from bespeak.client.result_reading import Asking, read_result
+from bespeak.client.question_answers import CallbackAnswers
+from bespeak.client.server_responses import InputRequired, read_input_required
 from bespeak.client.session import ClientSession
 from bespeak.protocol.quoting import one_line
 
 DIALOGS = 8
-"""Questions of one round that are put to the callbacks at once."""
+"""Questions of one round that are answered at the same time."""
 BACKOFF = (0.05, 0.25)
-"""First and longest pause before a round that carries no answers, in seconds."""
+"""The first and the longest pause before a round without answers, in seconds."""
 
 Send = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Sends the request with some more members in its params; the raw result."""
+"""Sends the request with additional params, and returns the raw result."""
 
 
 class Driver:
-    """Answers rounds with a client's callbacks."""
+    """Answers the questions of each round with a client's callbacks."""
 
-    def __init__(self, session: ClientSession, answers: Answers, max_rounds: int, max_questions: int) -> None:
+    def __init__(self, session: ClientSession, answers: CallbackAnswers, max_rounds: int, max_questions: int) -> None:
         self._session = session
         self._answers = answers
         self._max_rounds = max_rounds
         self._max_questions = max_questions
-        """Of one round."""
 
     async def drive(self, send: Send, extra: dict[str, Any]) -> dict[str, Any]:
-        """Send a request until its result asks nothing. The complete result, raw."""
+        """Send a request until its result requires no more input. Return that result, raw."""
         asked: list[list[str]] = []
         pause = BACKOFF[0]
         while True:
             result = await send(extra)
-            asking = read_result(result)
-            if asking is None:
+            required = read_input_required(result)
+            if required is None:
                 return result
-            asked.append([_spell(key, question) for key, question in asking.questions.items()])
+            asked.append([_spell(key, question) for key, question in required.questions.items()])
             if len(asked) > self._max_rounds:
                 raise InputRequiredRoundsExceededError(self._max_rounds, asked)
-            if len(asking.questions) > self._max_questions:
-                raise InputRequiredQuestionsExceededError(self._max_questions, len(asking.questions))
-            if asking.questions:
+            if len(required.questions) > self._max_questions:
+                raise InputRequiredQuestionsExceededError(self._max_questions, len(required.questions))
+            if required.questions:
                 pause = BACKOFF[0]
-                extra = {"inputResponses": await self._answered(asking)}
+                extra = {"inputResponses": await self._answered(required)}
             else:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, BACKOFF[1])
                 extra = {}
-            if asking.state is not None:
-                extra["requestState"] = asking.state
+            if required.state is not None:
+                extra["requestState"] = required.state
 
-    async def _answered(self, asking: Asking) -> dict[str, dict[str, Any]]:
-        """The answers to all questions of a round, or one exception."""
-        for key, question in asking.questions.items():
+    async def _answered(self, required: InputRequired) -> dict[str, dict[str, Any]]:
+        """Return the answers to all questions of a round. Raises the first error."""
+        for key, question in required.questions.items():
             self._answers.check_declared(key, question)
             self._answers.check_url(key, question)
-        if len(asking.questions) == 1:
+        if len(required.questions) == 1:
             return {
                 key: await self._answers.answer(self._session, key, question)
-                for key, question in asking.questions.items()
+                for key, question in required.questions.items()
             }
         answers: dict[str, dict[str, Any]] = {}
-        waiting = iter(asking.questions.items())
+        waiting = iter(required.questions.items())
 
         async def work() -> None:
             for key, question in waiting:
                 answers[key] = await self._answers.answer(self._session, key, question)
 
-        workers = [asyncio.create_task(work()) for _ in range(min(DIALOGS, len(asking.questions)))]
+        workers = [asyncio.create_task(work()) for _ in range(min(DIALOGS, len(required.questions)))]
         try:
             await asyncio.gather(*workers)
         finally:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-        return {key: answers[key] for key in asking.questions}
+        return {key: answers[key] for key in required.questions}
 
 
 def _spell(key: str, question: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Errors that arise at the client. None of them poses as an error of the server's."""
+"""Errors that the client itself raises. An error that the server sent is an `MCPError`."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,15 @@ LISTED_A_ROUND = 20
 
 
 class InvalidServerResponse(RuntimeError):
-    """The server answered with something the protocol does not allow."""
+    """The server sent something that the protocol does not allow."""
 
 
 class Undeclared(InvalidServerResponse):
-    """The server asked what this client never said it can answer."""
+    """The server asked a question whose capability this client has not declared."""
 
 
 class CallbackFailed(RuntimeError):
-    """One of the client's callbacks failed to answer a question; the call is not retried. `__cause__` says why."""
+    """A callback of the client failed to answer a question, so the call was not continued. See `__cause__` for the reason."""
 
     def __init__(self, key: str, method: str, reason: str) -> None:
         self.key = key
@@ -23,7 +23,7 @@ class CallbackFailed(RuntimeError):
 
 
 class InputRequiredRoundsExceededError(RuntimeError):
-    """The server kept asking beyond the cap. Lists what it asked, round by round."""
+    """The server asked more rounds of questions than the client allows. The text lists the questions of each round."""
 
     def __init__(self, max_rounds: int, asked: Sequence[Sequence[str]] = ()) -> None:
         self.max_rounds = max_rounds
@@ -34,19 +34,19 @@ class InputRequiredRoundsExceededError(RuntimeError):
 
 
 class InputRequiredQuestionsExceededError(RuntimeError):
-    """The server asked more in one round than this client answers. Nobody was asked anything."""
+    """The server asked more questions in one round than the client allows. None of them was answered."""
 
     def __init__(self, max_questions: int, asked: int) -> None:
         self.max_questions = max_questions
         self.asked = asked
         super().__init__(
-            f"the server asked {asked} questions in one round, more than this client answers: {max_questions}"
+            f"the server asked {asked} questions in one round, but this client answers at most {max_questions}"
             " (input_required_max_questions)"
         )
 
 
 def _listed(questions: Sequence[str]) -> str:
     if not questions:
-        return "nothing, it only handed out a state"
+        return "no questions, only a requestState"
     more = len(questions) - LISTED_A_ROUND
     return "; ".join(questions[:LISTED_A_ROUND]) + (f"; and {more} more" if more > 0 else "")

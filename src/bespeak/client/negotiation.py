@@ -1,7 +1,8 @@
-"""Which revision a client and a server speak: what the client was told, or what the server turns out to know.
+"""Negotiation: the client and the server agree on a protocol version, of the modern or of the legacy era.
 
-A verdict is about the server, not about one request: whatever says nothing about its revision (a refused token, a broken
-connection, a failing proxy) is raised as it is.
+In mode `auto` the client probes the server with a modern request, and makes the handshake of the legacy era if the response
+shows that the server needs one. Failures that say nothing about the server's version (a rejected token, a broken connection,
+a failing proxy) are raised unchanged.
 """
 
 import asyncio
@@ -12,7 +13,8 @@ from typing import Any, cast
 from mcp_types import SERVER_INFO_META_KEY, DiscoverResult, Implementation, ServerCapabilities
 from pydantic import ValidationError
 
-from bespeak.client.session import ClientSession, typed
+from bespeak.client.server_responses import typed
+from bespeak.client.session import ClientSession
 from bespeak.protocol.errors import (
     HEADER_MISMATCH,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -32,12 +34,12 @@ from bespeak.transports.interfaces import Lost
 
 MODES = ("auto", "legacy", *SPOKEN)
 PROBE_SECONDS = 10.0
-"""How long a server that is no HTTP server may take to say that it does not know what it is asked."""
+"""How long a server may take to respond to the probe, except over HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
-    """What a server says of itself, in either era."""
+class ServerDescription:
+    """What a server says about itself, in either era."""
 
     capabilities: ServerCapabilities
     info: Implementation | None
@@ -45,84 +47,84 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Legacy:
-    """The verdict that a server needs a handshake, why, and which revision to propose."""
+class NeedsHandshake:
+    """The server needs a handshake: the reason, and the version to propose."""
 
     reason: str
     version: str = LATEST_HANDSHAKE_VERSION
     suspected: DiscoverResult | None = None
-    """What it answered to a modern request all the same."""
+    """The server's response to the modern request, if it may be a modern server after all."""
 
 
-Found = DiscoverResult | Legacy
+Found = DiscoverResult | NeedsHandshake
 
 
-async def negotiate(session: ClientSession, mode: str) -> Hello:
-    """Agree on a revision. Raises what shows that there is none."""
+async def negotiate(session: ClientSession, mode: str) -> ServerDescription:
+    """Agree on a protocol version. Raises the error that made it impossible."""
     if mode == "legacy":
-        return await _shake(session, LATEST_HANDSHAKE_VERSION)
+        return await _handshake(session, LATEST_HANDSHAKE_VERSION)
     if mode in HANDSHAKE_PROTOCOL_VERSIONS:
-        return await _shake(session, mode, exactly=True)
+        return await _handshake(session, mode, exactly=True)
     if mode != "auto":
         session.speak(mode)
-        return _hello(await session.discover())
+        return _description(await session.discover())
     found = await _probe(session)
     if isinstance(found, DiscoverResult):
-        return _hello(found)
+        return _description(found)
     try:
-        return await _shake(session, found.version)
+        return await _handshake(session, found.version)
     except (MCPError, ConnectionError) as error:
         if found.suspected is not None and isinstance(error, MCPError):
             session.speak(LATEST_MODERN_VERSION)
-            return _hello(found.suspected)
-        error.add_note(f"before that, the server did not speak {LATEST_MODERN_VERSION}: {found.reason}")
+            return _description(found.suspected)
+        error.add_note(f"before that, the server did not support {LATEST_MODERN_VERSION}: {found.reason}")
         raise
 
 
 async def _probe(session: ClientSession, version: str = LATEST_MODERN_VERSION, *, again: bool = False) -> Found:
     session.speak(version)
     try:
-        async with asyncio.timeout(None if session.transport.mirrors else PROBE_SECONDS):
+        async with asyncio.timeout(None if session.transport.sends_headers else PROBE_SECONDS):
             result = await session.probe()
     except MCPError as error:
         if error.code in (HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY):
             raise
         if error.code != UNSUPPORTED_PROTOCOL_VERSION:
-            return Legacy(f"{one_line(error.message)} ({error.code})")
+            return NeedsHandshake(f"{one_line(error.message)} ({error.code})")
         mutual = _mutual(_listed(error.data), error)
         if mutual not in MODERN_PROTOCOL_VERSIONS:
-            return Legacy(f"it speaks {mutual}", mutual)
+            return NeedsHandshake(f"it supports {mutual}", mutual)
         if again:
             raise
     except HttpStatusError as error:
         if error.says_nothing:
             raise
-        return Legacy(str(error))
+        return NeedsHandshake(str(error))
     except TimeoutError as error:
-        if session.transport.mirrors:
+        if session.transport.sends_headers:
             raise
-        return Legacy(str(error) or f"no answer within {PROBE_SECONDS:g} s")
+        return NeedsHandshake(str(error) or f"no answer within {PROBE_SECONDS:g} s")
     except Lost as error:
-        if session.transport.mirrors:
+        if session.transport.sends_headers:
             raise
-        return Legacy(str(error))  # there are servers that do not survive a question they do not know
+        return NeedsHandshake(str(error))  # some servers exit when they receive a method they do not know
     else:
         return _verdict(result)
     return await _probe(session, mutual, again=True)
 
 
 def _verdict(result: dict[str, Any]) -> Found:
-    """What a result that came says."""
+    """Return what the result of a probe says about the server."""
     try:
         found = DiscoverResult.model_validate(result)
     except ValidationError:
         if "resultType" in result:
-            typed(DiscoverResult, result)  # raises: a modern server, and a malformed answer
-        return Legacy("it answered, but with nothing that a server of that revision answers")
+            typed(DiscoverResult, result)  # raises: a modern server with a malformed result
+        return NeedsHandshake("its response is not one of that version")
     if "resultType" not in result:
-        return Legacy("its answer has no resultType", suspected=found)
+        return NeedsHandshake("its response has no resultType", suspected=found)
     mutual = _mutual(found.supported_versions, None)
-    return found if mutual in MODERN_PROTOCOL_VERSIONS else Legacy(f"it speaks {mutual}", mutual)
+    return found if mutual in MODERN_PROTOCOL_VERSIONS else NeedsHandshake(f"it supports {mutual}", mutual)
 
 
 def _listed(data: Any) -> Sequence[str]:
@@ -131,28 +133,30 @@ def _listed(data: Any) -> Sequence[str]:
 
 
 def _mutual(theirs: Sequence[str], error: MCPError | None) -> str:
-    """The newest revision both speak. Raises `ConnectionError` if there is none."""
+    """Return the newest version that both sides support. Raises `ConnectionError` if there is none."""
     for version in SPOKEN:
         if version in theirs:
             return version
-    listed = one_line(", ".join(map(str, theirs))) or "nothing that it names"
-    raise ConnectionError(f"the server speaks {listed}, and this client {', '.join(SPOKEN)}") from error
+    listed = one_line(", ".join(map(str, theirs))) or "no version that it names"
+    raise ConnectionError(f"the server supports {listed}; this client supports {', '.join(SPOKEN)}") from error
 
 
-async def _shake(session: ClientSession, version: str, *, exactly: bool = False) -> Hello:
+async def _handshake(session: ClientSession, version: str, *, exactly: bool = False) -> ServerDescription:
     try:
         result = await session.initialize(version, exactly=exactly)
     except HttpStatusError as error:
         if error.status in (400, 404, 405):
-            error.add_note("perhaps it serves HTTP+SSE, the transport of 2024-11-05, which this client does not speak")
+            error.add_note(
+                "the server may use HTTP+SSE, the transport of 2024-11-05, which this client does not support"
+            )
         raise
-    return Hello(result.capabilities, result.server_info, result.instructions)
+    return ServerDescription(result.capabilities, result.server_info, result.instructions)
 
 
-def _hello(found: DiscoverResult) -> Hello:
+def _description(found: DiscoverResult) -> ServerDescription:
     info = (found.meta or {}).get(SERVER_INFO_META_KEY)
     try:
         named = Implementation.model_validate(info) if info else None
     except ValidationError:
         named = None
-    return Hello(found.capabilities, named, found.instructions)
+    return ServerDescription(found.capabilities, named, found.instructions)

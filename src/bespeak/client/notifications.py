@@ -1,22 +1,26 @@
-"""The notifications of one request: handled in order as they come, and all of them before its result is."""
+"""Notifications of a server: those of one request are handled in order, and before its result is returned."""
 
 import asyncio
+import functools
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from mcp_types import LoggingMessageNotificationParams
 from pydantic_core import from_json
+
+from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
 
 logger = logging.getLogger("bespeak.client")
 
-
 HELD_BYTES = 16 * 1024 * 1024
-"""How much of one request's notifications is kept for a handler who is behind."""
+"""How much of one request's notifications is kept for a handler that is too slow."""
 
 
 class Inbox:
-    """One request's own, so that a handler may send requests itself without waiting for itself."""
+    """The notifications of one request. Each request has its own, so that a handler may send requests itself."""
 
     def __init__(self, handle: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         self._handle = handle
@@ -26,10 +30,10 @@ class Inbox:
         self._dropping = False
 
     def put(self, notification: bytes) -> None:
-        """Take in a notification and see that it is handled soon. Beyond what anybody could handle, it is dropped."""
+        """Take a notification to be handled soon. If too many are waiting, it is dropped."""
         if self._held > HELD_BYTES:
             if not self._dropping:
-                logger.warning("notifications come faster than they are handled; some are dropped")
+                logger.warning("Notifications arrive faster than they are handled. Some are dropped.")
             self._dropping = True
             return
         self._waiting.append(notification)
@@ -38,12 +42,12 @@ class Inbox:
             self._handling = asyncio.create_task(self._work(), name="bespeak notifications")
 
     async def settled(self) -> None:
-        """Return when everything that has come is handled."""
+        """Return when all notifications that have arrived are handled."""
         if self._handling is not None:
             await asyncio.shield(self._handling)
 
     def discard(self) -> None:
-        """Nobody waits for the result any more: what has come is not of interest either."""
+        """Drop the notifications that are not handled yet: the request has failed."""
         self._waiting.clear()
         if self._handling is not None:
             self._handling.cancel()
@@ -55,4 +59,31 @@ class Inbox:
                 self._held -= len(notification)
                 await self._handle(from_json(notification))
             except Exception:
-                logger.exception("a handler of notifications failed")
+                logger.exception("A notification handler failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """What a client calls when notifications arrive."""
+
+    message: MessageHandler | None
+    """Called with every notification."""
+    logging: LoggingCallback | None
+    cancelled: Callable[[Mapping[str, Any]], None]
+    """Called with the params of `notifications/cancelled`."""
+
+    def inbox(self, request_id: int | None = None, progress: ProgressCallback | None = None) -> Inbox:
+        """Return an inbox for one request, or without an id for what belongs to no request."""
+        return Inbox(functools.partial(self._handle, request_id, progress))
+
+    async def _handle(self, request_id: int | None, progress: ProgressCallback | None, message: dict[str, Any]) -> None:
+        if self.message is not None:
+            await self.message(message)
+        params: dict[str, Any] = message.get("params", {})
+        if message["method"] == "notifications/cancelled":
+            self.cancelled(params)
+        elif message["method"] == "notifications/progress":
+            if progress is not None and params.get("progressToken") == request_id:
+                await progress(params["progress"], params.get("total"), params.get("message"))
+        elif message["method"] == "notifications/message" and self.logging is not None:
+            await self.logging(LoggingMessageNotificationParams.model_validate(params))

@@ -1,98 +1,42 @@
-"""Questions that a server of an older revision pushes: answered beside the request they belong to.
+"""Questions that a server of the legacy era sends as requests of its own, while a request of the client is open.
 
-A person's time is not the server's: while a question is open, the time of the request it belongs to stands still.
+While a person answers such a question, the time limit of the request that it belongs to is paused.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, cast
 
 from pydantic_core import to_json
 
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse, Undeclared
-from bespeak.client.result_reading import ASKABLE
+from bespeak.client.open_request import OpenRequest
 from bespeak.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
-from bespeak.protocol.messages import KEY_META, is_id
-from bespeak.protocol.methods import ELICIT
+from bespeak.protocol.messages import is_id
+from bespeak.protocol.methods import ELICIT, QUESTIONS
+from bespeak.protocol.question_keys import KEY_META
 from bespeak.transports.interfaces import Lost
 
 logger = logging.getLogger("bespeak.client")
 
 MAX_QUESTIONS = 64
-"""Questions that are answered at the same time, unless somebody says otherwise."""
+"""Questions that are answered at the same time, by default."""
 MOST_OPEN = 100
-"""Pushed requests beside them that are looked at at the same time."""
+"""Other requests of the server that are processed at the same time."""
 AT_ONCE = 8
 """Answers that are sent at the same time."""
 REFUSED = -1
-"""The code for a question that somebody does not want answered."""
-
-
-class Leg:
-    """One request under way, and how long it may still take."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._left = seconds
-        self._limit: asyncio.Timeout | None = None
-        self._questions = 0
-        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Set when there is no use in waiting for the response."""
-        self._doom: Exception | None = None
-
-    async def run(self, work: Awaitable[bytes], what: str) -> bytes:
-        """Wait for the response. Raises `TimeoutError`, and what the request was failed with."""
-        seconds = self._left
-        exchanging = asyncio.ensure_future(work)
-        try:
-            async with asyncio.timeout(seconds) as self._limit:
-                await asyncio.wait({exchanging, self.failed}, return_when=asyncio.FIRST_COMPLETED)
-        except TimeoutError:
-            raise TimeoutError(f"no answer to {what} within {seconds:g} s") from None
-        finally:
-            self._limit = None
-            if not exchanging.done():
-                exchanging.cancel()
-                await asyncio.wait({exchanging})
-            elif not exchanging.cancelled():
-                exchanging.exception()  # which is not looked at if something else has gone wrong
-        if self._doom is not None:
-            raise self._doom
-        return exchanging.result()
-
-    def doom(self, error: Exception) -> None:
-        """One of the request's questions could not be answered: whatever comes of it, this is what went wrong."""
-        self._doom = error
-
-    def end(self) -> None:
-        """Do not wait for the response."""
-        if not self.failed.done():
-            self.failed.set_result(None)
-
-    @contextmanager
-    def standing_still(self) -> Generator[None]:
-        """Do not count the time."""
-        self._questions += 1
-        if self._questions == 1 and self._limit is not None and not self._limit.expired():
-            when = self._limit.when()
-            self._left = None if when is None else when - asyncio.get_running_loop().time()
-            self._limit.reschedule(None)
-        try:
-            yield
-        finally:
-            self._questions -= 1
-            limit = None if self._questions else self._limit
-            if limit is not None and self._left is not None and not limit.expired():
-                limit.reschedule(asyncio.get_running_loop().time() + self._left)
+"""The error code for a question that the client does not answer."""
 
 
 Answer = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
-"""The answer to a question, by its key. Raises `CallbackFailed` or `InvalidServerResponse`."""
+"""Returns the answer to a question with this key. Raises `CallbackFailed` or `InvalidServerResponse`."""
 
 
 class PushedQuestions:
-    """Answers what one server pushes."""
+    """Answers the requests that one server sends."""
 
     def __init__(
         self, answer: Answer, say: Callable[[bytes], Awaitable[None]], max_questions: int = MAX_QUESTIONS
@@ -101,44 +45,44 @@ class PushedQuestions:
         self._say = say
         self._max_questions = max_questions
         self._open: dict[str | int, asyncio.Task[None]] = {}
-        self._belongs: dict[str | int, set[Leg]] = {}
-        """The requests each of them may belong to."""
+        self._belongs: dict[str | int, set[OpenRequest]] = {}
+        """The client's requests that each of them may belong to."""
         self._asked: set[str | int] = set()
-        """Those that are put to somebody."""
+        """The questions among them that are being answered."""
         self._dropping = False
         self._saying = asyncio.Semaphore(AT_ONCE)
         self._closed = False
-        self.legs: set[Leg] = set()
-        """The requests under way."""
+        self.requests: set[OpenRequest] = set()
+        """The client's requests that are open."""
 
-    def take(self, leg: Leg | None, request: dict[str, Any]) -> None:
-        """See to it that a pushed request is answered. Without a leg, nobody knows which request it belongs to."""
-        if self._closed:  # what has been agreed on since is not what this server, or this session of it, knows of
-            if leg is not None:
-                leg.doom(Lost("the request", "the server no longer knows this client and asks it something"))
-                leg.end()
+    def take(self, during: OpenRequest | None, request: dict[str, Any]) -> None:
+        """Answer a request of the server. `during` is the client's request that it belongs to; `None` if not known."""
+        if self._closed:  # it belongs to an earlier handshake
+            if during is not None:
+                during.fail(Lost("the request", "the server has forgotten this session and sent a question"))
+                during.end()
             return
         id_: Any = request.get("id")
         if not is_id(id_) or id_ in self._open:
-            logger.warning("the server sent a request with the id %.80r, which cannot be answered", id_)
+            logger.warning("The server sent a request with the id %.80r, which is invalid or already in use.", id_)
             return
         if len(self._open) - len(self._asked) >= MOST_OPEN:
             if not self._dropping:
-                logger.warning("the server asks more than anybody could answer; some of it is not answered")
+                logger.warning("The server sends more requests than this client can process. Some are not answered.")
             self._dropping = True
             return
-        if leg is None and len(self.legs) == 1:
-            (leg,) = self.legs  # there is only one that it can belong to
+        if during is None and len(self.requests) == 1:
+            (during,) = self.requests  # it cannot belong to any other
         refused = None
-        if request.get("method") in ASKABLE:
+        if request.get("method") in QUESTIONS:
             if len(self._asked) < self._max_questions:
                 self._asked.add(id_)
             else:
                 most = self._max_questions
-                refused = _error(REFUSED, f"the client answers {most} questions at one time, and so many are open")
-        task = asyncio.create_task(self._serve(leg, id_, request, refused), name="bespeak pushed question")
+                refused = _error(REFUSED, f"the client answers at most {most} questions at a time, and {most} are open")
+        task = asyncio.create_task(self._serve(during, id_, request, refused), name="bespeak pushed question")
         self._open[id_] = task
-        self._belongs[id_] = {leg} if leg is not None else set(self.legs)
+        self._belongs[id_] = {during} if during is not None else set(self.requests)
         task.add_done_callback(lambda _: self._forget(id_))
 
     def _forget(self, id_: str | int) -> None:
@@ -146,24 +90,24 @@ class PushedQuestions:
         self._asked.discard(id_)
         self._dropping = self._dropping and bool(self._open)
 
-    def ended(self, leg: Leg) -> None:
-        """A request is over: so are the questions that can belong to no other."""
-        self.legs.discard(leg)
-        for id_, legs in self._belongs.items():
-            if leg in legs:
-                legs.discard(leg)
-                if not legs:
+    def ended(self, request: OpenRequest) -> None:
+        """A request has ended. Cancel the questions that cannot belong to another one."""
+        self.requests.discard(request)
+        for id_, requests in self._belongs.items():
+            if request in requests:
+                requests.discard(request)
+                if not requests:
                     self._open[id_].cancel()
 
     def take_back(self, params: Mapping[str, Any]) -> None:
-        """The server no longer wants an answer."""
+        """Called when the server no longer expects an answer."""
         id_: Any = params.get("requestId")
         task = self._open.get(id_) if is_id(id_) else None
         if task is not None:
             task.cancel()
 
     async def close(self) -> None:
-        """Nobody is there any more to be answered."""
+        """Cancel all questions: the connection has ended."""
         self._closed = True
         tasks = list(self._open.values())
         for task in tasks:
@@ -171,43 +115,45 @@ class PushedQuestions:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(
-        self, leg: Leg | None, id_: str | int, request: dict[str, Any], refused: dict[str, Any] | None
+        self, during: OpenRequest | None, id_: str | int, request: dict[str, Any], refused: dict[str, Any] | None
     ) -> None:
-        reply, failure = (refused, None) if refused is not None else await self._reply(leg, id_, request)
-        self._asked.discard(id_)  # whoever answered can answer the next
-        if leg is not None and failure is not None:
-            leg.doom(failure)
+        reply, failure = (refused, None) if refused is not None else await self._reply(during, id_, request)
+        self._asked.discard(id_)  # the next question may be answered
+        if during is not None and failure is not None:
+            during.fail(failure)
         try:
             async with self._saying:
                 await self._say(to_json({"jsonrpc": "2.0", "id": id_, **reply}))
         except (OSError, RuntimeError) as error:
             if request.get("method") == "ping":
                 return
-            failure = failure or Lost("the request", f"the server did not take the answer to its question ({error})")
-            for one in (leg,) if leg is not None else tuple(self._belongs[id_]):
-                one.doom(failure)
+            failure = failure or Lost(
+                "the request", f"the answer to the server's question could not be delivered ({error})"
+            )
+            for one in (during,) if during is not None else tuple(self._belongs[id_]):
+                one.fail(failure)
                 one.end()
-        if leg is not None and failure is not None:
-            leg.end()
+        if during is not None and failure is not None:
+            during.end()
 
     async def _reply(
-        self, leg: Leg | None, id_: str | int, request: dict[str, Any]
+        self, during: OpenRequest | None, id_: str | int, request: dict[str, Any]
     ) -> tuple[dict[str, Any], Exception | None]:
-        """What to answer, and what went wrong on this side."""
+        """Return the response to send, and the error on this side if there was one."""
         method, params = request.get("method"), request.get("params", {})
         if method == "ping":
             return {"result": {}}, None
-        if method not in ASKABLE:
+        if method not in QUESTIONS:
             return _error(METHOD_NOT_FOUND, f"unknown method {method!r}"), None
         if not isinstance(params, dict):
             return _error(INVALID_PARAMS, "params must be an object"), None
-        if not self.legs:
-            return _error(INVALID_PARAMS, "a question belongs to a request, and none is under way"), None
+        if not self.requests:
+            return _error(INVALID_PARAMS, "questions are only allowed while a request of the client is open"), None
         meta: Any = cast("dict[str, Any]", params).get("_meta")
         key: Any = cast("dict[str, Any]", meta).get(KEY_META) if isinstance(meta, dict) else None
         with ExitStack() as paused:
-            for one in (leg,) if leg is not None else tuple(self.legs):
-                paused.enter_context(one.standing_still())
+            for one in (during,) if during is not None else tuple(self.requests):
+                paused.enter_context(one.paused())
             try:
                 return {"result": await self._answer(key if isinstance(key, str) else str(id_), request)}, None
             except Undeclared as error:

@@ -1,4 +1,4 @@
-"""Answers to a server's questions, however they came: what the client's callbacks say, checked before it is sent."""
+"""Answers a server's questions with the client's callbacks, and checks each answer before it is sent."""
 
 import asyncio
 import inspect
@@ -18,7 +18,7 @@ from mcp_types import (
 from pydantic import BaseModel, ValidationError
 
 from bespeak.aio.tasks import is_cancelled
-from bespeak.client.callbacks import CallbackContext, Callbacks
+from bespeak.client.callbacks import Callbacks, ClientRequestContext
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse, Undeclared
 from bespeak.client.urls import check_url
 from bespeak.protocol.capabilities import lacking, requirements
@@ -29,25 +29,27 @@ if TYPE_CHECKING:
     from bespeak.client.session import ClientSession
 
 
-class Answers:
+class CallbackAnswers:
     """Answers questions with a client's callbacks."""
 
     def __init__(self, callbacks: Callbacks) -> None:
         self._callbacks = callbacks
 
     def check_declared(self, key: str, question: Mapping[str, Any], pushed_to: Mapping[str, Any] | None = None) -> None:
-        """Raises `Undeclared` for a question of a kind that this client never said it can answer.
+        """Raises `Undeclared` for a question whose capability this client has not declared.
 
-        `pushed_to` is what a client of an older revision has declared in its handshake.
+        `pushed_to` holds the capabilities that the handshake of the legacy era has declared.
         """
         needs = requirements(question["method"], question.get("params", {}))
-        if pushed_to is not None:  # servers of those revisions need not know of it
+        if pushed_to is not None:  # in that era it did not have to be declared
             needs.get("sampling", {}).pop("context", None)
         if lacking(needs, self._callbacks.capabilities() if pushed_to is None else pushed_to):
-            raise Undeclared(f"the server asked {key!r} ({question['method']}), which was not declared")
+            raise Undeclared(
+                f"the server asked {key!r} ({question['method']}), but the client did not declare that capability"
+            )
 
     def check_url(self, key: str, question: Mapping[str, Any]) -> None:
-        """Raises `InvalidServerResponse` for a question that sends people to a URL that is not valid or not allowed."""
+        """Raises `InvalidServerResponse` if a question contains a URL that is not valid or not allowed."""
         params: Any = question.get("params", {})
         url: Any = params.get("url")
         if question["method"] != ELICIT or params.get("mode") != "url" or not isinstance(url, str):
@@ -57,10 +59,10 @@ class Answers:
             raise InvalidServerResponse(fault)
 
     async def answer(self, session: "ClientSession", key: str, question: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to one question. Raises `CallbackFailed` if there is none, `InvalidServerResponse` if it is none."""
+        """Return the answer to one question. Raises `CallbackFailed`, or `InvalidServerResponse` if the question is malformed."""
         method: str = question["method"]
         params: dict[str, Any] = question.get("params", {})
-        context = CallbackContext(session, key, method)
+        context = ClientRequestContext(session, key, method)
         if method == ELICIT:
             self.check_url(key, question)
             return await self._elicit(context, params)
@@ -70,11 +72,11 @@ class Answers:
             return _dump(await _call(self._callbacks.sampling, context, wanted, typed))
         return _dump(await _call(self._callbacks.list_roots, context, (ListRootsResult,)))
 
-    async def _elicit(self, context: CallbackContext, params: dict[str, Any]) -> dict[str, Any]:
+    async def _elicit(self, context: ClientRequestContext, params: dict[str, Any]) -> dict[str, Any]:
         is_url = params.get("mode") == "url"
         typed = _typed(ElicitRequestURLParams if is_url else ElicitRequestFormParams, context.key, params)
         answer = await _call(self._callbacks.elicitation, context, (ElicitResult,), typed)
-        assert isinstance(answer, ElicitResult), "any other answer of a callback is refused"
+        assert isinstance(answer, ElicitResult), "_call refuses any other answer"
         if answer.action != "accept":
             return {"action": answer.action}
         if is_url:
@@ -86,7 +88,7 @@ class Answers:
         try:
             faults = check_content(schema, content)
         except (TypeError, AttributeError, KeyError, ValueError):
-            raise InvalidServerResponse(f"the form of the question {context.key!r} is no flat schema") from None
+            raise InvalidServerResponse(f"the form of the question {context.key!r} is not a flat schema") from None
         if faults:
             raise CallbackFailed(
                 context.key, context.method, f"the answer does not match the form: {'; '.join(faults)}"
@@ -95,9 +97,9 @@ class Answers:
 
 
 async def _call(
-    callback: Any, context: CallbackContext, wanted: tuple[type[BaseModel], ...], *params: Any
+    callback: Any, context: ClientRequestContext, wanted: tuple[type[BaseModel], ...], *params: Any
 ) -> BaseModel:
-    """What a callback answers, whatever way it fails turned into one exception."""
+    """Return the answer of a callback. Raises `CallbackFailed`, however the callback fails."""
     try:
         answer = callback(context, *params)
         if inspect.isawaitable(answer):
@@ -120,9 +122,9 @@ def _typed(model: type[BaseModel], key: str, params: dict[str, Any]) -> BaseMode
     try:
         return model.model_validate(params, by_name=False)
     except ValidationError:
-        raise InvalidServerResponse(f"the params of the question {key!r} are no valid {model.__name__}") from None
+        raise InvalidServerResponse(f"the params of the question {key!r} are not valid {model.__name__}") from None
 
 
 def _dump(answer: BaseModel) -> dict[str, Any]:
-    """An answer as it travels: the bare result, without the members of an envelope."""
+    """Return an answer as it is sent: without the members that only a response has."""
     return answer.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"result_type", "meta"})

@@ -1,4 +1,4 @@
-"""One client's requests to one server: what each leg must carry in its era, fresh ids, notifications in order."""
+"""`ClientSession`: one client's requests to one server, sent one at a time, in the version they have agreed on."""
 
 import asyncio
 import contextlib
@@ -6,14 +6,9 @@ import functools
 import itertools
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar, cast, overload
+from typing import Any, Literal, Protocol, cast, overload
 
 from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    LOG_LEVEL_META_KEY,
-    PROTOCOL_VERSION_META_KEY,
     CallToolResult,
     DiscoverResult,
     Implementation,
@@ -22,57 +17,45 @@ from mcp_types import (
     InputResponses,
     ListToolsResult,
     LoggingLevel,
-    LoggingMessageNotificationParams,
 )
-from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json, to_json
+from pydantic import BaseModel
+from pydantic_core import to_json
 
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
 from bespeak.client.errors import InvalidServerResponse
-from bespeak.client.notifications import Inbox
-from bespeak.client.pushed_questions import MAX_QUESTIONS, Leg, PushedQuestions
-from bespeak.client.result_reading import read_result
+from bespeak.client.notifications import Handlers, Inbox
+from bespeak.client.open_request import OpenRequest
+from bespeak.client.pushed_questions import MAX_QUESTIONS, PushedQuestions
+from bespeak.client.request_metadata import RequestMetadata
+from bespeak.client.server_responses import RawResponse, read_input_required, read_response, typed
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
-from bespeak.protocol.headers import routing_headers
-from bespeak.protocol.legacy import JUNE, capabilities_at, declared_at, info_at
+from bespeak.protocol.legacy import capabilities_at, declared_at, info_at
 from bespeak.protocol.messages import write_request
-from bespeak.protocol.parameter_headers import InvalidMirror, Mirror, mirror_headers, mirrors
+from bespeak.protocol.methods import READ_ONLY
 from bespeak.protocol.quoting import one_line
-from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
+from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS
 from bespeak.transports.interfaces import Lost, Outgoing, SessionGone, Transport
 
 logger = logging.getLogger("bespeak.client")
 
-READING = frozenset({"server/discover", "tools/list", "ping"})
-"""Methods that change nothing, and may be sent again when their response is lost."""
 PAGES = 100
 """How many pages of tools are read to learn their headers."""
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True)
-class Exchanged:
-    """A request's id, and the response to it as it came."""
-
-    id: int
-    response: bytes
-
 
 class Answerer(Protocol):
-    """What answers the questions that a server of an older revision pushes."""
+    """Answers the questions that an older server sends to its client."""
 
     def check_declared(self, key: str, question: Mapping[str, Any], pushed_to: Mapping[str, Any] | None = None) -> None:
-        """Raises `Undeclared` for a question of a kind that this client never said it can answer."""
+        """Raises `Undeclared` for a question whose capability this client has not declared."""
         ...
 
     async def answer(self, session: "ClientSession", key: str, question: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to one question. Raises `CallbackFailed` or `InvalidServerResponse`."""
+        """Return the answer to one question. Raises `CallbackFailed` or `InvalidServerResponse`."""
         ...
 
 
 class ClientSession:
-    """Sends requests and reads results. Does not answer questions: the driver does."""
+    """Sends requests and reads results. It does not answer the questions in a result: `Client` does."""
 
     def __init__(
         self,
@@ -92,41 +75,39 @@ class ClientSession:
         self._capabilities = capabilities
         self._client_info = client_info.model_dump(mode="json", by_alias=True, exclude_none=True)
         self._log_level = log_level
+        self._metadata = RequestMetadata(
+            capabilities, self._client_info, log_level, sends_headers=transport.sends_headers
+        )
         self._read_timeout = read_timeout_seconds
-        self._logging_callback = logging_callback
-        self._message_handler = message_handler
+        self._handlers = Handlers(message_handler, logging_callback, self._take_back)
         self._max_questions = max_questions
         self._ids = itertools.count(1)
-        self._mirrors: dict[str, tuple[Mirror, ...]] = {}
-        self._meta: dict[str, Any] = {}
         self._declared: dict[str, Any] = {}
         self._pushed: PushedQuestions | None = None
-        """Set when the server is of an older revision."""
-        self._shaking = asyncio.Lock()
-        self._shaken = 0
-        self.version = LATEST_MODERN_VERSION
+        """Set if the server is of the legacy era."""
+        self._handshake = asyncio.Lock()
+        self._handshakes = 0
 
     @property
     def transport(self) -> Transport:
         return self._transport
 
-    # Which revision is spoken
+    @property
+    def version(self) -> str:
+        """The protocol version that is used; before the negotiation, the newest one."""
+        return self._metadata.version
+
+    # The protocol version
 
     def speak(self, version: str) -> None:
-        """Speak a modern revision from now on: every request carries what it needs itself."""
-        self.version, self._pushed = version, None
-        self._meta = {
-            PROTOCOL_VERSION_META_KEY: version,
-            CLIENT_CAPABILITIES_META_KEY: self._capabilities,
-            CLIENT_INFO_META_KEY: self._client_info,
-        }
-        if self._log_level is not None:
-            self._meta[LOG_LEVEL_META_KEY] = self._log_level
+        """Use a modern version from now on: every request carries its own metadata."""
+        self._pushed = None
+        self._metadata.use_modern(version)
 
     async def initialize(self, version: str, *, exactly: bool = False) -> InitializeResult:
-        """Make the handshake of an older revision, and speak what comes of it from now on."""
-        self.version, self._meta = version, {}
-        await self.close()  # whatever was asked before, nobody waits there for its answer
+        """Make the handshake of the legacy era, and use the version that it agrees on from now on."""
+        self._metadata.use_legacy(version)
+        await self.close()  # nobody waits for answers to questions of an earlier handshake
         self._pushed = PushedQuestions(self._answer_pushed, self._say, self._max_questions)
         self._declared = declared_at(version, self._capabilities)
         params = {
@@ -139,37 +120,46 @@ class ClientSession:
         agreed = result.protocol_version
         if agreed not in HANDSHAKE_PROTOCOL_VERSIONS or (exactly and agreed != version):
             spoken = version if exactly else ", ".join(HANDSHAKE_PROTOCOL_VERSIONS)
-            raise ConnectionError(f"the server wants to speak {agreed!r}, and this client {spoken}")
-        self.version = agreed
+            raise ConnectionError(
+                f"the server chose the protocol version {agreed!r}, but this client supports {spoken}"
+            )
+        self._metadata.use_legacy(agreed)
         await self._say(to_json({"jsonrpc": "2.0", "method": "notifications/initialized"}))
-        unbound = Inbox(functools.partial(self._handle, None, None))
-        await self._transport.begin(self._headers("", {}), unbound.put, functools.partial(self._pushed.take, None))
+        notify = self._handlers.inbox().put
+        ask = functools.partial(self._pushed.take, None)
+        await self._transport.begin(self._metadata.message_headers(), notify, ask)
         if self._log_level is not None and result.capabilities.logging is not None:
             try:
-                await send("logging/setLevel", {"level": self._log_level}, self._headers("logging/setLevel", {}))
+                await send("logging/setLevel", {"level": self._log_level}, self._metadata.message_headers())
             except MCPError as error:
-                logger.warning("the server does not let its log level be set: %s", one_line(error.message))
+                logger.warning("The server refused to set its log level: %s", one_line(error.message))
         return result
 
-    async def _shake_again(self, before: int) -> None:
-        """Make the handshake anew, unless somebody else just did."""
-        async with self._shaking:
-            if self._shaken == before:
-                logger.warning("the server no longer knows this client; the handshake is made again")
+    async def _repeat_handshake(self, before: int) -> None:
+        """Make the handshake again, unless another request has just done so."""
+        async with self._handshake:
+            if self._handshakes == before:
+                logger.warning("The server has forgotten this session. The client repeats the handshake.")
                 await self.initialize(self.version, exactly=True)
-                self._shaken += 1
+                self._handshakes += 1
 
     async def close(self) -> None:
-        """Stop answering: the connection is about to end."""
+        """Stop answering questions: the connection is about to end."""
         if self._pushed is not None:
             await self._pushed.close()
 
     async def _say(self, message: bytes) -> None:
-        await self._transport.say(message, self._headers("", {}))
+        await self._transport.say(message, self._metadata.message_headers())
 
     async def _answer_pushed(self, key: str, question: Mapping[str, Any]) -> dict[str, Any]:
         self._answers.check_declared(key, question, capabilities_at(self.version, self._declared))
         return await self._answers.answer(self, key, question)
+
+    def _take_back(self, params: Mapping[str, Any]) -> None:
+        if self._pushed is not None:
+            self._pushed.take_back(params)
+
+    # Requests
 
     async def request(
         self,
@@ -180,14 +170,14 @@ class ClientSession:
         progress_callback: ProgressCallback | None = None,
         meta: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Send one request; its raw result. Raises `MCPError` for the server's error, `TimeoutError` for none in time.
+        """Send one request and return its raw result. Raises `MCPError` for an error response, `TimeoutError` for none in time.
 
-        A request that only reads is sent again, once, if its response is lost on the way. One that acts is not: nobody
-        knows whether it was carried out.
+        If the response is lost, a request that only reads is sent again, once. Any other request is not, because it may
+        have been carried out.
         """
         timeout = self._read_timeout if read_timeout_seconds is None else read_timeout_seconds
-        headers = self._headers(method, params)
-        shaken = self._shaken
+        headers = self._metadata.headers(method, params)
+        handshakes = self._handshakes
         send = functools.partial(
             self._send, method, params, timeout=timeout, progress_callback=progress_callback, meta=meta
         )
@@ -196,15 +186,15 @@ class ClientSession:
             try:
                 return await send(headers)
             except Lost:
-                if method not in READING or lost:
+                if method not in READ_ONLY or lost:
                     raise
                 lost = True
-            except SessionGone:  # and so the server has not even looked at the request
+            except SessionGone:  # the server has not processed the request
                 if gone:
                     raise
                 gone = True
-                await self._shake_again(shaken)
-                headers = self._headers(method, params)
+                await self._repeat_handshake(handshakes)
+                headers = self._metadata.headers(method, params)
             except MCPError as error:
                 learnt = None if relearnt else await self._relearnt(error, method, params, headers)
                 if learnt is None:
@@ -214,16 +204,14 @@ class ClientSession:
     async def _relearnt(
         self, error: MCPError, method: str, params: dict[str, Any], headers: dict[str, str]
     ) -> dict[str, str] | None:
-        """The headers to send instead, if those were wrong because a tool has changed; `None` if they were not."""
+        """Return new headers if the old ones are wrong because the tool has changed; `None` if they are not."""
         if error.code != HEADER_MISMATCH or method != "tools/call":
             return None
-        if not self._transport.mirrors or self._pushed is not None:
+        if not self._metadata.repeats_arguments:
             return None
-        with contextlib.suppress(
-            MCPError, OSError, InvalidServerResponse
-        ):  # if that fails too, the first failure is the one to know
-            await self.learn_mirrors()
-        learnt = self._headers(method, params)
+        with contextlib.suppress(MCPError, OSError, InvalidServerResponse):  # the first error is the one to report
+            await self.learn_parameter_headers()
+        learnt = self._metadata.headers(method, params)
         return None if learnt == headers else learnt
 
     async def _send(
@@ -236,10 +224,9 @@ class ClientSession:
         progress_callback: ProgressCallback | None,
         meta: dict[str, Any] | None,
     ) -> dict[str, Any]:
-        sent = await self._sent(
-            method, params, headers, timeout=timeout, progress_callback=progress_callback, meta=meta
+        return read_response(
+            await self._sent(method, params, headers, timeout=timeout, progress_callback=progress_callback, meta=meta)
         )
-        return _result(sent.response, sent.id)
 
     async def exchange(
         self,
@@ -248,12 +235,12 @@ class ClientSession:
         *,
         read_timeout_seconds: float | None = None,
         progress_callback: ProgressCallback | None = None,
-    ) -> "Exchanged":
-        """Send one request, once, and return its response unread: for those who want to see what a server really says."""
+    ) -> RawResponse:
+        """Send one request, once, and return its response without reading it."""
         return await self._sent(
             method,
             params,
-            self._headers(method, params),
+            self._metadata.headers(method, params),
             timeout=self._read_timeout if read_timeout_seconds is None else read_timeout_seconds,
             progress_callback=progress_callback,
             meta=None,
@@ -268,16 +255,16 @@ class ClientSession:
         timeout: float | None,
         progress_callback: ProgressCallback | None,
         meta: dict[str, Any] | None,
-    ) -> "Exchanged":
+    ) -> RawResponse:
         id_ = next(self._ids)
-        stamped = {**(meta or {}), **self._meta}
+        stamped = {**(meta or {}), **self._metadata.meta}
         if progress_callback is not None:
             stamped["progressToken"] = id_
         try:
             message = write_request(id_, method, {**params, "_meta": stamped} if stamped else params)
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(f"the arguments of {method} are not JSON: {error}") from None
-        inbox = Inbox(functools.partial(self._handle, id_, progress_callback))
+        inbox = self._handlers.inbox(id_, progress_callback)
         try:
             if self._pushed is None:
                 response = await self._exchange(Outgoing(id_, method, message, headers), inbox, timeout)
@@ -287,7 +274,7 @@ class ClientSession:
         except BaseException:
             inbox.discard()
             raise
-        return Exchanged(id_, response)
+        return RawResponse(id_, response)
 
     async def _exchange(self, request: Outgoing, inbox: Inbox, timeout: float | None) -> bytes:
         if timeout is None:
@@ -302,51 +289,24 @@ class ClientSession:
             raise TimeoutError(f"no answer to {request.method} within {timeout:g} s") from None
 
     async def _converse(self, pushed: PushedQuestions, request: Outgoing, inbox: Inbox, timeout: float | None) -> bytes:
-        """An exchange with a server that may push questions into it."""
-        leg = Leg(timeout)
-        pushed.legs.add(leg)
+        """Exchange with an older server, which may ask questions meanwhile."""
+        open_request = OpenRequest(timeout)
+        pushed.requests.add(open_request)
         try:
-            work = self._transport.exchange(request, inbox.put, functools.partial(pushed.take, leg))
-            return await leg.run(work, request.method)
+            work = self._transport.exchange(request, inbox.put, functools.partial(pushed.take, open_request))
+            return await open_request.run(work, request.method)
         finally:
-            pushed.ended(leg)
+            pushed.ended(open_request)
 
-    # What HTTP repeats in headers
+    # Single requests
 
-    def _headers(self, method: str, params: dict[str, Any]) -> dict[str, str]:
-        if not self._transport.mirrors:
-            return {}
-        if self._pushed is not None:
-            return {"MCP-Protocol-Version": self.version} if self.version >= JUNE else {}
-        headers = routing_headers(self.version, method, params)
-        if method == "tools/call":
-            headers |= mirror_headers(self._mirrors.get(params.get("name", ""), ()), params.get("arguments") or {})
-        return headers
-
-    async def learn_mirrors(self) -> None:
-        """Read the tools, and so what their requests repeat in headers."""
+    async def learn_parameter_headers(self) -> None:
+        """Read the list of tools, which says what their requests must repeat in headers."""
         cursor: str | None = None
         for _ in range(PAGES):
             cursor = (await self.list_tools(cursor=cursor)).next_cursor
             if cursor is None:
                 return
-
-    def _usable(self, tool: Any) -> bool:
-        """Whether a listed tool can be called over this transport; what its headers repeat is remembered."""
-        if not isinstance(tool, dict):
-            return True  # which is said where the whole list is checked
-        listed = cast("dict[str, Any]", tool)
-        schema: Any = listed.get("inputSchema")
-        known = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
-        try:
-            self._mirrors[str(listed.get("name"))] = mirrors(known)
-        except InvalidMirror as error:
-            logger.warning("the tool %.200r is left out: %s", listed.get("name"), one_line(str(error)))
-            self._mirrors.pop(str(listed.get("name")), None)
-            return False
-        return True
-
-    # By hand, one request at a time
 
     @overload
     async def call_tool(
@@ -386,7 +346,7 @@ class ClientSession:
         meta: dict[str, Any] | None = None,
         allow_input_required: bool = False,
     ) -> CallToolResult | InputRequiredResult:
-        """One `tools/call` request, without answering what it asks."""
+        """Send one `tools/call` request, without answering the questions in its result."""
         params = {"name": name, "arguments": arguments or {}, **retry_params(input_responses, request_state)}
         result = await self.request(
             "tools/call",
@@ -395,49 +355,35 @@ class ClientSession:
             progress_callback=progress_callback,
             meta=meta,
         )
-        if read_result(result) is None:
+        if read_input_required(result) is None:
             return typed(CallToolResult, result)
         if not allow_input_required:
-            raise RuntimeError(f"{name!r} asks for input; pass allow_input_required=True, or use Client.call_tool")
+            raise RuntimeError(f"{name!r} requires input; pass allow_input_required=True or use Client.call_tool")
         return typed(InputRequiredResult, result)
 
     async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> ListToolsResult:
-        """One page of tools."""
+        """Return one page of the server's tools."""
         params = {"cursor": cursor} if cursor is not None else {}
         result = await self.request("tools/list", params, meta=meta)
         tools = result.get("tools")
-        if self._transport.mirrors and self._pushed is None and isinstance(tools, list):
-            result["tools"] = [tool for tool in cast("list[Any]", tools) if self._usable(tool)]
+        if self._metadata.repeats_arguments and isinstance(tools, list):
+            result["tools"] = self._metadata.tool_headers.learn(cast("list[Any]", tools))
         return typed(ListToolsResult, result)
 
     async def probe(self) -> dict[str, Any]:
-        """What the server makes of a modern request, raw. It is sent once, whatever happens: a server may not survive it."""
-        headers = self._headers("server/discover", {})
+        """Send `server/discover` once, and return the raw result. Some older servers do not survive it."""
+        headers = self._metadata.headers("server/discover", {})
         return await self._send(
             "server/discover", {}, headers, timeout=self._read_timeout, progress_callback=None, meta=None
         )
 
     async def discover(self) -> DiscoverResult:
-        """What the server says it supports."""
+        """Return what the server supports."""
         return typed(DiscoverResult, await self.request("server/discover", {}))
-
-    async def _handle(
-        self, id_: int | None, progress_callback: ProgressCallback | None, message: dict[str, Any]
-    ) -> None:
-        if self._message_handler is not None:
-            await self._message_handler(message)
-        params: dict[str, Any] = message.get("params", {})
-        if message["method"] == "notifications/cancelled" and self._pushed is not None:
-            self._pushed.take_back(params)
-        elif message["method"] == "notifications/progress":
-            if progress_callback is not None and params.get("progressToken") == id_:
-                await progress_callback(params["progress"], params.get("total"), params.get("message"))
-        elif message["method"] == "notifications/message" and self._logging_callback is not None:
-            await self._logging_callback(LoggingMessageNotificationParams.model_validate(params))
 
 
 def retry_params(responses: InputResponses | dict[str, Any] | None, state: str | None) -> dict[str, Any]:
-    """The members a retry adds. An empty state is a state; an absent one is none."""
+    """Return the params that a retry adds. An empty state is sent, an absent one is not."""
     extra: dict[str, Any] = {}
     if responses is not None:
         extra["inputResponses"] = {
@@ -449,34 +395,3 @@ def retry_params(responses: InputResponses | dict[str, Any] | None, state: str |
     if state is not None:
         extra["requestState"] = state
     return extra
-
-
-def typed(model: type[ModelT], result: dict[str, Any]) -> ModelT:
-    """A raw result as a wire type."""
-    try:
-        return model.model_validate(result)
-    except ValidationError as error:
-        places = ", ".join(sorted({".".join(map(str, detail["loc"])) for detail in error.errors()}))
-        raise InvalidServerResponse(f"the server's {model.__name__} is malformed: see {places}") from None
-
-
-def _result(response: bytes, id_: int) -> dict[str, Any]:
-    try:
-        message = from_json(response)
-    except ValueError:
-        raise InvalidServerResponse("the server's response is not JSON") from None
-    if not isinstance(message, dict):
-        raise InvalidServerResponse("the server's response is no object")
-    body = cast("dict[str, Any]", message)
-    error = body.get("error")
-    answered: Any = body.get("id")
-    # An error may come without an id: the server could not read it.
-    if (answered != id_ or isinstance(answered, bool)) and not (answered is None and isinstance(error, dict)):
-        raise InvalidServerResponse(f"the server answered request {answered!r} instead of {id_!r}")
-    if isinstance(error, dict):
-        raised = cast("dict[str, Any]", error)
-        raise MCPError(raised.get("code", 0), str(raised.get("message", "")), raised.get("data"))
-    result = body.get("result")
-    if not isinstance(result, dict):
-        raise InvalidServerResponse("the server's response has no result")
-    return cast("dict[str, Any]", result)

@@ -1,4 +1,4 @@
-"""URLs that a server sends people to: which of them may reach whoever opens them."""
+"""Checks the URLs in a server's questions before they reach a callback, which may open them."""
 
 import re
 from collections.abc import Collection
@@ -13,7 +13,7 @@ _HOST = re.compile(r"//(?:[^/?#]*@)?(?:\[[0-9A-Fa-f:.]+\]|[^/?#@:\[\]]+)(?::([0-
 
 
 def read_schemes(schemes: Collection[Any]) -> tuple[str, ...]:
-    """The schemes that somebody allows. Raises `ValueError`."""
+    """Return the allowed schemes in lower case. Raises `ValueError`."""
     names: list[Any] = [""] if isinstance(schemes, str) else list(schemes)
     if not all(isinstance(name, str) and _SCHEME.fullmatch(name) for name in names):
         raise ValueError(
@@ -23,10 +23,10 @@ def read_schemes(schemes: Collection[Any]) -> tuple[str, ...]:
 
 
 def check_url(key: str, url: str, schemes: Collection[str]) -> str | None:
-    """Why a URL is not handed on, in a sentence about the question of that key; `None` if it may be.
+    """Return why the URL of the question `key` must not be opened; `None` if it may be.
 
-    The sentence does not repeat the URL. What a browser and another reader would take for different hosts (a backslash), or
-    what nobody would see (a control character), is not valid in a URL either.
+    The text does not repeat the URL. A URL with characters that browsers and other readers interpret differently (a
+    backslash), or that nobody can see (a control character), is not valid.
     """
     asks = f"the question {key!r:.200} sends people to a URL"
     if not url.isprintable() or not {*' "<>\\'}.isdisjoint(url):

@@ -21,8 +21,8 @@ from bespeak.conversation.responses import Question, no_constant
 from bespeak.conversation.rules import Finding
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.legacy import capabilities_at, declared_at
-from bespeak.protocol.messages import KEY_META
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
+from bespeak.protocol.question_keys import KEY_META
 from bespeak.protocol.versions import is_modern
 from bespeak.terminal.safe_text import quoted
 from bespeak.transports.interfaces import Transport
@@ -94,10 +94,10 @@ class Connection:
         await self._transport.__aenter__()
         try:
             await negotiate(self._session, self._mode)
-            if self._transport.mirrors and is_modern(self.version):
+            if self._transport.sends_headers and is_modern(self.version):
                 # What a tool's requests repeat in headers is written in the list of tools.
                 with suppress(MCPError, InvalidServerResponse):
-                    await self._session.learn_mirrors()
+                    await self._session.learn_parameter_headers()
         except BaseException as error:
             await self._transport.__aexit__(type(error), error, error.__traceback__)
             raise
@@ -149,7 +149,7 @@ class Connection:
                 self._findings.append(Finding("envelope", "the server sent several messages in one array"))
         else:
             said = json.dumps(line[:SHOWN].decode(errors="replace"), ensure_ascii=False)
-            rule = "envelope" if self._transport.mirrors else "stdout"
+            rule = "envelope" if self._transport.sends_headers else "stdout"
             self._findings.append(Finding(rule, f"the server wrote {said}, which is no message"))
 
     async def send(self, method: str, params: dict[str, Any], push: Push) -> Received:

@@ -1,1 +1,1 @@
-"""What is said on the wire, as plain data: messages, errors, versions, capabilities, forms and headers. No I/O."""
+"""The messages on the wire as plain data: requests, errors, versions, capabilities, forms and headers. No I/O."""

@@ -1,4 +1,4 @@
-"""Client capabilities: what a question requires, what a client has not declared, and why it cannot be asked."""
+"""Client capabilities: which ones a question requires, which ones a client lacks, and why it cannot be asked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,26 +6,27 @@ from typing import Any, Literal, cast
 
 from bespeak.protocol.methods import ELICIT, SAMPLE
 
+CLIENT_CAPABILITIES = ("elicitation", "sampling", "roots", "extensions", "experimental")
 NotAskedReason = Literal["not_declared", "no_session", "no_way_back"]
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
-    """What stands between a question and a client."""
+class AskingObstacle:
+    """Why a client cannot be asked a question."""
 
     reason: NotAskedReason
-    """`not_declared`: the client did not declare what the question needs, or its revision has no such question.
-    `no_session`: the server keeps no session of this older client. `no_way_back`: the response is plain JSON, with no
-    stream to ask on."""
+    """`not_declared`: the client did not declare the capability, or its revision does not know this kind of question.
+    `no_session`: the server does not keep a session for this older client. `no_way_back`: the response is plain JSON, so
+    there is no stream on which to ask."""
     words: str | None = None
-    """The reason in words, unless it is that the client simply did not declare it."""
+    """The reason as a sentence; `None` if the client did not declare the capability."""
 
 
-NOT_DECLARED = Obstacle("not_declared")
+NOT_DECLARED = AskingObstacle("not_declared")
 
 
 def requirements(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The client capabilities that a question needs."""
+    """Return the client capabilities that a question requires."""
     if method == ELICIT:
         return {"elicitation": {"url" if params.get("mode") == "url" else "form": {}}}
     if method == SAMPLE:
@@ -37,7 +38,7 @@ def requirements(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def lacking(requires: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of the required capabilities that a client has not declared. `elicitation: {}` means form."""
+    """Return the required capabilities that a client has not declared. `elicitation: {}` means form."""
     missing: dict[str, Any] = {}
     for name, parts in requires.items():
         has: Any = declared.get(name)
@@ -54,13 +55,13 @@ def lacking(requires: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[st
 
 
 def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Add required capabilities to others."""
+    """Add the required capabilities `more` to `into`."""
     for name, parts in more.items():
         into.setdefault(name, {}).update(parts)
 
 
 def capability_names(required: dict[str, Any]) -> list[str]:
-    """Dotted names of a capabilities object: `elicitation.form`, `sampling`."""
+    """Return the dotted names of required capabilities: `elicitation.form`, `sampling`."""
     names: list[str] = []
     for name, inner in required.items():
         names.extend(f"{name}.{key}" for key in inner) if inner else names.append(name)

@@ -1,4 +1,4 @@
-"""Protocol errors: their codes, and the exception that carries one."""
+"""JSON-RPC errors: their codes, their HTTP statuses, and the exceptions that carry them."""
 
 from typing import Any
 
@@ -23,8 +23,8 @@ __all__ = [
     "MISSING_REQUIRED_CLIENT_CAPABILITY",
     "PARSE_ERROR",
     "UNSUPPORTED_PROTOCOL_VERSION",
+    "ClientVisibleError",
     "MCPError",
-    "Meant",
 ]
 
 _HTTP_STATUSES = {
@@ -39,16 +39,16 @@ _HTTP_STATUSES = {
 
 
 def http_status(code: int) -> int:
-    """The status of an HTTP response that carries an error of this code; an author's own codes are no failure of HTTP."""
+    """Return the HTTP status for an error code. An author's own codes are not HTTP failures: 200."""
     return _HTTP_STATUSES.get(code, 200)
 
 
-class Meant(Exception):
-    """An exception its author means the other side to see, as it is."""
+class ClientVisibleError(Exception):
+    """An exception whose text the client may read. The text of any other exception stays in the server's log."""
 
 
-class MCPError(Meant):
-    """A JSON-RPC error: raised by an author to send one, and by the client when it receives one."""
+class MCPError(ClientVisibleError):
+    """A JSON-RPC error. Raise it on the server to send one; the client raises it when it receives one."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         self.code = code
@@ -58,11 +58,11 @@ class MCPError(Meant):
 
     @property
     def error(self) -> ErrorData:
-        """The error as a wire type."""
+        """The error as an `mcp_types.ErrorData`."""
         return ErrorData(code=self.code, message=self.message, data=self.data)
 
     def body(self) -> dict[str, Any]:
-        """The error object as it travels."""
+        """Return the error object as it is sent."""
         body: dict[str, Any] = {"code": self.code, "message": self.message}
         if self.data is not None:
             body["data"] = self.data

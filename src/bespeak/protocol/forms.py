@@ -1,4 +1,4 @@
-"""The flat schema of a form, read strictly: `"5"` is no integer and `"yes"` no boolean."""
+"""Checks the content of a form against its flat schema, strictly: `"5"` is not an integer, `"yes"` is not a boolean."""
 
 import math
 import sys
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 
 def check_content(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
-    """How form content breaks a flat schema, a peer's included: one line a fault, without the content itself."""
+    """Return the faults of a form's content, one line each. The lines do not repeat the content."""
     properties: Mapping[str, Any] = schema.get("properties") or {}
     found = [f"{name}: is required" for name in schema.get("required") or () if name not in content]
     for name, value in content.items():
@@ -18,7 +18,7 @@ def check_content(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list
 
 
 def check_value(shown: Mapping[str, Any], value: Any) -> str | None:
-    """How one value breaks its property's schema; `None` if it does not."""
+    """Return how one value breaks its property's schema; `None` if it is valid."""
     kind = shown.get("type")
     if kind == "string":
         return _check_string(shown, value)

@@ -1,4 +1,4 @@
-"""The headers of HTTP requests: reading and writing their values, and holding the routing ones against the body."""
+"""HTTP request headers: their values, and the routing headers, which must agree with the body."""
 
 import base64
 import binascii
@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
-
-NAMED_BY: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""Methods that carry `Mcp-Name`, with the param it repeats."""
+from bespeak.protocol.methods import TARGET_PARAMETERS
 
 SESSION_HEADER = "Mcp-Session-Id"
-"""Carries the session of a client of an older revision."""
+"""Names the session of a client of 2025-11-25 or earlier."""
 
 _PREFIX, _SUFFIX = "=?base64?", "?="
 _PLAIN = re.compile(r"(?! )[\x20-\x7e]*(?<! )")
@@ -21,10 +19,10 @@ _OWS = b" \t"
 
 
 class Headers(Mapping[str, str]):
-    """The headers of one request, by name in any case. A header sent twice reads as one, joined with a comma.
+    """The headers of one request. Names are case-insensitive; the values of a repeated header are joined with a comma.
 
-    `raw` is what ASGI has: names in lower case, values as they came. `address` is the one the request came from, for bounds
-    that hold for each address; `None` if it is not known.
+    `raw` holds the headers as ASGI delivers them, with lower-case names. `address` is the client's address, for limits per
+    address; `None` if it is not known.
     """
 
     __slots__ = ("address", "last", "raw")
@@ -33,7 +31,7 @@ class Headers(Mapping[str, str]):
         self.address = address
         self.raw = raw if isinstance(raw, list) else list(raw)
         self.last = dict(self.raw)
-        """The last value of each, by name in lower case."""
+        """The last value of each header, by lower-case name."""
 
     def __getitem__(self, name: str) -> str:
         wanted = name.lower().encode("latin-1", "replace")
@@ -52,47 +50,49 @@ class Headers(Mapping[str, str]):
         return f"<Headers {', '.join(self)}>"  # their values may be secrets
 
     def joined(self, key: bytes) -> bytes | None:
-        """The values of a header that may be there several times, by its name in lower case; `None` if there is none."""
+        """Return the values of a header that may be repeated, by its lower-case name; `None` if it is absent."""
         if len(self.last) == len(self.raw):
             return self.last.get(key)
         values = [value for other, value in self.raw if other == key]
         return b",".join(values) if values else None
 
     def only(self, name: str) -> bytes | None:
-        """The one value of a header that routes a request; `None` if it is not there. Raises `MCPError` if it is twice."""
+        """Return the value of a header that may occur once; `None` if it is absent. Raises `MCPError` if it is repeated."""
         key = name.lower().encode()
         value = self.last.get(key)
         if value is None:
             return None
         if len(self.last) != len(self.raw) and sum(other == key for other, _ in self.raw) > 1:
-            raise MCPError(HEADER_MISMATCH, f"the header {name} is there twice")
+            raise MCPError(HEADER_MISMATCH, f"the header {name} occurs more than once")
         return value.strip(_OWS)
 
 
 def encode_value(text: str) -> str:
-    """A text as a header carries it: as it is if that is safe, else in Base64 between markers."""
+    """Return a text as a header value: unchanged if it is plain ASCII, else in Base64 between markers."""
     if _PLAIN.fullmatch(text) and not (text.startswith(_PREFIX) and text.endswith(_SUFFIX)):
         return text
     return f"{_PREFIX}{base64.b64encode(text.encode('utf-8', 'surrogatepass')).decode()}{_SUFFIX}"
 
 
 def decode_value(name: str, value: bytes) -> str:
-    """The text a header's value stands for. Raises `MCPError` if it cannot be read."""
+    """Return the text that a header value stands for. Raises `MCPError` if it cannot be decoded."""
     text = value.decode("latin-1")
     if not _VISIBLE.fullmatch(text):
-        raise MCPError(HEADER_MISMATCH, f"the header {name} holds more than plain ASCII; encode it in Base64")
+        raise MCPError(
+            HEADER_MISMATCH, f"the header {name} contains characters that are not printable ASCII; encode it in Base64"
+        )
     if not (text.startswith(_PREFIX) and text.endswith(_SUFFIX) and len(text) >= len(_PREFIX) + len(_SUFFIX)):
         return text
     try:
         return base64.b64decode(text[len(_PREFIX) : -len(_SUFFIX)], validate=True).decode()
     except (binascii.Error, ValueError):
-        raise MCPError(HEADER_MISMATCH, f"the header {name} holds no valid Base64 of UTF-8") from None
+        raise MCPError(HEADER_MISMATCH, f"the header {name} does not contain valid Base64 of UTF-8 text") from None
 
 
 def check_routing(headers: Headers, version: str, method: str, params: Mapping[str, Any]) -> None:
-    """Hold the headers every request repeats against its body. Raises `MCPError`."""
+    """Check the routing headers of a request against its body. Raises `MCPError` if they differ."""
     last = headers.last
-    named = params.get(NAMED_BY[method]) if method in NAMED_BY else None
+    named = params.get(TARGET_PARAMETERS[method]) if method in TARGET_PARAMETERS else None
     if (
         len(last) == len(headers.raw)
         and last.get(b"mcp-method") == method.encode()
@@ -103,12 +103,12 @@ def check_routing(headers: Headers, version: str, method: str, params: Mapping[s
         and _PLAIN.fullmatch(named)
         and not named.startswith(_PREFIX)
     ):
-        return  # nearly every request: everything is there, once, and as it is
+        return  # nearly every request: each header is there once, and not encoded
     _same(headers, "MCP-Protocol-Version", version, "the protocol version in params._meta")
     _same(headers, "Mcp-Method", method, "the method")
     if isinstance(named, str):
-        _same(headers, "Mcp-Name", named, f"params.{NAMED_BY[method]}", encoded=True)
-    else:  # if the params are at fault, that is said later
+        _same(headers, "Mcp-Name", named, f"params.{TARGET_PARAMETERS[method]}", encoded=True)
+    else:  # a fault in the params is reported later
         headers.only("Mcp-Name")
 
 
@@ -122,9 +122,9 @@ def _same(headers: Headers, name: str, wanted: str, what: str, *, encoded: bool 
 
 
 def routing_headers(version: str, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-    """The headers a client sends with a request."""
+    """Return the routing headers that a client sends with a request."""
     headers = {"MCP-Protocol-Version": version, "Mcp-Method": method}
-    named = params.get(NAMED_BY[method]) if method in NAMED_BY else None
+    named = params.get(TARGET_PARAMETERS[method]) if method in TARGET_PARAMETERS else None
     if isinstance(named, str):
         headers["Mcp-Name"] = encode_value(named)
     return headers

@@ -1,4 +1,4 @@
-"""The retry's half of a round on the wire: reading `inputResponses`."""
+"""Reads `inputResponses`: the answers that a retried request carries."""
 
 from typing import Any, cast
 
@@ -16,12 +16,12 @@ from bespeak.protocol.methods import ELICIT, ROOTS
 
 
 def read_answers(params: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
-    """The answers a request carries, by key; `None` if it carries no map. Raises `MCPError` if that is malformed."""
+    """Return the answers in a request by question key; `None` if there are none. Raises `MCPError` if they are malformed."""
     if "inputResponses" not in params:
         return None
     answers = params["inputResponses"]
     if not isinstance(answers, dict):
-        raise MCPError(INVALID_PARAMS, "inputResponses must be an object: answers by the key of their question")
+        raise MCPError(INVALID_PARAMS, "inputResponses must be an object that maps question keys to answers")
     for key, answer in cast("dict[str, Any]", answers).items():
         if not isinstance(answer, dict):
             raise MCPError(INVALID_PARAMS, f"inputResponses[{key!r}] must be an object")
@@ -29,7 +29,10 @@ def read_answers(params: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
 
 
 def typed_answer(key: str, answer: dict[str, Any], method: str | None = None) -> InputResponse:
-    """An answer as a wire type, told apart by what it holds unless it is known what was asked. Raises `MCPError` if it is none."""
+    """Return an answer as its `mcp_types` model. Raises `MCPError` if it is not valid.
+
+    Without the `method` of the question, the members of the answer decide which model it is.
+    """
     model: type[BaseModel]
     if method == ELICIT or (method is None and "action" in answer):
         model = ElicitResult
@@ -40,4 +43,4 @@ def typed_answer(key: str, answer: dict[str, Any], method: str | None = None) ->
     try:
         return model.model_validate(answer)
     except ValidationError:
-        raise MCPError(INVALID_PARAMS, f"inputResponses[{key!r}] is no valid {model.__name__}") from None
+        raise MCPError(INVALID_PARAMS, f"inputResponses[{key!r}] is not a valid {model.__name__}") from None

@@ -1,4 +1,6 @@
-"""What an older revision does not know: results, tools, questions and capabilities as its clients can take them."""
+"""Messages for the older revisions (2025-11-25 and earlier): results, tools, questions and capabilities without what
+came later. Each `..._at(version, ...)` returns what that revision knows of its argument.
+"""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -6,7 +8,7 @@ from typing import Any, cast
 from pydantic_core import to_json
 
 MARCH, JUNE, NOVEMBER = "2025-03-26", "2025-06-18", "2025-11-25"
-"""Revisions compare as text: they are dates."""
+"""Revisions are dates, so they compare as text."""
 
 _MODERN_ONLY = ("resultType", "ttlMs", "cacheScope")
 _TOOL_SINCE = {"annotations": MARCH, "title": JUNE, "outputSchema": JUNE, "_meta": JUNE, "icons": NOVEMBER}
@@ -14,29 +16,29 @@ _BLOCK_SINCE = {"_meta": JUNE, "icons": NOVEMBER}
 _INFO_SINCE = {"title": JUNE, "icons": NOVEMBER, "description": NOVEMBER, "websiteUrl": NOVEMBER}
 
 
-class Unaskable(Exception):
-    """A question that clients of a revision cannot be shown; says why."""
+class QuestionNotSupported(Exception):
+    """A question that clients of a revision cannot be asked. The text says why."""
 
 
 def takes_batches(version: str | None) -> bool:
-    """Whether several messages may come as one array."""
+    """Whether a revision allows several messages in one JSON array."""
     return version is not None and version < JUNE
 
 
 def capabilities_at(version: str, declared: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client that declared this can be asked, in the words of today."""
+    """Return the modern form of the capabilities that a client of an older revision declared."""
     able: dict[str, Any] = {name: value for name, value in declared.items() if isinstance(value, dict)}
     if version < JUNE:
         able.pop("elicitation", None)
     elif version < NOVEMBER and "elicitation" in able:
         able["elicitation"] = {"form": {}}
     if version < NOVEMBER and "sampling" in able:
-        able["sampling"] = {"context": {}}  # which nobody had to declare then
+        able["sampling"] = {"context": {}}  # in those revisions it did not have to be declared
     return able
 
 
 def declared_at(version: str, capabilities: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client of today declares in the words of an older revision."""
+    """Return a modern client's capabilities as an older revision declares them."""
     known = dict(capabilities)
     if version < JUNE:
         known.pop("elicitation", None)
@@ -48,12 +50,12 @@ def declared_at(version: str, capabilities: Mapping[str, Any]) -> dict[str, Any]
 
 
 def info_at(version: str, info: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client or a server says of itself."""
+    """Return the `clientInfo` or `serverInfo` that a revision knows."""
     return {name: value for name, value in info.items() if version >= _INFO_SINCE.get(name, "")}
 
 
 def tool_at(version: str, tool: Mapping[str, Any]) -> dict[str, Any]:
-    """A listed tool."""
+    """Return a tool of `tools/list` without members that came later."""
     known = {name: value for name, value in tool.items() if version >= _TOOL_SINCE.get(name, "")}
     if known.get("outputSchema", {}).get("type") != "object":
         known.pop("outputSchema", None)
@@ -61,7 +63,7 @@ def tool_at(version: str, tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def result_at(version: str, method: str, result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without what came later."""
+    """Return a result without members that came later. Structured content that is not known then becomes text."""
     known = {name: value for name, value in result.items() if name not in _MODERN_ONLY}
     if method == "tools/list":
         known["tools"] = [tool_at(version, tool) for tool in known["tools"]]
@@ -79,7 +81,7 @@ def _block_at(version: str, block: dict[str, Any]) -> dict[str, Any]:
     if block["type"] == "resource_link" and version < JUNE:
         return _text(f"{block['name']}: {block['uri']}")
     if block["type"] == "audio" and version < MARCH:
-        return _text(f"(a sound, {block['mimeType']}, which this revision of the protocol cannot carry)")
+        return _text(f"(audio content of type {block['mimeType']}; this protocol version does not support audio)")
     known = {name: value for name, value in block.items() if version >= _BLOCK_SINCE.get(name, "")}
     if block["type"] == "resource" and version < JUNE:
         known["resource"] = {name: value for name, value in block["resource"].items() if name != "_meta"}
@@ -91,7 +93,7 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def question_at(version: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """A question as a request that is pushed. Raises `Unaskable`."""
+    """Return a question as the request that is sent to a client. Raises `QuestionNotSupported`."""
     params: dict[str, Any] = dict(request.get("params") or {})
     if request["method"] == "elicitation/create" and version < NOVEMBER:
         params.pop("mode", None)
@@ -102,12 +104,14 @@ def question_at(version: str, request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _form_at(version: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A form of June 2025: no lists, titles of choices beside them, and no defaults but of yes and no."""
+    """Return a form as 2025-06-18 knows it: no lists, choice titles in `enumNames`, defaults for booleans only."""
     shown: dict[str, Any] = {}
     for name, known in schema.get("properties", {}).items():
         field: dict[str, Any] = dict(known)
         if field.get("type") == "array":
-            raise Unaskable(f"a client of {version} cannot be shown the list of choices {name!r}")
+            raise QuestionNotSupported(
+                f"a client of {version} does not support lists of choices, such as the field {name!r}"
+            )
         if field.get("type") != "boolean":
             field.pop("default", None)
         titled = cast("list[dict[str, Any]]", field.pop("oneOf", []))
@@ -119,7 +123,7 @@ def _form_at(version: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _single(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A message as several of one block each."""
+    """Return a message as several messages with one content block each."""
     content: Any = message["content"]
     blocks = cast("list[Any]", content) if isinstance(content, list) else [content]
     return [{**message, "content": block} for block in blocks]

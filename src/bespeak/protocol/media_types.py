@@ -1,19 +1,19 @@
-"""Media types in headers: what a client accepts, and whether a body is JSON."""
+"""Media types in `Accept` and `Content-Type`: what a client accepts, and whether a body is JSON."""
 
-ANSWERS = ("application/json", "text/event-stream")
+RESPONSE_TYPES = ("application/json", "text/event-stream")
 
 
-def accepts_answers(accept: bytes | None, *, streams: bool) -> bool:
-    """Whether a client takes JSON and, where `streams` says so, event streams. One that does not say takes anything."""
+def accepts_responses(accept: bytes | None, *, streams: bool) -> bool:
+    """Whether a client accepts JSON and, if `streams` is set, event streams. Without the header, it accepts anything."""
     if accept is None:
         return True
     ranges = dict(_range(part) for part in accept.decode("latin-1").lower().split(","))
-    wanted = ANSWERS if streams else ANSWERS[:1]
+    wanted = RESPONSE_TYPES if streams else RESPONSE_TYPES[:1]
     return all(_quality(ranges, media) > 0 for media in wanted)
 
 
 def accepts_streams(accept: bytes | None) -> bool:
-    """Whether a client takes event streams."""
+    """Whether a client accepts event streams."""
     if accept is None:
         return True
     ranges = dict(_range(part) for part in accept.decode("latin-1").lower().split(","))
@@ -33,7 +33,7 @@ def _range(part: str) -> tuple[str, float]:
 
 
 def _quality(ranges: dict[str, float], media: str) -> float:
-    """The most specific range decides."""
+    """Return the quality of a media type. The most specific range decides."""
     for pattern in (media, f"{media.partition('/')[0]}/*", "*/*"):
         if pattern in ranges:
             return ranges[pattern]
@@ -41,7 +41,7 @@ def _quality(ranges: dict[str, float], media: str) -> float:
 
 
 def is_json(content_type: bytes | None) -> bool:
-    """Whether a body says that it is JSON, in UTF-8 as JSON is."""
+    """Whether a `Content-Type` is JSON in UTF-8."""
     if content_type is None:
         return False
     media, *parameters = (piece.strip() for piece in content_type.decode("latin-1").lower().split(";"))

@@ -1,4 +1,4 @@
-"""JSON-RPC envelopes: from bytes to one request, and from a result, an error or a notification to bytes."""
+"""JSON-RPC messages: reading requests, notifications and responses from bytes, and writing them as bytes."""
 
 import json
 from typing import Any, NamedTuple, cast
@@ -11,6 +11,7 @@ from mcp_types import (
 )
 from pydantic_core import from_json, to_json
 
+from bespeak.protocol.capabilities import CLIENT_CAPABILITIES
 from bespeak.protocol.errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -21,17 +22,14 @@ from bespeak.protocol.versions import is_modern
 
 RequestId = str | int
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-CAPABILITIES = ("elicitation", "sampling", "roots", "extensions", "experimental")
-KEY_META = "bespeak/key"
-"""Where a pushed question carries the key it would have in a round."""
 MOST_IN_A_BATCH = 100
 ONE_AT_A_TIME = "one JSON-RPC message at a time: the body must be an object"
-NOT_FOR_A_BATCH = "this request must come alone, and not in a batch"
+NOT_FOR_A_BATCH = "this request must not be part of a batch; send it alone"
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
 
 class Meta(NamedTuple):
-    """What a request says about its sender, in `params._meta`."""
+    """The metadata of a request, from `params._meta`."""
 
     protocol_version: str
     capabilities: dict[str, Any]
@@ -42,7 +40,7 @@ class Meta(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One request, its envelope checked and its metadata read."""
+    """A modern request: it carries its metadata itself."""
 
     id: RequestId
     method: str
@@ -50,8 +48,8 @@ class Request(NamedTuple):
     meta: Meta
 
 
-class Bare(NamedTuple):
-    """A request that does not say which revision it speaks: a handshake has said so, or is one."""
+class LegacyRequest(NamedTuple):
+    """A request of an older client, without a protocol version in `_meta`: the `initialize` request has agreed on one."""
 
     id: RequestId
     method: str
@@ -59,29 +57,29 @@ class Bare(NamedTuple):
 
 
 class Notification(NamedTuple):
-    """One message that wants no answer."""
+    """A message that expects no response."""
 
     method: str
     params: dict[str, Any]
 
 
 class Response(NamedTuple):
-    """An older client's answer to a request that was pushed to it."""
+    """An older client's response to a request that the server sent to it."""
 
     id: RequestId | None
     result: Any
     error: Any
-    """`None` unless the client refused."""
+    """`None` if the client sent a result."""
 
 
 class Batch(NamedTuple):
-    """Several messages at once, which some older revisions allow."""
+    """Several messages in one array, which some older revisions allow."""
 
-    messages: "tuple[Message | Malformed, ...]"
+    messages: "tuple[Message | MalformedMessage, ...]"
 
 
-class Malformed(Exception):
-    """A message that cannot be served: the error to answer with, and the id if it could be read."""
+class MalformedMessage(Exception):
+    """A message that cannot be processed: the error to respond with, and the id of the message if it was readable."""
 
     def __init__(self, error: MCPError, id: RequestId | None) -> None:
         self.error = error
@@ -89,15 +87,15 @@ class Malformed(Exception):
         super().__init__(error.message)
 
 
-Message = Request | Bare | Notification | Response
+Message = Request | LegacyRequest | Notification | Response
 
 
 def read_message(raw: bytes | bytearray) -> Message | Batch:
-    """The message in some bytes. Raises `Malformed`."""
+    """Read one message or a batch. Raises `MalformedMessage`."""
     try:
         message = from_json(raw, allow_inf_nan=False)
     except ValueError:
-        raise Malformed(MCPError(PARSE_ERROR, "the message is not valid JSON"), None) from None
+        raise MalformedMessage(MCPError(PARSE_ERROR, "the message is not valid JSON"), None) from None
     if isinstance(message, dict):
         return _read(cast("dict[str, Any]", message))
     if not isinstance(message, list):
@@ -107,28 +105,28 @@ def read_message(raw: bytes | bytearray) -> Message | Batch:
         what = (
             "this batch is empty"
             if not messages
-            else f"and a batch, where it is allowed, holds {MOST_IN_A_BATCH} at most"
+            else f"where batches are allowed, one may contain at most {MOST_IN_A_BATCH} messages"
         )
-        raise Malformed(MCPError(INVALID_REQUEST, f"{ONE_AT_A_TIME}; {what}"), None)
+        raise MalformedMessage(MCPError(INVALID_REQUEST, f"{ONE_AT_A_TIME}; {what}"), None)
     return Batch(tuple(map(_read_one, messages)))
 
 
-def no_batch() -> Malformed:
-    """The answer to several messages at once where that is not allowed."""
-    return Malformed(MCPError(INVALID_REQUEST, ONE_AT_A_TIME), None)
+def no_batch() -> MalformedMessage:
+    """Return the error for a batch where batches are not allowed."""
+    return MalformedMessage(MCPError(INVALID_REQUEST, ONE_AT_A_TIME), None)
 
 
 def not_for_a_batch(message: Message) -> bool:
-    """Whether a message must come alone, where batches are allowed."""
-    return isinstance(message, Request) or (isinstance(message, Bare) and message.method == "initialize")
+    """Whether a message must not be part of a batch, even where batches are allowed."""
+    return isinstance(message, Request) or (isinstance(message, LegacyRequest) and message.method == "initialize")
 
 
-def _read_one(message: Any) -> "Message | Malformed":
+def _read_one(message: Any) -> "Message | MalformedMessage":
     if not isinstance(message, dict):
-        return Malformed(MCPError(INVALID_REQUEST, "each message of a batch must be an object"), None)
+        return MalformedMessage(MCPError(INVALID_REQUEST, "each message of a batch must be an object"), None)
     try:
         return _read(cast("dict[str, Any]", message))
-    except Malformed as malformed:
+    except MalformedMessage as malformed:
         return malformed
 
 
@@ -138,56 +136,56 @@ def _read(message: dict[str, Any]) -> Message:
     method: Any = message.get("method")
     params: Any = message.get("params", {})
     if message.get("jsonrpc") != "2.0":
-        raise Malformed(MCPError(INVALID_REQUEST, 'the message must say "jsonrpc": "2.0"'), known)
+        raise MalformedMessage(MCPError(INVALID_REQUEST, 'the message must contain "jsonrpc": "2.0"'), known)
     if not isinstance(method, str):
         if method is None and ("result" in message or "error" in message):
             return Response(known, message.get("result"), message.get("error"))
-        raise Malformed(MCPError(INVALID_REQUEST, "the message has no method"), known)
+        raise MalformedMessage(MCPError(INVALID_REQUEST, "the message has no method"), known)
     if "id" not in message:
         return Notification(method, cast("dict[str, Any]", params) if isinstance(params, dict) else {})
     if not isinstance(params, dict):
-        raise Malformed(MCPError(INVALID_PARAMS, "params must be an object"), known)
+        raise MalformedMessage(MCPError(INVALID_PARAMS, "params must be an object"), known)
     if known is None:
-        raise Malformed(MCPError(INVALID_REQUEST, "the id must be a string or an integer"), None)
+        raise MalformedMessage(MCPError(INVALID_REQUEST, "the id must be a string or an integer"), None)
     sent = cast("dict[str, Any]", params)
     if not _says_version(sent):
-        return Bare(known, method, sent)
+        return LegacyRequest(known, method, sent)
     try:
         return Request(known, method, sent, read_meta(sent))
     except MCPError as error:
-        raise Malformed(error, known) from None
+        raise MalformedMessage(error, known) from None
 
 
 def _says_version(params: dict[str, Any]) -> bool:
-    """Whether a request names its revision itself; a bare `_meta` is no sign of that."""
+    """Whether a request names its own protocol version. Older clients may send a `_meta` without one."""
     meta = params.get("_meta")
     return isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
 
 
 def is_id(value: Any) -> bool:
-    """Whether a value may be the id of a request."""
+    """Whether a value is a valid request id."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 
 def read_meta(params: dict[str, Any]) -> Meta:
-    """The metadata every modern request must carry. Raises `MCPError`.
+    """Read the metadata that every modern request must carry. Raises `MCPError`.
 
-    Whether the version is spoken here is another question, asked later: what a future revision may say otherwise is not
-    held against it.
+    Whether the version is supported is checked later. Members that a future revision may define differently are checked
+    for supported versions only.
     """
     raw = params.get("_meta")
     if not isinstance(raw, dict):
-        raise MCPError(INVALID_PARAMS, "params._meta is missing; every request carries its protocol version there")
+        raise MCPError(INVALID_PARAMS, "params._meta is missing; it must contain the protocol version of the request")
     meta = cast("dict[str, Any]", raw)
     version = meta.get(PROTOCOL_VERSION_META_KEY)
     if not isinstance(version, str):
-        raise MCPError(INVALID_PARAMS, f"params._meta must name its {PROTOCOL_VERSION_META_KEY}")
+        raise MCPError(INVALID_PARAMS, f"params._meta must contain {PROTOCOL_VERSION_META_KEY}, a string")
     capabilities = meta.get(CLIENT_CAPABILITIES_META_KEY)
     if not isinstance(capabilities, dict):
-        raise MCPError(INVALID_PARAMS, f"params._meta must hold {CLIENT_CAPABILITIES_META_KEY}, an object")
+        raise MCPError(INVALID_PARAMS, f"params._meta must contain {CLIENT_CAPABILITIES_META_KEY}, an object")
     declared = cast("dict[str, Any]", capabilities)
     for name, value in declared.items():
-        if not isinstance(value, dict) and value is not None and name in CAPABILITIES:
+        if not isinstance(value, dict) and value is not None and name in CLIENT_CAPABILITIES:
             raise MCPError(INVALID_PARAMS, f"{CLIENT_CAPABILITIES_META_KEY}: {name} must be an object")
     level = meta.get(LOG_LEVEL_META_KEY)
     if level is not None and level not in LOG_LEVELS and is_modern(version):
@@ -201,17 +199,17 @@ def read_meta(params: dict[str, Any]) -> Meta:
 
 
 def _write(message: dict[str, Any]) -> bytes:
-    """A message as JSON, which has no NaN: such a number is null."""
+    """Write a message as JSON. NaN and infinity, which JSON does not know, become null."""
     return to_json(message, inf_nan_mode="null")
 
 
 def write_result(id_: RequestId, result: dict[str, Any]) -> bytes:
-    """A successful response."""
+    """Write a response with a result."""
     return _write({"jsonrpc": "2.0", "id": id_, "result": result})
 
 
 def write_error(id_: RequestId | None, error: MCPError) -> bytes:
-    """An error response; without an id when the request's could not be read."""
+    """Write a response with an error; without an id if the request's id was not readable."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "error": error.body()}
     if id_ is not None:
         message["id"] = id_
@@ -219,15 +217,15 @@ def write_error(id_: RequestId | None, error: MCPError) -> bytes:
 
 
 def write_notification(method: str, params: dict[str, Any]) -> bytes:
-    """A notification."""
+    """Write a notification."""
     return _write({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def write_push(id_: RequestId, request: dict[str, Any]) -> bytes:
-    """A question that is pushed to a client."""
+    """Write a request that a server sends to an older client."""
     return _write({"jsonrpc": "2.0", "id": id_, **request})
 
 
 def write_request(id_: RequestId, method: str, params: dict[str, Any]) -> bytes:
-    """A request, as a client sends it. Raises `TypeError` or `ValueError` for what JSON cannot carry, NaN included."""
+    """Write a client's request. Raises `TypeError` or `ValueError` if the params are not JSON; NaN is not."""
     return _encode({"jsonrpc": "2.0", "id": id_, "method": method, "params": params}).encode()

@@ -1,3 +1,13 @@
-"""The methods by which a client is asked."""
+"""Names of methods, and what is known about each: which ones ask, which only read, and which name their target."""
+
+from collections.abc import Mapping
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
+QUESTIONS = (ELICIT, SAMPLE, ROOTS)
+"""Methods with which a server asks its client something."""
+
+READ_ONLY = frozenset({"server/discover", "tools/list", "ping"})
+"""Methods that change nothing. A client may send them again if the response is lost."""
+
+TARGET_PARAMETERS: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Methods whose HTTP requests carry `Mcp-Name`, with the parameter that the header repeats."""

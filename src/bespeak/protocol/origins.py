@@ -1,4 +1,4 @@
-"""Who may reach a server over HTTP: the origins of web pages, and the names a local server goes by."""
+"""Checks the `Host` and `Origin` headers of HTTP requests: protection against DNS rebinding and foreign web pages."""
 
 import ipaddress
 import re
@@ -12,22 +12,23 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 @dataclass(frozen=True, slots=True)
 class TransportSecuritySettings:
-    """Which `Host` and `Origin` headers are taken; `:*` at the end stands for any port, and for none.
+    """Which `Host` and `Origin` headers are accepted. `:*` at the end of an entry means any port or none.
 
-    By default a server that listens on loopback takes the names of loopback only, and a server takes no web page's
-    requests except those of pages on loopback when it listens there itself.
+    By default, a server that listens on loopback accepts only loopback names as `Host`, and only pages on loopback as
+    `Origin`. Any other server does not check `Host` by default and rejects the requests of all web pages.
     """
 
     enable_dns_rebinding_protection: bool = True
-    """Whether `Host` is checked. `Origin` always is. A server that does not listen on loopback then needs `allowed_hosts`."""
+    """Whether `Host` is checked. `Origin` is always checked. If set, a server that does not listen on loopback must name its
+    `allowed_hosts`."""
     allowed_hosts: list[str] = field(default_factory=list[str])
-    """Such as `mcp.example.com`; `*` for all."""
+    """Such as `mcp.example.com`; `*` allows every host."""
     allowed_origins: list[str] = field(default_factory=list[str])
-    """Such as `https://app.example.com`; `*` for all."""
+    """Such as `https://app.example.com`; `*` allows every origin."""
 
 
 class Gate:
-    """Says which requests may come in."""
+    """Decides which requests are let in, by their `Host` and `Origin` headers."""
 
     def __init__(self, host: str, settings: TransportSecuritySettings | None) -> None:
         local = is_loopback(host)
@@ -35,8 +36,8 @@ class Gate:
         own = {*LOOPBACK, f"[{host.strip('[]')}]" if ":" in host else host} if local else set[str]()
         if chosen.enable_dns_rebinding_protection and not chosen.allowed_hosts and not local:
             raise ValueError(
-                f"TransportSecuritySettings: which names a server on {host!r} goes by is not known here, so the Host header "
-                'cannot be checked. Write allowed_hosts=["mcp.example.com"], or enable_dns_rebinding_protection=False to check '
+                f"TransportSecuritySettings: the Host header cannot be checked, because the host names of a server on {host!r} "
+                'are not known. Set allowed_hosts=["mcp.example.com"], or set enable_dns_rebinding_protection=False to check '
                 "the Origin header only"
             )
         hosts = chosen.allowed_hosts or [f"{name}:*" for name in own]
@@ -49,15 +50,15 @@ class Gate:
         self._any_origin = "*" in origins
 
     def refusal(self, headers: Headers) -> str | None:
-        """Why a request may not come in; `None` if it may."""
+        """Return why a request is refused; `None` if it is let in."""
         if len(headers.last) != len(headers.raw):
             for name in (b"host", b"origin"):
                 if sum(key == name for key, _ in headers.raw) > 1:
-                    return f"the header {name.decode().capitalize()} is there twice"
+                    return f"the header {name.decode().capitalize()} occurs more than once"
         host, origin = headers.last.get(b"host"), headers.last.get(b"origin")
         name = (host or b"").decode("latin-1").strip(" \t").lower()
         if self._hosts is not None and not self._hosts.fullmatch(name):
-            return f"this server does not go by the name {name!r}; see TransportSecuritySettings(allowed_hosts=...)"
+            return f"the host {name!r} is not allowed; see TransportSecuritySettings(allowed_hosts=...)"
         if origin is None or self._any_origin:
             return None
         page = origin.decode("latin-1").strip(" \t").lower()
@@ -67,7 +68,7 @@ class Gate:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a server that listens there can be reached from this machine only."""
+    """Whether a server that listens on `host` is reachable from the same machine only."""
     if host.lower() == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""`x-mcp-header`: arguments of a tool that its HTTP requests repeat in headers."""
+"""`x-mcp-header`: the arguments of a tool that HTTP requests repeat in `Mcp-Param-...` headers."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,19 +20,19 @@ _SAFE = 2**53 - 1
 _ENORMOUS = 10**400
 
 
-class InvalidMirror(ValueError):
-    """A schema annotates a property in a way the protocol forbids: the whole tool is unusable over HTTP."""
+class InvalidParameterHeader(ValueError):
+    """A schema uses `x-mcp-header` in a way that the protocol forbids, so the tool cannot be used over HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mirror:
-    """One argument, and the header that repeats it."""
+class ParameterHeader:
+    """One argument of a tool, and the header that repeats it."""
 
     header: str
     path: tuple[str, ...]
 
     def value(self, arguments: Mapping[str, Any]) -> Any:
-        """The argument as it was sent; `None` if it was not."""
+        """Return the argument as it was sent; `None` if it is absent."""
         found: Any = arguments
         for step in self.path:
             found = unpacked(found)
@@ -43,27 +43,29 @@ class Mirror:
 
 
 def unpacked(value: Any) -> Any:
-    """What a text says, if it says a list or an object in JSON, as some models write them; else the value itself."""
+    """Return the list or object in a JSON text, which some models send instead; any other value as it is."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError):
             return from_json(value, allow_inf_nan=False)
     return value
 
 
-def mirrors(schema: Mapping[str, Any]) -> tuple[Mirror, ...]:
-    """The mirrored arguments of an input schema. Raises `InvalidMirror`."""
+def read_parameter_headers(schema: Mapping[str, Any]) -> tuple[ParameterHeader, ...]:
+    """Return the parameter headers of an input schema. Raises `InvalidParameterHeader`."""
     found = tuple(_reachable(schema, ()))
     if len(found) != _count(schema):
-        raise InvalidMirror(f"{ANNOTATION} stands where no path of plain properties leads")
+        raise InvalidParameterHeader(
+            f"{ANNOTATION} is only allowed on properties that are reachable through plain 'properties'"
+        )
     claimed: set[str] = set()
-    for mirror in found:
-        if mirror.header.lower() in claimed:
-            raise InvalidMirror(f"two properties claim the header {mirror.header}")
-        claimed.add(mirror.header.lower())
+    for parameter in found:
+        if parameter.header.lower() in claimed:
+            raise InvalidParameterHeader(f"two properties use the same header {parameter.header}")
+        claimed.add(parameter.header.lower())
     return found
 
 
-def _reachable(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Mirror]:
+def _reachable(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[ParameterHeader]:
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return
@@ -73,22 +75,22 @@ def _reachable(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Mir
         inner = cast("dict[str, Any]", below)
         here = (*path, name)
         if ANNOTATION in inner:
-            yield _mirror(inner, here)
+            yield _parameter_header(inner, here)
         yield from _reachable(inner, here)
 
 
-def _mirror(schema: dict[str, Any], path: tuple[str, ...]) -> Mirror:
+def _parameter_header(schema: dict[str, Any], path: tuple[str, ...]) -> ParameterHeader:
     name, place = schema[ANNOTATION], ".".join(path)
     if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-        raise InvalidMirror(f"{place}: {ANNOTATION} must be a header name (letters, digits, -), not {name!r}")
+        raise InvalidParameterHeader(f"{place}: {ANNOTATION} must be a header name (letters, digits, -), not {name!r}")
     if schema.get("type") not in _TYPES:
-        raise InvalidMirror(f"{place}: only a string, an integer or a boolean can be repeated in a header")
+        raise InvalidParameterHeader(f"{place}: only a string, an integer or a boolean can be repeated in a header")
     said = [schema.get(keyword) for keyword in ("minimum", "maximum", "const", "default")]
     listed = schema.get("enum")
     said += cast("list[Any]", listed) if isinstance(listed, list) else []
     if any(isinstance(number, (int, float)) and abs(number) > _SAFE for number in said):
-        raise InvalidMirror(f"{place}: a mirrored integer must stay within 2**53 - 1")
-    return Mirror(f"Mcp-Param-{name}", path)
+        raise InvalidParameterHeader(f"{place}: an integer that is repeated in a header must not exceed 2**53 - 1")
+    return ParameterHeader(f"Mcp-Param-{name}", path)
 
 
 _MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
@@ -96,7 +98,7 @@ _DATA = ("default", "const", "enum", "examples", "required", "dependentRequired"
 
 
 def _count(schema: Any) -> int:
-    """How many annotations there are in a schema, wherever they stand."""
+    """Return the number of annotations in a schema, wherever they are."""
     if isinstance(schema, list):
         return sum(_count(one) for one in cast("list[Any]", schema))
     if not isinstance(schema, dict):
@@ -112,34 +114,36 @@ def _count(schema: Any) -> int:
     return total
 
 
-def mirror_headers(found: Sequence[Mirror], arguments: Mapping[str, Any]) -> dict[str, str]:
-    """The headers a client adds to a call."""
-    values = ((mirror.header, _text(mirror.value(arguments))) for mirror in found)
+def write_parameter_headers(found: Sequence[ParameterHeader], arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers that a client adds to a call."""
+    values = ((parameter.header, _text(parameter.value(arguments))) for parameter in found)
     return {header: encode_value(text) for header, text in values if text is not None}
 
 
-def check_mirrors(found: Sequence[Mirror], headers: Headers, arguments: Mapping[str, Any]) -> None:
-    """Hold mirrored arguments against their headers. Raises `MCPError`."""
-    for mirror in found:
-        value = mirror.value(arguments)
-        sent = headers.only(mirror.header)
-        where = f"the argument {'.'.join(mirror.path)!r}"
+def check_parameter_headers(found: Sequence[ParameterHeader], headers: Headers, arguments: Mapping[str, Any]) -> None:
+    """Check the parameter headers of a call against its arguments. Raises `MCPError` if they differ."""
+    for parameter in found:
+        value = parameter.value(arguments)
+        sent = headers.only(parameter.header)
+        where = f"the argument {'.'.join(parameter.path)!r}"
         wanted = _text(value)
         if sent is None:
-            # A list has no place in a header, and it is no client's fault to leave it out; that it is one is said with the
-            # other arguments.
+            # A list cannot be repeated in a header, so its header may be absent. That a list is the wrong type is reported
+            # with the other arguments.
             if wanted is None and not isinstance(value, int):
                 continue
-            raise MCPError(HEADER_MISMATCH, f"the header {mirror.header} is missing; it repeats {where}")
-        text = decode_value(mirror.header, sent)
+            raise MCPError(HEADER_MISMATCH, f"the header {parameter.header} is missing; it repeats {where}")
+        text = decode_value(parameter.header, sent)
         if value is None:
-            raise MCPError(HEADER_MISMATCH, f"the header {mirror.header} is there, but not {where}, which it repeats")
+            raise MCPError(
+                HEADER_MISMATCH, f"the header {parameter.header} is present, but {where}, which it repeats, is missing"
+            )
         if text != wanted and not (wanted and _equal_numbers(text, value)):
-            raise MCPError(HEADER_MISMATCH, f"the header {mirror.header} differs from {where}, which it repeats")
+            raise MCPError(HEADER_MISMATCH, f"the header {parameter.header} differs from {where}, which it repeats")
 
 
 def _text(value: Any) -> str | None:
-    """A value as its header says it; `None` for what has no such form."""
+    """Return a value as header text; `None` if it cannot be repeated in a header."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -150,7 +154,7 @@ def _text(value: Any) -> str | None:
 
 
 def _equal_numbers(text: str, value: Any) -> bool:
-    """Whether a text is the number that was sent: 42.0 is 42."""
+    """Whether a text is the same number as the argument: 42.0 equals 42."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not _NUMBER.fullmatch(text):
         return False
     return Decimal(text) == value

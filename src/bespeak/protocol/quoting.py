@@ -1,9 +1,9 @@
-"""The other side's words in a message or a log line of ours: short, on one line, and nothing in them that cannot be seen."""
+"""Quotes text from the other side in errors and log lines: short, on one line, without invisible characters."""
 
 SHORT = 200
 
 
 def one_line(text: str, most: int = SHORT) -> str:
-    """The beginning of a text. Line breaks, control characters and what turns the order of reading show as escapes."""
+    """Return the beginning of a text. Line breaks, control characters and bidirectional marks become escapes."""
     start = text[:most]
     return start if start.isprintable() else ascii(start)[1:-1][:most]

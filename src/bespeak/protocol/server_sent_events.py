@@ -1,66 +1,66 @@
-"""Event streams: one JSON-RPC message an event, written and read."""
+"""Server-sent events: writing and reading streams of JSON-RPC messages, one message per event."""
 
 from collections.abc import Iterator
 
 KEEP_ALIVE = b":\r\n\r\n"
-"""A comment: whatever lies between the two ends sees that the stream lives."""
+"""A comment line, sent so that proxies do not take the stream for dead."""
 
 LONGEST_ID = 1024
 LONGEST_RETRY = 9
-"""Digits of the longest pause, in milliseconds, that is listened to."""
+"""Digits of the longest `retry` value, in milliseconds, that is read."""
 LONGEST_NAME = len("event")
-"""Bytes of the longest name of a field that is known."""
+"""Length of the longest field name that is read."""
 SLICE_BYTES = 16 * 1024
-"""How much of a piece is cut into lines at once."""
+"""How much of a chunk is split into lines at a time."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class EventTooLong(ValueError):
-    """An event exceeds what its reader is willing to hold."""
+    """An event is longer than the reader's limit."""
 
 
 def write_event(message: bytes, id_: str | None = None) -> bytes:
-    """A message as an event. JSON as it is written here has no line breaks."""
+    """Write a message as an event. The JSON of our messages contains no line breaks."""
     named = b"" if id_ is None else b"id: " + id_.encode() + b"\r\n"
     return named + b"event: message\r\ndata: " + message + b"\r\n\r\n"
 
 
 def write_first_event(id_: str, retry_ms: int | None) -> bytes:
-    """An event without a message: from here on a reader can come back for the rest."""
+    """Write an event without a message. Its id lets a reader resume the stream from here."""
     pause = b"" if retry_ms is None else b"retry: %d\r\n" % retry_ms
     return b"id: " + id_.encode() + b"\r\n" + pause + b"data:\r\n\r\n"
 
 
 class EventReader:
-    """Finds the messages in a stream that arrives in pieces. Holds about twice an event's length, however it is cut."""
+    """Reads the messages of a stream that arrives in chunks. Holds at most about twice the length of an event."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._held = bytearray()
-        """The beginning of a line whose end has not come yet."""
+        """The beginning of a line that is not complete yet."""
         self._data: bytearray | None = None
         self._of_another_kind = False
         self._after_return = False
         self._first = True
         self._id: str | None = None
         self.last_id: str | None = None
-        """Where to go on reading if the stream breaks off; `None` if it does not say."""
+        """The id from which to resume if the stream breaks off; `None` if the stream has none."""
         self.retry_ms: int | None = None
-        """How long to wait before that."""
+        """How long to wait before resuming."""
 
-    def again(self) -> None:
-        """The same stream comes over another connection: what had begun on the old one does not go on."""
+    def restart(self) -> None:
+        """Prepare to read the same stream from a new connection: drop an event that was not complete."""
         self._held, self._data, self._of_another_kind = bytearray(), None, False
         self._after_return, self._first, self._id = False, True, self.last_id
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """The data of each event that this piece completes. Raises `EventTooLong`."""
-        # A piece that was packed may be long, and all its lines at once would take many times as much.
+        """Yield the data of each event that this chunk completes. Raises `EventTooLong`."""
+        # A decompressed chunk may be long, and splitting it at once would take many times its size.
         for start in range(0, len(piece), SLICE_BYTES):
             yield from self._slice(piece[start : start + SLICE_BYTES])
 
     def _slice(self, piece: bytes) -> Iterator[bytes]:
-        # A line may end in CR, LF, or both, and the two may come in different pieces.
+        # A line may end in CR, LF, or both, and the two may arrive in different chunks.
         if self._after_return:
             piece = piece.removeprefix(b"\n")
         self._after_return = piece.endswith(b"\r")

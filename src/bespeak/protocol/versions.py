@@ -1,4 +1,4 @@
-"""Protocol revisions and the era each belongs to."""
+"""Protocol versions: which are supported, and which era each belongs to."""
 
 from mcp_types.version import (
     HANDSHAKE_PROTOCOL_VERSIONS,
@@ -21,18 +21,18 @@ __all__ = [
 ]
 
 SPOKEN = (*reversed(MODERN_PROTOCOL_VERSIONS), *reversed(HANDSHAKE_PROTOCOL_VERSIONS))
-"""Every revision, newest first. Those of the older era are reached by `initialize`."""
+"""Every supported version, newest first. Those of the legacy era are agreed on by `initialize`."""
 ASSUMED_VERSION = "2025-03-26"
-"""What an HTTP client speaks that does not say: the header came with the next revision."""
+"""The version of an HTTP client that does not name one: the header came with the next revision."""
 
 
 def is_modern(version: str) -> bool:
-    """Whether a revision is served without a handshake, each request carrying its own metadata."""
+    """Whether a version works without a handshake: each request carries its own metadata."""
     return version in MODERN_PROTOCOL_VERSIONS
 
 
 def check_version(version: str) -> None:
-    """Raises `MCPError`, saying what is spoken here, for a revision that no request can name."""
+    """Raises `MCPError`, which lists the supported versions, if a modern request cannot use this version."""
     if not is_modern(version):
         data = {"supported": list(SPOKEN), "requested": version}
         raise MCPError(UNSUPPORTED_PROTOCOL_VERSION, "unsupported protocol version", data)

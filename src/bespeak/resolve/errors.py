@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bespeak.protocol.capabilities import capability_names
-from bespeak.protocol.errors import Meant
+from bespeak.protocol.errors import ClientVisibleError
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class InvalidSignature(Exception):
         super().__init__(f"cannot register {consumer!r}: {count}\n\n{listed}")
 
 
-class ToolError(Meant):
+class ToolError(ClientVisibleError):
     """A failure whose text the model may read."""
 
 

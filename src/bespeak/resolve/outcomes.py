@@ -43,7 +43,7 @@ class NotAsked:
     """
 
     reason: NotAskedReason
-    """See `Obstacle.reason`."""
+    """See `AskingObstacle.reason`."""
     missing: dict[str, Any] = field(default_factory=dict[str, Any])
     """The client capabilities the question needs, as an object of capabilities."""
 

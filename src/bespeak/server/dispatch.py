@@ -6,13 +6,13 @@ from typing import Any, cast
 
 from mcp_types import SERVER_INFO_META_KEY, InputRequiredResult
 
-from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.input_responses import read_answers
 from bespeak.protocol.legacy import result_at
 from bespeak.protocol.messages import Request, write_error, write_result
-from bespeak.protocol.parameter_headers import check_mirrors
+from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
 from bespeak.server.calls.body import run_plain
 from bespeak.server.calls.call import Call, Calls
@@ -67,7 +67,7 @@ class Dispatch:
         }
         self._methods: dict[str, Handler] = {**self._legacy_methods, "server/discover": self._discover}
 
-    def peer(self, unaskable: Obstacle | None, assumed: str | None) -> LegacyConnection:
+    def peer(self, unaskable: AskingObstacle | None, assumed: str | None) -> LegacyConnection:
         """The server's side of a connection, for clients of older revisions."""
         return LegacyConnection(
             self._answer_legacy,
@@ -180,8 +180,8 @@ class Dispatch:
         arguments = cast("dict[str, Any]", sent or {})
         if asker is not None:
             return await self._call_legacy(tool, arguments, request, notify, headers, asker, raise_exceptions)
-        if headers is not None and tool.mirrors:
-            check_mirrors(tool.mirrors, headers, arguments)
+        if headers is not None and tool.parameter_headers:
+            check_parameter_headers(tool.parameter_headers, headers, arguments)
         answers = read_answers(params)
         asked: InputRequiredResult | None = None
         if tool.plain and "requestState" not in params:

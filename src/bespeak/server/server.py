@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 from mcp_types import CallToolResult, Icon, Implementation, ToolAnnotations
 from mcp_types import Tool as WireTool
 
-from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.messages import Request
@@ -453,7 +453,7 @@ class MCPServer(Generic[LifespanT]):
         """The server's lifespan. When the last user leaves, claimed calls are waited for first."""
         return self._lifespan.running()
 
-    def peer(self, unaskable: Obstacle | None = None, assumed: str | None = None) -> Peer:
+    def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
         """The server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
         return self._dispatch.peer(unaskable, assumed)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, TypeVar
 
-from bespeak.aio.in_place import straight
+from bespeak.aio.in_place import await_in_place
 from bespeak.resolve.errors import ToolError
 from bespeak.state.stores.store import (
     CLOCK_DIFFERENCE,
@@ -248,7 +248,7 @@ class Lease:
         """Await the work, and renew the lease for as long as it takes."""
         renewing = _Renewal(lambda: self._store.renew(self._call, self._owner, LEASE_SECONDS))
         try:
-            return await straight(work, renewing.start)
+            return await await_in_place(work, renewing.start)
         finally:
             renewing.stop()
 

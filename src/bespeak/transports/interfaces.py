@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
-from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.messages import Bare, Notification, Request, Response
+from bespeak.protocol.messages import LegacyRequest, Notification, Request, Response
 
 Notify = Callable[[bytes], Awaitable[None] | None]
 """Takes one notification that belongs to the request being served. What it returns, if anything, is to be awaited before
@@ -61,12 +61,17 @@ class Peer(Protocol):
         ...
 
     def answer(
-        self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
+        self,
+        request: LegacyRequest,
+        channel: Channel,
+        headers: Headers | None = None,
+        *,
+        raise_exceptions: bool = False,
     ) -> Coroutine[Any, Any, Answer]:
         """Answer one request."""
         ...
 
-    def at_once(self, request: Bare) -> Answer | None:
+    def at_once(self, request: LegacyRequest) -> Answer | None:
         """The answer to a request that needs no waiting, such as the handshake; `None` to any other."""
         ...
 
@@ -82,7 +87,7 @@ class Peer(Protocol):
 class Answering(Protocol):
     """What a server must have to be reached by a transport."""
 
-    def peer(self, unaskable: Obstacle | None = None, assumed: str | None = None) -> Peer:
+    def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
         """The server's side of a new connection, for clients of older revisions.
 
         `unaskable` says why nobody can be asked over it, if that is so. `assumed` is the revision to serve without a
@@ -123,7 +128,7 @@ class Outgoing:
     method: str
     message: bytes
     headers: Mapping[str, str]
-    """What HTTP repeats of it; empty where `Transport.mirrors` is not set."""
+    """What HTTP repeats of it; empty where `Transport.sends_headers` is not set."""
 
 
 class MissingExtra(ImportError):
@@ -145,7 +150,7 @@ class Transport(Protocol):
     """How a client reaches a server: one request, what comes with it, its response."""
 
     @property
-    def mirrors(self) -> bool:
+    def sends_headers(self) -> bool:
         """Whether requests travel with headers that repeat parts of them."""
         ...
 

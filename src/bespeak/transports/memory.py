@@ -7,7 +7,15 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from bespeak.protocol.messages import Bare, Batch, Malformed, Request, no_batch, read_message, write_error
+from bespeak.protocol.messages import (
+    Batch,
+    LegacyRequest,
+    MalformedMessage,
+    Request,
+    no_batch,
+    read_message,
+    write_error,
+)
 from bespeak.transports.interfaces import Answering, Ask, Channel, Outgoing, Peer
 
 
@@ -17,7 +25,7 @@ class MemoryTransport:
     There are no batches here: the client that uses it sends none.
     """
 
-    mirrors = False
+    sends_headers = False
 
     def __init__(self, server: Answering, *, raise_exceptions: bool = False) -> None:
         self._server = server
@@ -59,11 +67,11 @@ class MemoryTransport:
             read = read_message(message)
             if isinstance(read, Batch):
                 raise no_batch()
-        except Malformed as malformed:
+        except MalformedMessage as malformed:
             return write_error(malformed.id, malformed.error)
         if isinstance(read, Request):
             answer = self._server.answer(read, channel.notify, raise_exceptions=self._raise_exceptions)
-        elif isinstance(read, Bare):
+        elif isinstance(read, LegacyRequest):
             answer = self._peer.answer(read, channel, raise_exceptions=self._raise_exceptions)
         else:
             self._peer.heard(read)

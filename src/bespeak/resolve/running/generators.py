@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from bespeak.aio.tasks import is_cancelled
 from bespeak.aio.threads import in_thread
-from bespeak.protocol.errors import Meant
+from bespeak.protocol.errors import ClientVisibleError
 from bespeak.resolve.errors import CleanupUnfinished, ResolverFailed
 from bespeak.resolve.graph.model import Node
 
@@ -93,7 +93,7 @@ def _after(node: Node, error: BaseException, standing: BaseException | None, *, 
         if not all(isinstance(leaf, GeneratorExit) for leaf in leaves):
             logger.error("the cleanup of resolver %r failed", node.name, exc_info=error)
         return standing
-    if isinstance(error, Meant):
+    if isinstance(error, ClientVisibleError):
         return error
     failed = ResolverFailed(node.name, node.path, "failed in its cleanup")
     failed.__cause__ = error

@@ -7,7 +7,7 @@ its parameter has a default; an outcome that some consumer cannot do with ends t
 import logging
 from typing import Any, cast
 
-from bespeak.protocol.capabilities import Obstacle, capability_names, merge
+from bespeak.protocol.capabilities import AskingObstacle, capability_names, merge
 from bespeak.resolve.asking.questions import Outcome
 from bespeak.resolve.errors import Aborted, MissingCapability, ResolverFailed
 from bespeak.resolve.graph.model import FromNode, Graph, Node
@@ -30,7 +30,7 @@ class Settlements:
         self.not_asked: dict[int, NotAsked] = {}
         self._aborts: dict[int, str] = {}
         self._lacking: dict[str, Any] = {}
-        self._obstacle: Obstacle | None = None
+        self._obstacle: AskingObstacle | None = None
         """Why the client could not be asked something that it would have to be asked."""
         self.limit = count
         """From this place in graph order on, nothing is of use any more."""
@@ -72,13 +72,13 @@ class Settlements:
             self._aborts[node.index] = _unresolved(doomed[0], outcome)
             self.limit = min(self.limit, node.index)
 
-    def cannot_ask(self, node: Node, obstacle: Obstacle, missing: dict[str, Any]) -> None:
+    def cannot_ask(self, node: Node, obstacle: AskingObstacle, missing: dict[str, Any]) -> None:
         """Settle a resolver whose question cannot be asked, if every consumer of it has a default or takes `NotAsked`."""
         why = obstacle.words or f"it did not declare {', '.join(capability_names(missing))}"
         logger.info("the question of resolver %r cannot be put to the client: %s", node.name, why)
         self._take_not_asked(node, NotAsked(obstacle.reason, missing), obstacle)
 
-    def _take_not_asked(self, node: Node, not_asked: NotAsked, obstacle: Obstacle | None) -> None:
+    def _take_not_asked(self, node: Node, not_asked: NotAsked, obstacle: AskingObstacle | None) -> None:
         if all(use.input.has_default or use.input.takes_not_asked for use in self._graph.uses[node.index]):
             self.not_asked[node.index] = not_asked
             self.done[node.index] = True

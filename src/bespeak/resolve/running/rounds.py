@@ -23,7 +23,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bespeak.aio.in_place import CancelledItself, contained
+from bespeak.aio.in_place import CancelledItself, catch_self_cancellation
 from bespeak.aio.tasks import is_cancelled
 from bespeak.aio.threads import in_thread
 from bespeak.protocol.capabilities import NOT_DECLARED, lacking
@@ -36,7 +36,7 @@ from bespeak.resolve.asking.questions import Outcome, Rendered, outcome_of, rend
 from bespeak.resolve.errors import (
     UNASKED_CANCELLATION,
     BadAnswer,
-    Meant,
+    ClientVisibleError,
     MissingCapability,
     NotAnswered,
     ResolverFailed,
@@ -147,7 +147,9 @@ class Round:
             return
         try:
             if node.kind is Kind.ASYNC and node.timeout is None:
-                result = await contained(node.fn(**{one.parameter: self._input(one) for one in node.inputs}))
+                result = await catch_self_cancellation(
+                    node.fn(**{one.parameter: self._input(one) for one in node.inputs})
+                )
             else:
                 result = await self._call(node)
             if is_official_question(result):
@@ -161,7 +163,7 @@ class Round:
                 return
             if node.once and index not in self.graph.rest:
                 result = self._seal_once(node, node.once, result)
-        except (Meant, ResolverFailed, MissingCapability):
+        except (ClientVisibleError, ResolverFailed, MissingCapability):
             raise
         except asyncio.CancelledError as error:
             if is_cancelled():
@@ -190,7 +192,7 @@ class Round:
 
     async def _invoke(self, node: Node, inputs: dict[str, Any]) -> Any:
         if node.kind is Kind.ASYNC:
-            return await contained(node.fn(**inputs))
+            return await catch_self_cancellation(node.fn(**inputs))
         if node.kind is Kind.SYNC:
             result = await in_thread(functools.partial(node.fn, **inputs), node.name)
             return await result if inspect.isawaitable(result) else result

@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
-from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.capabilities import AskingObstacle
 
 
 class Push(Protocol):
     """Puts questions to a client in mid-call."""
 
-    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> AskingObstacle | None:
         """Why this client cannot be asked; `None` if it can. `missing` is what it has not declared of what that needs."""
         ...
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from mcp_types import InputRequiredResult
 
-from bespeak.aio.in_place import CancelledItself, contained
+from bespeak.aio.in_place import CancelledItself, catch_self_cancellation
 from bespeak.aio.tasks import is_cancelled
 from bespeak.aio.threads import BODIES, in_thread
-from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError, Meant
+from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, ClientVisibleError, MCPError
 from bespeak.resolve.errors import UNASKED_CANCELLATION, MissingCapability
 from bespeak.resolve.markers import Question
 from bespeak.resolve.reading.callables import Kind
@@ -33,10 +33,10 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
     loop = asyncio.get_running_loop()
     try:
         if consumer.kind is Kind.ASYNC:
-            return await contained(consumer.fn(**values))
+            return await catch_self_cancellation(consumer.fn(**values))
         result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
         if inspect.iscoroutine(result):
-            return await contained(result)
+            return await catch_self_cancellation(result)
         return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError as error:
         if is_cancelled():
@@ -64,7 +64,7 @@ def failed(consumer: Consumer, error: Exception, *, raise_exceptions: bool) -> d
 
     Raises `MCPError` for a protocol error, and a crash as it is if `raise_exceptions` is set.
     """
-    if raise_exceptions and not isinstance(error, (Meant, MissingCapability)):
+    if raise_exceptions and not isinstance(error, (ClientVisibleError, MissingCapability)):
         raise error
     return failure_of(consumer, error)
 

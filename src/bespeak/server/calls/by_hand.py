@@ -6,11 +6,11 @@ from typing import Any
 from mcp_types import InputRequiredResult
 from pydantic_core import from_json, to_json
 
-from bespeak.protocol.capabilities import Obstacle, lacking, merge, requirements
+from bespeak.protocol.capabilities import AskingObstacle, lacking, merge, requirements
 from bespeak.resolve.errors import MissingCapability
 from bespeak.state.seal import BUDGET
 
-ObstacleOf = Callable[[Mapping[str, Any], Mapping[str, Any]], Obstacle | None]
+ObstacleOf = Callable[[Mapping[str, Any], Mapping[str, Any]], AskingObstacle | None]
 """Why a client cannot be asked a request, given the capabilities it did not declare; `None` if it can."""
 
 

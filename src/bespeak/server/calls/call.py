@@ -13,7 +13,7 @@ from typing import Any
 from mcp_types import InputRequiredResult
 
 from bespeak.aio.tasks import spawn
-from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle
+from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.protocol.question_keys import bare_name
@@ -289,7 +289,7 @@ class Call(Outliving):
             return await self._ask_by_hand(value)
         return result_of(self.consumer, value)
 
-    def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+    def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> AskingObstacle | None:
         """Why the client cannot be asked; `None` if it can."""
         return NOT_DECLARED if missing else None
 

@@ -13,7 +13,7 @@ from mcp_types import Tool as WireTool
 from typing_extensions import TypedDict, Unpack
 
 from bespeak.protocol.errors import MCPError
-from bespeak.protocol.parameter_headers import InvalidMirror, mirrors
+from bespeak.protocol.parameter_headers import InvalidParameterHeader, read_parameter_headers
 from bespeak.resolve.errors import Fault, InvalidSignature, ResolverFailed, ToolError
 from bespeak.resolve.graph.checks import is_context
 from bespeak.resolve.graph.compiler import compile_graph
@@ -76,7 +76,7 @@ class Tool:
         self._signature = signature
         self.graph, self.arguments, self._output = _compile(self, signature, options, frame)
         self._compiled = self.graph
-        self.mirrors = mirrors(self.arguments.schema)
+        self.parameter_headers = read_parameter_headers(self.arguments.schema)
         """The arguments that HTTP requests repeat in headers."""
         returns = signature.returns
         self._asks_by_hand = returns is EMPTY or signature.returns_input_required or any(map(is_unknown, arms(returns)))
@@ -197,7 +197,7 @@ def _compile(
     except NoOutputSchema as error:
         fault(str(error), "annotate what it returns, or drop structured_output=True")
     try:
-        for mirror in mirrors(arguments.schema if arguments else {}):
+        for mirror in read_parameter_headers(arguments.schema if arguments else {}):
             others = arguments.other_names(mirror.path[0]) if arguments else set[str]()
             if others:
                 said = ", ".join(sorted(others))
@@ -206,7 +206,7 @@ def _compile(
                     "give it one name",
                     mirror.path[0],
                 )
-    except InvalidMirror as error:
+    except InvalidParameterHeader as error:
         fault(str(error), "see the protocol's x-mcp-header; clients drop a tool whose annotation is wrong")
     marked = {one.name for one in signature.parameters if one.marker}
     for name in sorted(marked):

@@ -6,13 +6,13 @@ from typing import Any, Protocol, cast
 
 from mcp_types import PROTOCOL_VERSION_META_KEY
 
-from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MCPError
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.legacy import capabilities_at, info_at
 from bespeak.protocol.messages import (
     LOG_LEVELS,
-    Bare,
+    LegacyRequest,
     Meta,
     Notification,
     Request,
@@ -55,7 +55,7 @@ class LegacyConnection:
         question_seconds: float,
         question_heartbeat: float | None,
         waiting: WaitingCalls,
-        unaskable: Obstacle | None = None,
+        unaskable: AskingObstacle | None = None,
         assumed: str | None = None,
     ) -> None:
         self._serve = serve
@@ -79,7 +79,12 @@ class LegacyConnection:
         }
 
     async def answer(
-        self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
+        self,
+        request: LegacyRequest,
+        channel: Channel,
+        headers: Headers | None = None,
+        *,
+        raise_exceptions: bool = False,
     ) -> Answer:
         """Answer one request."""
         answer = self.at_once(request)
@@ -112,7 +117,7 @@ class LegacyConnection:
             asker.call = None  # each holds the other, and the call its arguments
             self._under_way.pop(request.id, None)
 
-    def at_once(self, request: Bare) -> Answer | None:
+    def at_once(self, request: LegacyRequest) -> Answer | None:
         """The answer to a request that needs no waiting; `None` to any other."""
         try:
             own = self._own.get(request.method)

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_types import InputRequiredResult
 
-from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.resolve.asking.progress import Progress
@@ -74,7 +74,7 @@ class PushedCall(Call):
 
     # By hand
 
-    def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+    def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> AskingObstacle | None:
         return self._asker.obstacle(request, missing)
 
     async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:

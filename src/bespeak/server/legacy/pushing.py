@@ -15,10 +15,10 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
-from bespeak.protocol.capabilities import NOT_DECLARED, Obstacle, lacking, requirements
-from bespeak.protocol.legacy import JUNE, Unaskable, question_at
-from bespeak.protocol.messages import KEY_META, RequestId, Response, write_notification, write_push
-from bespeak.protocol.question_keys import bare_name
+from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle, lacking, requirements
+from bespeak.protocol.legacy import JUNE, QuestionNotSupported, question_at
+from bespeak.protocol.messages import RequestId, Response, write_notification, write_push
+from bespeak.protocol.question_keys import KEY_META, bare_name
 from bespeak.resolve.asking.form_schemas import Refused
 from bespeak.resolve.asking.questions import Outcome, render, settle, too_often
 from bespeak.resolve.errors import BadAnswer, MissingCapability, NotAnswered
@@ -154,7 +154,7 @@ class Asker:
         *,
         version: str,
         declared: Mapping[str, Any],
-        unaskable: Obstacle | None,
+        unaskable: AskingObstacle | None,
         seconds: float,
         progress: ProgressNotifications,
         heartbeat: float | None,
@@ -189,17 +189,17 @@ class Asker:
         if not self._over.done():
             self._over.set_result(None)
 
-    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> Obstacle | None:
+    def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> AskingObstacle | None:
         if self._unaskable is not None:
             return self._unaskable
         if "elicitation" in missing and self._version < JUNE:
-            return Obstacle("not_declared", f"a client of {self._version} cannot be asked with a form")
+            return AskingObstacle("not_declared", f"a client of {self._version} cannot be asked with a form")
         if missing:
             return NOT_DECLARED
         try:
             question_at(self._version, request)
-        except Unaskable as reason:
-            return Obstacle("not_declared", str(reason))
+        except QuestionNotSupported as reason:
+            return AskingObstacle("not_declared", str(reason))
         return None
 
     async def __call__(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from typing import Any
 from bespeak.aio.in_place import within
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError, http_status
 from bespeak.protocol.headers import SESSION_HEADER, Headers, check_routing
-from bespeak.protocol.media_types import accepts_answers, is_json
+from bespeak.protocol.media_types import accepts_responses, is_json
 from bespeak.protocol.messages import (
-    Bare,
     Batch,
-    Malformed,
+    LegacyRequest,
+    MalformedMessage,
     Message,
     Notification,
     Request,
@@ -112,8 +112,8 @@ class HttpApp:
                 try:
                     check_routing(headers, request.meta.protocol_version, request.method, request.params)
                 except MCPError as error:
-                    raise Malformed(error, request.id) from None
-            except Malformed as malformed:
+                    raise MalformedMessage(error, request.id) from None
+            except MalformedMessage as malformed:
                 message = write_error(malformed.id, malformed.error)
                 return await respond(send, http_status(malformed.error.code), message, JSON)
             exchange = Exchange(request.id, receive, send, json_only=self._options.json_response)
@@ -158,8 +158,8 @@ class HttpApp:
     async def _unmarked(
         self, message: Message | Batch, scope: Scope, headers: Headers, receive: Receive, send: Send
     ) -> None:
-        """Answer what does not say in itself which revision it speaks. Raises `Malformed`."""
-        id_ = message.id if isinstance(message, Bare) else None
+        """Answer what does not say in itself which revision it speaks. Raises `MalformedMessage`."""
+        id_ = message.id if isinstance(message, LegacyRequest) else None
         try:
             version = version_of(headers)
             known = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
@@ -171,11 +171,11 @@ class HttpApp:
             if isinstance(message, Batch):
                 raise no_batch()
             check_version(version or "")
-            if isinstance(message, Bare):
+            if isinstance(message, LegacyRequest):
                 read_meta(message.params)  # raises, and says what is missing
             raise MCPError(INVALID_REQUEST, "the message has no method")
         except MCPError as error:
-            raise Malformed(error, id_) from None
+            raise MalformedMessage(error, id_) from None
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """The status and the reason for not even reading a request."""
@@ -208,7 +208,7 @@ class HttpApp:
             return None  # which say for themselves what they need
         if method != "POST":
             return 405, "send MCP messages by POST"
-        if not accepts_answers(headers.joined(b"accept"), streams=not self._options.json_response):
+        if not accepts_responses(headers.joined(b"accept"), streams=not self._options.json_response):
             return 406, "the Accept header must list application/json and text/event-stream"
         if not is_json(headers.last.get(b"content-type")):
             return 415, "the Content-Type must be application/json"

@@ -80,7 +80,7 @@ class NotConnected(ConnectionError):
 class HttpTransport:
     """Reaches a server by URL. One POST a request; its response is JSON or an event stream."""
 
-    mirrors = True
+    sends_headers = True
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ class Reading:
     def go_on(self) -> dict[str, str]:
         """The header that asks for what comes after what has been read."""
         last = self.events.last_id if self.resumable else None
-        self.events.again()
+        self.events.restart()
         return {} if last is None else {"Last-Event-ID": last}
 
     def take(self, data: bytes, where: str) -> bytes | None:

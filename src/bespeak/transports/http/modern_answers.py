@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any
 
-from bespeak.aio.in_place import straight
+from bespeak.aio.in_place import await_in_place
 from bespeak.aio.outbox import Outbox
 from bespeak.protocol.errors import INTERNAL_ERROR, MCPError, http_status
 from bespeak.protocol.messages import RequestId, write_error
@@ -56,7 +56,7 @@ class Exchange:
     async def run(self, work: Coroutine[Any, Any, Answer]) -> None:
         """Send what the work answers. If the client goes away the work is cancelled, and that is the end of it."""
         try:
-            answer = await straight(work, self._suspended)
+            answer = await await_in_place(work, self._suspended)
             if self._only_gone():  # it took the cancellation and went on all the same
                 await self._end_for_nobody()
                 return

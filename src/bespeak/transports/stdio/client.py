@@ -44,7 +44,7 @@ class StdioServerParameters:
 class StdioTransport:
     """Reaches a server by its standard input and output. A child that died is started again by the next request."""
 
-    mirrors = False
+    sends_headers = False
 
     def __init__(
         self,

@@ -18,9 +18,9 @@ from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError
 from bespeak.protocol.legacy import takes_batches
 from bespeak.protocol.messages import (
     NOT_FOR_A_BATCH,
-    Bare,
     Batch,
-    Malformed,
+    LegacyRequest,
+    MalformedMessage,
     Message,
     Notification,
     Request,
@@ -110,14 +110,14 @@ class StdioServer:
             message = read_message(line)
             if isinstance(message, Batch):
                 return self._batch(message)
-        except Malformed as malformed:
+        except MalformedMessage as malformed:
             return self._send(write_error(malformed.id, malformed.error))
         return self._message(message, self._send)
 
     def _message(self, message: Message, respond: Callable[[bytes | None], None]) -> None:
         if isinstance(message, (Notification, Response)):
             return self._heard(message)
-        answer = self._peer.at_once(message) if isinstance(message, Bare) else None
+        answer = self._peer.at_once(message) if isinstance(message, LegacyRequest) else None
         if answer is not None:
             return respond(answer.message)
         if message.id in self._tasks:
@@ -142,9 +142,9 @@ class StdioServer:
                 self._send(b"[" + b",".join(said) + b"]")
 
         for message in batch.messages:
-            if isinstance(message, Malformed):
+            if isinstance(message, MalformedMessage):
                 respond(write_error(message.id, message.error))
-            elif isinstance(message, (Bare, Request)) and not_for_a_batch(message):
+            elif isinstance(message, (LegacyRequest, Request)) and not_for_a_batch(message):
                 respond(write_error(message.id, MCPError(INVALID_REQUEST, NOT_FOR_A_BATCH)))
             else:
                 self._message(message, respond)
@@ -167,7 +167,7 @@ class StdioServer:
                 self._cancelled.add(id_)
                 self._tasks[id_].cancel("the client cancelled the request")
 
-    async def _answer(self, request: Request | Bare, respond: Callable[[bytes | None], None]) -> None:
+    async def _answer(self, request: Request | LegacyRequest, respond: Callable[[bytes | None], None]) -> None:
         channel = _Pipe(self._writer, lambda: request.id in self._cancelled)
         if isinstance(request, Request):
             answer = await self._server.answer(request, channel.notify)

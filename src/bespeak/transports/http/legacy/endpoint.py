@@ -9,16 +9,16 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from bespeak.protocol.capabilities import Obstacle
+from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, MCPError
 from bespeak.protocol.headers import SESSION_HEADER, Headers
 from bespeak.protocol.legacy import NOVEMBER, takes_batches
 from bespeak.protocol.media_types import accepts_streams
 from bespeak.protocol.messages import (
     NOT_FOR_A_BATCH,
-    Bare,
     Batch,
-    Malformed,
+    LegacyRequest,
+    MalformedMessage,
     Message,
     Notification,
     Request,
@@ -47,11 +47,11 @@ STANDING = "standing"
 MOST_STANDING = 4
 """Standing streams of one session; its client needs one."""
 ENDED = MCPError(INTERNAL_ERROR, "the session has ended; whether the request was carried out is not known")
-STATELESS = Obstacle(
+STATELESS = AskingObstacle(
     "no_session",
     "over HTTP without sessions (stateless_http=True, or several workers) a client of an older revision cannot be asked",
 )
-NO_STREAM = Obstacle(
+NO_STREAM = AskingObstacle(
     "no_way_back", "with json_response=True there is no stream to ask a client of an older revision on"
 )
 NO_SESSION = "the header Mcp-Session-Id is missing; its value comes with the response to initialize"
@@ -118,7 +118,11 @@ class LegacyHttp:
     ) -> None:
         """Answer a POST whose message is of no modern revision. `version` is that of its header."""
         try:
-            if isinstance(message, Bare) and message.method == "initialize" and headers.only(SESSION_HEADER) is None:
+            if (
+                isinstance(message, LegacyRequest)
+                and message.method == "initialize"
+                and headers.only(SESSION_HEADER) is None
+            ):
                 return await self._initialize(message, headers, send)
             session = self._session(version, headers)
             if isinstance(message, Batch) and not takes_batches(session.peer.version):
@@ -143,7 +147,7 @@ class LegacyHttp:
             self._sessions.touch(session)
         return None
 
-    async def _initialize(self, request: Bare, headers: Headers, send: Send) -> None:
+    async def _initialize(self, request: LegacyRequest, headers: Headers, send: Send) -> None:
         peer = self._server.peer(STATELESS if self._options.stateless else self._unasked)
         answer = await peer.answer(request, PostStream("", json_only=True, store=None, retry_ms=None), headers)
         if answer.code is not None:
@@ -178,7 +182,12 @@ class LegacyHttp:
                 task.cancel("the client cancelled the request")
 
     def _start(
-        self, session: HttpSession, wanted: Sequence[Bare | Request | Malformed], headers: Headers, *, together: bool
+        self,
+        session: HttpSession,
+        wanted: Sequence[LegacyRequest | Request | MalformedMessage],
+        headers: Headers,
+        *,
+        together: bool,
     ) -> PostStream:
         """Begin to answer requests, whose responses travel together."""
         session.count += 1
@@ -199,20 +208,20 @@ class LegacyHttp:
                 stream.finish([one for one in responses if one is not None], together=together)
 
         for one in wanted:
-            if isinstance(one, Malformed):
+            if isinstance(one, MalformedMessage):
                 answered(write_error(one.id, one.error))
             elif together and not_for_a_batch(one):
                 answered(write_error(one.id, MCPError(INVALID_REQUEST, NOT_FOR_A_BATCH)))
             elif one.id in session.tasks:
                 answered(write_error(one.id, MCPError(INVALID_REQUEST, "a request with this id is still under way")))
-            elif isinstance(one, Bare):
+            elif isinstance(one, LegacyRequest):
                 self._run(session, one, stream, headers, answered)
         return stream
 
     def _run(
         self,
         session: HttpSession,
-        request: Bare,
+        request: LegacyRequest,
         stream: PostStream,
         headers: Headers,
         answered: Callable[[bytes | None], None],
@@ -354,7 +363,7 @@ async def attend(connection: EventStream, scope: Scope, receive: Receive) -> Non
 
 async def refuse(send: Send, refusal: Refusal | MCPError, message: Message | Batch | None = None) -> None:
     """Turn a request away, with the reason where a client looks for it."""
-    id_ = message.id if isinstance(message, Bare) else None
+    id_ = message.id if isinstance(message, LegacyRequest) else None
     if isinstance(refusal, MCPError):
         return await respond(send, 400, write_error(id_, refusal), JSON)
     extra = [(b"allow", b"POST")] if refusal.status == 405 else []

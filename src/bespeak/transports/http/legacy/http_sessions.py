@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bespeak.protocol.errors import INVALID_REQUEST
-from bespeak.protocol.messages import Bare, Notification, RequestId, Response
+from bespeak.protocol.messages import LegacyRequest, Notification, RequestId, Response
 from bespeak.transports.http.legacy.post_streams import PostStream
 from bespeak.transports.http.modern_answers import EventStream
 from bespeak.transports.interfaces import Answer, Peer
@@ -70,7 +70,7 @@ class HttpSession:
 
 def is_use(message: object) -> bool:
     """Whether a message shows that its session is used. The end of the handshake and `ping` do not."""
-    if isinstance(message, Bare):
+    if isinstance(message, LegacyRequest):
         return message.method != "ping"
     if isinstance(message, Notification):
         return message.method != "notifications/initialized"

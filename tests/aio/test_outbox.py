@@ -1,7 +1,6 @@
-"""What waits for a slow reader: everything in order, responses never dropped, notifications only after patience."""
+"""What waits for a slow reader: all of it in order; responses are never dropped, notifications only after a while."""
 
 import asyncio
-import inspect
 import logging
 
 import pytest
@@ -23,7 +22,14 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "PATIENCE_SECONDS", 0.02)
 
 
-async def test_everything_is_handed_over_in_order() -> None:
+async def waits(task: "asyncio.Task[None]") -> bool:
+    """Whether a task still waits once everything else has had its turn."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return not task.done()
+
+
+async def test_everything_is_taken_in_order() -> None:
     box = Outbox()
     box.add(b"a")
     assert box.offer(b"b") is None
@@ -32,19 +38,15 @@ async def test_everything_is_handed_over_in_order() -> None:
     assert drain(box) == b""
 
 
-async def test_waiting_for_something_ends_when_it_comes() -> None:
+async def test_waiting_for_something_ends_when_it_comes_or_is_there_already() -> None:
     box = Outbox()
     waiting = asyncio.create_task(box.something())
-    await asyncio.sleep(0)
-    assert not waiting.done()
+    assert await waits(waiting)
+    assert box.empty
     box.add(b"a")
     await asyncio.wait_for(waiting, 5)
-
-
-async def test_waiting_for_something_ends_at_once_when_it_is_there() -> None:
-    box = Outbox()
-    box.add(b"a")
     await asyncio.wait_for(box.something(), 5)
+    assert not box.empty
 
 
 async def test_waiting_for_something_ends_when_the_time_is_up() -> None:
@@ -53,50 +55,27 @@ async def test_waiting_for_something_ends_when_the_time_is_up() -> None:
     assert drain(box) == b""
 
 
-async def test_what_was_taken_does_not_count_as_something() -> None:
+async def test_what_was_taken_does_not_count_as_something_but_a_stir_does() -> None:
     box = Outbox()
     box.add(b"a")
     drain(box)
     waiting = asyncio.create_task(box.something())
-    await asyncio.sleep(0.01)
-    assert not waiting.done()
+    assert await waits(waiting)
     box.stir()
     await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(box.something(), 5)
 
 
-async def test_who_waits_for_something_can_be_stirred() -> None:
-    box = Outbox()
-    waiting = asyncio.create_task(box.something())
-    await asyncio.sleep(0)
-    box.stir()
-    await asyncio.wait_for(waiting, 5)
-
-
-async def test_a_stir_that_comes_before_the_wait_is_not_lost() -> None:
-    box = Outbox()
-    box.stir()
-    await asyncio.wait_for(box.something(), 0.2)
-
-
-async def test_there_is_room_up_to_the_limit_and_none_beyond() -> None:
+async def test_there_is_room_up_to_the_limit_and_none_beyond_until_what_was_taken_is_sent() -> None:
     box = Outbox()
     box.add(bytes(UNREAD_BYTES))
     await asyncio.wait_for(box.has_room(), 5)
+    assert box.room() is None
     box.add(b"x")
     waiting = asyncio.create_task(box.has_room())
-    await asyncio.sleep(0.01)
-    assert not waiting.done()
-    drain(box)
-    await asyncio.wait_for(waiting, 5)
-
-
-async def test_what_is_taken_holds_its_room_until_it_has_left() -> None:
-    box = Outbox()
-    box.add(FULL)
-    waiting = asyncio.create_task(box.has_room())
-    assert box.take() == FULL
-    await asyncio.sleep(0.01)
-    assert not waiting.done()
+    assert await waits(waiting)
+    box.take()
+    assert await waits(waiting)
     box.sent()
     await asyncio.wait_for(waiting, 5)
 
@@ -108,8 +87,7 @@ async def test_what_came_while_something_was_leaving_still_counts() -> None:
     box.add(FULL)
     box.sent()
     waiting = asyncio.create_task(box.has_room())
-    await asyncio.sleep(0.01)
-    assert not waiting.done()
+    assert await waits(waiting)
     assert drain(box) == FULL
     await asyncio.wait_for(waiting, 5)
 
@@ -125,17 +103,45 @@ async def test_a_notification_waits_for_room_and_is_then_sent() -> None:
     box = Outbox()
     box.add(FULL)
     behind = box.offer(b"note")
-    assert inspect.iscoroutine(behind)
+    assert behind is not None
     waiting = asyncio.create_task(behind)
-    await asyncio.sleep(0.01)
-    assert not waiting.done()
+    assert await waits(waiting)
     assert drain(box) == FULL
     await asyncio.wait_for(waiting, 5)
     assert drain(box) == b"note"
 
 
+async def test_room_is_given_to_one_after_the_other() -> None:
+    box = Outbox()
+    box.add(FULL)
+    offers = [box.offer(bytes(UNREAD_BYTES)) for _ in range(5)]
+    tasks = [asyncio.create_task(offer) for offer in offers if offer is not None]
+    assert len(tasks) == 5
+    assert all([await waits(task) for task in tasks])
+    drain(box)
+    assert await waits(tasks[-1])
+    assert len(box.take()) <= 2 * UNREAD_BYTES
+    for task in tasks:
+        task.cancel()
+
+
+async def test_nobody_waits_for_room_once_it_is_released_or_abandoned() -> None:
+    box = Outbox()
+    box.add(FULL)
+    waiting = box.room()
+    assert waiting is not None
+    waiting = asyncio.create_task(waiting)
+    box.release()
+    assert await asyncio.wait_for(waiting, 5)
+    box.add(FULL)
+    assert box.offer(b"note") is None
+    box.abandon()
+    assert box.offer(b"dropped") is None
+    assert drain(box) == FULL + FULL + b"note"
+
+
 @pytest.mark.usefixtures("short_patience")
-async def test_after_patience_notifications_are_dropped_and_that_is_said_once(
+async def test_after_a_while_notifications_are_dropped_with_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     box = Outbox()
@@ -149,28 +155,20 @@ async def test_after_patience_notifications_are_dropped_and_that_is_said_once(
     assert drain(box) == FULL
     (record,) = caplog.records
     assert (record.levelno, record.name) == (logging.WARNING, "bespeak.transports")
-    assert record.getMessage() == "the client reads nothing; notifications are dropped until it does"
+    assert record.getMessage() == "The client is not reading. Notifications to it are dropped until it does."
 
 
 @pytest.mark.usefixtures("short_patience")
-async def test_responses_are_kept_while_notifications_are_dropped() -> None:
+async def test_responses_are_kept_while_notifications_are_dropped_until_the_reader_has_caught_up() -> None:
     box = Outbox()
     box.add(FULL)
-    behind = box.offer(b"dropped")
+    behind, room = box.offer(b"dropped"), box.room()
     assert behind is not None
+    assert room is not None
     await behind
+    assert not await room
     box.add(b"response")
     assert drain(box) == FULL + b"response"
-
-
-@pytest.mark.usefixtures("short_patience")
-async def test_notifications_are_sent_again_once_the_reader_has_caught_up() -> None:
-    box = Outbox()
-    box.add(FULL)
-    behind = box.offer(b"dropped")
-    assert behind is not None
-    await behind
-    drain(box)
     assert box.offer(b"sent") is None
     assert drain(box) == b"sent"
 

@@ -1,30 +1,34 @@
-"""A client of an older server (protocol sections 25.1 and 25.5): what the handshake says, what is known after it, its end."""
+"""The handshake with an older server (protocol sections 25.1 and 25.5): what it says, what follows, and when it is repeated."""
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp_types import Icon, Implementation, SamplingCapability, SamplingToolsCapability
 
-from bespeak import Client, MCPError, StdioServerParameters
+from bespeak import Client
 from bespeak.client import Lost
+from bespeak.protocol.legacy import declared_at, info_at
 from tests.answering import text
-from tests.client.test_callbacks import list_roots, say_yes, write
-from tests.client.test_pushed import OldServer, Slow, asking, plain, result_of
-from tests.client.test_session import FORM
+from tests.client.older_child import OlderChild
+from tests.client.older_server import OldServer, Slow, asking_tool, plain, result_of
+from tests.client.sample_questions import FORM, list_roots, say_yes, write
 from tests.transports.test_http_client_legacy import OldHttp, answers, client_of, event, for_ever, says, streams
 from tests.waiting import eventually
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
+
+
 EVERYTHING: dict[str, Any] = {
     "elicitation_callback": say_yes,
     "sampling_callback": write,
     "sampling_capabilities": SamplingCapability(tools=SamplingToolsCapability()),
     "list_roots_callback": list_roots,
 }
+
+
 INFO = Implementation(
     name="desk",
     version="7",
@@ -46,48 +50,16 @@ async def initialized(version: str, **options: Any) -> dict[str, Any]:
 # What the handshake says
 
 
-@pytest.mark.parametrize(
-    ("version", "declared"),
-    [
-        ("2024-11-05", {"sampling": {}, "roots": {}}),
-        ("2025-03-26", {"sampling": {}, "roots": {}}),
-        ("2025-06-18", {"sampling": {}, "roots": {}, "elicitation": {}}),
-        ("2025-11-25", {"sampling": {"tools": {}}, "roots": {}, "elicitation": {"form": {}, "url": {}}}),
-    ],
-)
-async def test_a_handshake_declares_what_there_are_callbacks_for_in_the_words_of_its_revision(
-    version: str, declared: dict[str, Any]
-) -> None:
-    params = await initialized(version, **EVERYTHING)
-    assert params["capabilities"] == declared
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_handshake_says_what_its_revision_knows_of_the_client(version: str) -> None:
+    params = await initialized(version, client_info=INFO, log_level="info", **EVERYTHING)
+    assert params.keys() == {"protocolVersion", "capabilities", "clientInfo"}
     assert params["protocolVersion"] == version
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_a_client_without_callbacks_declares_nothing(version: str) -> None:
+    info = INFO.model_dump(mode="json", by_alias=True, exclude_none=True)
+    capabilities: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+    assert params["clientInfo"] == info_at(version, info)
+    assert params["capabilities"] == declared_at(version, capabilities)
     assert (await initialized(version))["capabilities"] == {}
-
-
-@pytest.mark.parametrize(
-    ("version", "known"),
-    [
-        ("2024-11-05", {"name", "version"}),
-        ("2025-03-26", {"name", "version"}),
-        ("2025-06-18", {"name", "version", "title"}),
-        ("2025-11-25", {"name", "version", "title", "description", "websiteUrl", "icons"}),
-    ],
-)
-async def test_a_handshake_says_who_the_client_is_as_far_as_its_revision_has_words_for_it(
-    version: str, known: set[str]
-) -> None:
-    said = (await initialized(version, client_info=INFO))["clientInfo"]
-    assert set(said) == known
-    assert (said["name"], said["version"]) == ("desk", "7")
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_a_handshake_carries_nothing_of_later_revisions(version: str) -> None:
-    assert set(await initialized(version, log_level="info")) == {"protocolVersion", "capabilities", "clientInfo"}
 
 
 async def test_the_handshake_ends_with_a_notification_before_anything_else_is_asked() -> None:
@@ -125,20 +97,30 @@ async def test_a_level_of_logs_is_set_after_the_handshake(options: dict[str, Any
     assert server.heard.index(message) > server.heard.index(server.told("notifications/initialized")[0])
 
 
-async def test_a_server_without_logs_is_not_asked_for_a_level() -> None:
+@pytest.mark.parametrize(("capabilities", "level"), [({}, "info"), ({"logging": {}}, None)])
+async def test_no_level_is_set_without_logs_or_without_a_level(capabilities: dict[str, Any], level: Any) -> None:
     server = OldServer()
+    server.capabilities = capabilities
+    async with Client(server, log_level=level):
+        assert server.told("logging/setLevel") == []
+
+
+async def test_a_server_that_refuses_the_log_level_writes_no_lines_of_its_own_into_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def refuse(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
+        return {"code": -32602, "message": "no\nCRITICAL all is lost\x1b[2J"}
+
+    server = OldServer(logging_setLevel=refuse)
+    server.capabilities["logging"] = {}
     async with Client(server, log_level="info"):
-        assert server.told("logging/setLevel") == []
+        pass
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        "The server refused to set its log level: no\\nCRITICAL all is lost\\x1b[2J"
+    ]
 
 
-async def test_a_client_that_wants_no_level_sets_none() -> None:
-    server = OldServer()
-    server.capabilities = {"logging": {}}
-    async with Client(server):
-        assert server.told("logging/setLevel") == []
-
-
-# What is known after it
+# What follows
 
 
 async def introduce(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
@@ -174,14 +156,11 @@ async def list_tools(server: OldServer, message: dict[str, Any]) -> dict[str, An
     return {"tools": [{"name": "plain", "inputSchema": {"type": "object"}}, {"name": "odd", "inputSchema": mirrored}]}
 
 
-async def test_the_tools_of_an_older_server_are_listed() -> None:
-    async with Client(OldServer(tools_list=list_tools)) as client:
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["plain", "odd"]
-
-
-async def test_a_tool_is_not_left_out_for_a_header_that_its_revision_does_not_know() -> None:
+@pytest.mark.parametrize("wire", ["lines", "http"])
+async def test_no_tool_is_left_out_for_a_header_that_its_revision_does_not_know(wire: str) -> None:
     listed = await list_tools(OldServer(), {})
-    async with client_of(OldHttp(answers(listed))) as client:
+    older = Client(OldServer(tools_list=list_tools)) if wire == "lines" else client_of(OldHttp(answers(listed)))
+    async with older as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["plain", "odd"]
 
 
@@ -196,16 +175,6 @@ async def test_a_request_to_an_older_server_carries_no_metadata_but_what_was_ask
     first, second = server.told("tools/call")
     assert first["params"] == {"name": "tool", "arguments": {"a": 1}}
     assert second["params"]["_meta"] == {"mine": 1, "progressToken": second["id"]}
-
-
-async def test_an_error_of_an_older_server_is_raised_as_any_other() -> None:
-    async def fail(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
-        return {"code": -32002, "message": "not found", "data": {"uri": "x"}}
-
-    async with Client(OldServer(tool=fail)) as client:
-        with pytest.raises(MCPError, match="not found") as caught:
-            await client.call_tool("tool")
-    assert (caught.value.code, caught.value.data) == (-32002, {"uri": "x"})
 
 
 async def test_what_a_server_says_between_calls_is_handed_to_the_message_handler() -> None:
@@ -241,91 +210,57 @@ async def test_several_messages_on_one_line_are_taken_one_by_one() -> None:
     assert server.replies == [{"jsonrpc": "2.0", "id": 9, "result": {}}]
 
 
-# Children that die
+# Child processes that die
 
 
-CHILD = r"""
-import json, os, sys
-
-log = open(sys.argv[1], "a", buffering=1)
-life = sum(line == "start\n" for line in open(sys.argv[1]))
-log.write("start\n")
-for raw in sys.stdin.buffer:
-    message = json.loads(raw)
-    method, id_, result = message.get("method"), message.get("id"), None
-    log.write(f"{method}\n")
-    if id_ is None:
-        continue
-    if method == "initialize":
-        version = "2025-06-18" if life == 0 or sys.argv[2] == "same" else "2025-03-26"
-        info = {"name": "old", "version": "1"}
-        result = {"protocolVersion": version, "capabilities": {}, "serverInfo": info}
-    elif method == "tools/list" and life == 0:
-        os._exit(5)
-    elif method == "tools/list":
-        result = {"tools": []}
-    elif method == "tools/call" and message["params"]["name"] == "die":
-        os._exit(4)
-    elif method == "tools/call":
-        result = {"content": [{"type": "text", "text": str(life)}]}
-    answer = {"result": result} if result is not None else {"error": {"code": -32601, "message": "what?"}}
-    print(json.dumps({"jsonrpc": "2.0", "id": id_, **answer}), flush=True)
-"""
 AGAIN = ["initialize", "notifications/initialized"]
 
 
-class Mortal:
-    """A child that dies when it is told to."""
-
-    def __init__(self, folder: Path) -> None:
-        self._script, self._log = folder / "child.py", folder / "log"
-        self._script.write_text(CHILD)
-
-    def parameters(self, how: str = "same") -> StdioServerParameters:
-        return StdioServerParameters(sys.executable, ["-S", str(self._script), str(self._log), how])
-
-    @property
-    def heard(self) -> list[str]:
-        return self._log.read_text().split()
-
-
 @pytest.fixture
-def mortal(tmp_path: Path) -> Mortal:
-    return Mortal(tmp_path)
+def child(tmp_path: Path) -> OlderChild:
+    return OlderChild(tmp_path)
 
 
-async def test_a_child_that_died_between_two_calls_gets_its_handshake_before_the_next(mortal: Mortal) -> None:
-    async with Client(mortal.parameters()) as client:
+@pytest.mark.timing
+async def test_a_child_that_died_between_two_calls_gets_its_handshake_before_the_next(child: OlderChild) -> None:
+    async with Client(child.parameters()) as client:
         with pytest.raises(
             Lost, match=r"exited with code 4 before it answered; whether .* was carried out is not known"
         ):
             await client.call_tool("die")
-        assert text(await client.call_tool("tool")) == "1"
-        assert text(await client.call_tool("tool")) == "1"
-    assert mortal.heard[-5:] == ["start", *AGAIN, "tools/call", "tools/call"]
+        assert text(await client.call_tool("life")) == "1"
+        assert text(await client.call_tool("life")) == "1"
+    assert child.heard[-5:] == ["start", *AGAIN, "tools/call", "tools/call"]
 
 
-async def test_calls_at_the_same_time_make_one_handshake_with_a_new_child(mortal: Mortal) -> None:
-    async with Client(mortal.parameters()) as client:
+@pytest.mark.timing
+async def test_calls_at_the_same_time_make_one_handshake_with_a_new_child(child: OlderChild) -> None:
+    async with Client(child.parameters()) as client:
         with pytest.raises(Lost):
             await client.call_tool("die")
-        results = await asyncio.gather(*(client.call_tool("tool") for _ in range(5)))
+        results = await asyncio.gather(*(client.call_tool("life") for _ in range(5)))
     assert [text(one) for one in results] == ["1"] * 5
-    assert (mortal.heard.count("start"), mortal.heard.count("initialize")) == (2, 2)
+    assert (child.heard.count("start"), child.heard.count("initialize")) == (2, 2)
 
 
-async def test_a_child_that_died_of_a_request_that_only_reads_gets_it_again_after_its_handshake(mortal: Mortal) -> None:
-    async with Client(mortal.parameters()) as client:
+@pytest.mark.timing
+async def test_a_child_that_died_of_a_request_that_only_reads_gets_it_again_after_its_handshake(
+    child: OlderChild,
+) -> None:
+    async with Client(child.parameters()) as client:
         assert (await client.list_tools()).tools == []
-    assert mortal.heard[-4:] == ["start", *AGAIN, "tools/list"]
+    assert child.heard[-4:] == ["start", *AGAIN, "tools/list"]
 
 
-async def test_a_new_child_that_wants_another_revision_is_refused(mortal: Mortal) -> None:
-    async with Client(mortal.parameters("other")) as client:
+@pytest.mark.timing
+async def test_a_new_child_that_chooses_another_version_is_refused(child: OlderChild) -> None:
+    async with Client(child.parameters("changes")) as client:
         with pytest.raises(Lost):
             await client.call_tool("die")
-        with pytest.raises(ConnectionError, match="wants to speak '2025-03-26', and this client 2025-06-18"):
-            await client.call_tool("tool")
+        with pytest.raises(
+            ConnectionError, match="chose the protocol version '2025-03-26', but this client supports 2025-11-25"
+        ):
+            await client.call_tool("life")
 
 
 # The end
@@ -333,7 +268,7 @@ async def test_a_new_child_that_wants_another_revision_is_refused(mortal: Mortal
 
 async def test_a_client_that_is_closed_takes_its_open_questions_with_it() -> None:
     slow = Slow()
-    async with Client(OldServer(tool=asking(FORM)), elicitation_callback=slow) as client:
+    async with Client(OldServer(tool=asking_tool(FORM)), elicitation_callback=slow) as client:
         calling = asyncio.create_task(client.call_tool("tool"))
         await eventually(lambda: slow.asked)
     with pytest.raises(ConnectionError):
@@ -367,18 +302,3 @@ async def test_a_question_of_a_session_that_is_gone_ends_with_the_client_too() -
     assert calling.done()
     assert calling.exception() is not None
     await eventually(lambda: slow.cancelled, 2)
-
-
-async def test_a_server_that_refuses_the_log_level_writes_no_lines_of_its_own_into_the_log(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async def refuse(server: OldServer, message: dict[str, Any]) -> dict[str, Any]:
-        return {"code": -32602, "message": "no\nCRITICAL all is lost\x1b[2J"}
-
-    server = OldServer(logging_setLevel=refuse)
-    server.capabilities["logging"] = {}
-    async with Client(server, log_level="info"):
-        pass
-    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        "the server does not let its log level be set: no\\nCRITICAL all is lost\\x1b[2J"
-    ]
