@@ -6,9 +6,9 @@ from enum import StrEnum
 from typing import Any, cast
 
 from bespeak.conversation.responses import Question
-from bespeak.conversation.variables import Value
 from bespeak.protocol.forms import check_content, check_value
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
+from bespeak.terminal.prompt_types import Reply
 from bespeak.terminal.safe_text import printable, quoted
 
 MODEL = "bespeak-test"
@@ -34,6 +34,13 @@ class Way(StrEnum):
 
 _WORDS = {Way.DECLINE, Way.CANCEL, Way.OMIT}
 _FORMS = {Way.ACCEPT, Way.RAW, Way.SAMPLE, Way.ROOTS, Way.URL}
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value to answer with, even if it looks like one of the words or forms of a suite."""
+
+    value: Any
 
 
 class CannotAnswer(Exception):
@@ -82,6 +89,20 @@ def parse_answer(written: Any) -> Answer:
         raise ValueError(f"an answer is a value, decline, cancel, omit, or one of {ways}")
     ((name, value),) = said.items()
     return Answer(Way(name), _checked(Way(name), value))
+
+
+def answer_from(question: Question, reply: Reply) -> Answer:
+    """A person's reply, in the shortest form that reads back as the same answer where it is saved."""
+    answer = Answer(Way(reply.action.value), reply.content)
+    alone = question.method is None or len(question.properties) == 1
+    if answer.way is not Way.ACCEPT or not alone or not answer.value:
+        return answer
+    (value,) = answer.value.values()
+    try:
+        shortest = parse_answer(value)
+    except ValueError:
+        return answer
+    return shortest if shortest.way is Way.VALUE else answer
 
 
 def _checked(way: Way, value: Any) -> Any:

@@ -12,11 +12,31 @@ from bespeak.conversation.responses import Question, Verdict, read_envelope, rea
 from bespeak.conversation.rules import Finding
 from bespeak.conversation.steps import Conversation, MalformedResponse
 from bespeak.protocol.versions import is_modern
-from bespeak.testing.attacks import Attack
 
 
 class BrokenRule(Exception):
     """The server did what makes it useless to go on."""
+
+
+class Interference:
+    """What is done to requests on their way to the server. Here: nothing; a test that attacks a server overrides it."""
+
+    __slots__ = ()
+
+    def alter(self, number: int, params: dict[str, Any]) -> dict[str, Any]:
+        """The params to send after so many answered rounds."""
+        return params
+
+    def is_tampered(self, number: int) -> bool:
+        """Whether the request after so many answered rounds is altered; the conversation ends with its response."""
+        return False
+
+    def loses(self, number: int) -> int:
+        """How many responses to that request are lost, so that it is sent again."""
+        return 0
+
+    def check_reached(self) -> None:
+        """Raises if the call has ended before the request that was to be altered or lost."""
 
 
 @dataclass(slots=True)
@@ -26,7 +46,7 @@ class Talk:
     line: Line
     conversation: Conversation
     script: Script
-    attack: Attack = field(default_factory=Attack)
+    interference: Interference = field(default_factory=Interference)
     envelope: Any = field(default=None, repr=False)
     """The response that ended it."""
     notifications: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -49,13 +69,13 @@ class Talk:
             self.envelope = received.envelope
             if received.envelope is None and received.findings:
                 raise MalformedResponse(tuple(received.findings))
-            if self.attack.is_tampered(number):
+            if self.interference.is_tampered(number):
                 state = read_envelope(received.envelope).state
                 talk.states += [] if state is None else [state]
                 return  # whatever it asks now, it does not ask because of an answer
             read = talk.receive(received.envelope)
             if read.verdict is Verdict.COMPLETE:
-                self.attack.check_reached()
+                self.interference.check_reached()
                 return
             if not is_modern(self.line.version):
                 talk.findings.append(
@@ -68,11 +88,11 @@ class Talk:
             await asyncio.sleep(talk.pause)
 
     async def _send(self, number: int) -> Received:
-        params = self.attack.alter(number, self.conversation.to_send)
+        params = self.interference.alter(number, self.conversation.to_send)
         if isinstance(params.get("requestState"), str):
             self.conversation.states.append(params["requestState"])
         received = await self._exchange(params)
-        for _ in range(self.attack.loses(number)):
+        for _ in range(self.interference.loses(number)):
             received = await self._exchange(params)  # the response before this one never arrived
         return received
 

@@ -3,15 +3,15 @@
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.connection import Connection
+from bespeak.conversation.server_targets import Target
 from bespeak.conversation.servers import Unreachable, reach, said
 from bespeak.protocol.errors import MCPError
-from bespeak.testing.suite.suite_file import Server
 from bespeak.transports.interfaces import MissingExtra
 
 
@@ -20,7 +20,7 @@ class Wanted:
     """Which connection a test needs."""
 
     name: str
-    server: Server
+    server: Target
     folder: Path
     mode: str
     declared: dict[str, Any]
@@ -30,7 +30,7 @@ class Wanted:
 
     @property
     def key(self) -> str:
-        told = [str(self.folder), self.name, self.server.model_dump(), self.mode, self.declared]
+        told = [str(self.folder), self.name, asdict(self.server), self.mode, self.declared]
         return json.dumps(told, sort_keys=True)
 
 

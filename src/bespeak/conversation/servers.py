@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import shlex
 import shutil
 import signal
 import socket
@@ -16,9 +15,9 @@ from pathlib import Path
 from typing import IO, Any, TextIO, cast
 from urllib.parse import urlsplit
 
+from bespeak.conversation.server_targets import Target
 from bespeak.conversation.variables import fill
 from bespeak.server.targets import NoServer, load
-from bespeak.testing.suite.suite_file import Server
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.http.url_redaction import public
 from bespeak.transports.interfaces import MissingExtra, Transport
@@ -46,39 +45,9 @@ class Reached:
     printed: Callable[[], str] = str
 
 
-def described(target: str) -> Server:
-    """The server that a command line means: a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in one argument."""
-    if target.startswith(("http://", "https://")):
-        return Server(url=target)
-    path = target.rpartition(":")[0] if not target.endswith(".py") else target
-    if path.endswith(".py") and (len(target.split()) == 1 or _is_file(path)):
-        return Server(python=target)
-    if _is_module_object(target):
-        return Server(python=target)
-    try:
-        words = shlex.split(target)
-    except ValueError as error:
-        raise ValueError(f"{target!r} is no command: {error}") from None
-    if not words:
-        raise ValueError("a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes")
-    return Server(command=words)
-
-
-def _is_file(path: str) -> bool:
-    try:
-        return Path(path).is_file()
-    except OSError:  # too long to be one
-        return False
-
-
-def _is_module_object(target: str) -> bool:
-    module, colon, name = target.rpartition(":")
-    return bool(colon) and name.isidentifier() and all(part.isidentifier() for part in module.split("."))
-
-
 @asynccontextmanager
 async def reach(
-    server: Server, folder: Path, find: Callable[[str], Any], stray: Callable[[bytes], None]
+    server: Target, folder: Path, find: Callable[[str], Any], stray: Callable[[bytes], None]
 ) -> AsyncGenerator[Reached]:
     """A server, started if it has to be, until the end. `stray` gets what it writes that is no message.
 
@@ -141,7 +110,7 @@ def _loaded(target: str, folder: Path) -> Any:
         raise Unreachable(f"{target} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def _parameters(server: Server, folder: Path, find: Callable[[str], Any]) -> StdioServerParameters:
+def _parameters(server: Target, folder: Path, find: Callable[[str], Any]) -> StdioServerParameters:
     command, *args = (str(fill(word, find)) for word in server.command or ())
     env = {name: str(fill(value, find)) for name, value in server.env.items()}
     # What this Python has installed comes first: `python` is this one, whether its environment is activated or not.

@@ -5,8 +5,9 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import Any, cast
+
+from bespeak.conversation.answers import Value
 
 _HOLE = re.compile(r"\$(\$\{|\{([^{}]*)\})")
 _ENV = "env:"
@@ -84,13 +85,6 @@ def _fill_text(text: str, find: Callable[[str], Any]) -> Any:
 
 def _in_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """What fills a place where a suite could also say something else: it is meant as a value, whatever it looks like."""
-
-    value: Any
 
 
 def fill_answers(written: Any, find: Callable[[str], Any]) -> Any:

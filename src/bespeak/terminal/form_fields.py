@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, cast
 
-from bespeak.conversation.responses import Question
 from bespeak.protocol.forms import check_value
+from bespeak.terminal.prompt_types import PromptQuestion
 from bespeak.terminal.safe_text import SHORT, clean, text_at
 
 CHOICES = 20
@@ -188,7 +188,7 @@ class Field:
             yield _FORMATS[form]
 
 
-def read_fields(question: Question) -> list[Field]:
+def read_fields(question: PromptQuestion) -> list[Field]:
     """The fields of a form. Raises `Unfillable` if it cannot be filled in, whatever is typed."""
     properties = question.properties
     required: Any = question.schema.get("required") or []

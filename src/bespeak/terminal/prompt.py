@@ -12,10 +12,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from bespeak.conversation.answers import Answer, CannotAnswer, Way, parse_answer, render
-from bespeak.conversation.responses import Question
+from bespeak.protocol.forms import check_content
 from bespeak.protocol.methods import ROOTS, SAMPLE
 from bespeak.terminal.form_fields import Field, Unfillable, read_field, read_fields
+from bespeak.terminal.prompt_types import Action, PromptQuestion, Reply
 from bespeak.terminal.safe_text import SHORT, clean
 from bespeak.terminal.screen import Screen, Write, to_stderr
 from bespeak.terminal.web_addresses import as_ascii, read_address
@@ -48,7 +48,7 @@ class Prompt:
         self._screen = Screen(write or to_stderr)
         self._turn = asyncio.Lock()
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: PromptQuestion) -> Reply:
         """What the person answers; it fits the question. Raises `NoMoreInput`."""
         async with self._turn:
             try:
@@ -75,7 +75,7 @@ class Prompt:
                 raise
             return line.strip().lower() in ("y", "yes")
 
-    async def _answer(self, question: Question) -> Answer:
+    async def _answer(self, question: PromptQuestion) -> Reply:
         if question.method == SAMPLE:
             return await self._sampled(question)
         if question.method == ROOTS:
@@ -85,77 +85,75 @@ class Prompt:
             return await self._one_value(question)
         return await self._elicited(question)
 
-    async def _elicited(self, question: Question) -> Answer:
-        ways = [Way.ACCEPT, Way.DECLINE, Way.CANCEL]
+    async def _elicited(self, question: PromptQuestion) -> Reply:
+        actions = [Action.ACCEPT, Action.DECLINE, Action.CANCEL]
         if question.is_url:
             address = read_address(str(question.params.get("url")))
             self._screen.show_address(address)
             if not address.can_be_opened:
                 self._screen.say("This question can only be declined or cancelled: its address is not safe to open.")
-                ways.remove(Way.ACCEPT)
+                actions.remove(Action.ACCEPT)
         while True:
-            way = await self._way(question, ways)
-            if way is not Way.ACCEPT:
-                return Answer(way)
+            action = await self._action(question, actions)
+            if action is not Action.ACCEPT:
+                return Reply(action)
             if question.is_url:
-                return Answer(Way.URL, "done")
+                return Reply(Action.URL, "done")
             try:
-                return await self._filled(question)
+                return Reply(Action.ACCEPT, await self._content(question))
             except Unfillable as why:
                 self._screen.say(f"This form cannot be filled in: {why}.")
-                ways.remove(Way.ACCEPT)
+                actions.remove(Action.ACCEPT)
 
-    async def _way(self, question: Question, ways: Sequence[Way]) -> Way:
+    async def _action(self, question: PromptQuestion, actions: Sequence[Action]) -> Action:
         opened = " (I have opened it)" if question.is_url else ""
-        offer = ", ".join(f"{way[0]} = {way}{opened if way is Way.ACCEPT else ''}" for way in ways)
-        typed = {word: way for way in ways for word in (way.value, way.value[0])}
+        offer = ", ".join(f"{one[0]} = {one}{opened if one is Action.ACCEPT else ''}" for one in actions)
+        typed = {word: one for one in actions for word in (one.value, one.value[0])}
 
-        def read(line: str) -> Way | None:
+        def read(line: str) -> Action | None:
             word = line.strip().lower()
             if word and word not in typed:
-                raise ValueError(f"must be one of {', '.join(way.value for way in ways)}")
+                raise ValueError(f"must be one of {', '.join(actions)}")
             return typed.get(word)
 
-        return await self._tried(question, f"{offer}: ", read, f"none of {', '.join(ways)}")
+        return await self._tried(question, f"{offer}: ", read, f"none of {', '.join(actions)}")
 
-    async def _filled(self, question: Question) -> Answer:
+    async def _content(self, question: PromptQuestion) -> dict[str, Any]:
+        """The values of a form. Raises `Unfillable`."""
         fields = read_fields(question)
         content: dict[str, Any] = {}
         for number, field in enumerate(fields, 1):
             self._screen.show_field(field, f"Field {number} of {len(fields)}")
             content |= await self._field(question, field)
-        answer = _shortest(content, alone=len(fields) == 1)
-        try:
-            render(question, answer)
-        except CannotAnswer:
-            raise Unfillable("what fits each field does not fit the whole") from None
-        return answer
+        if check_content(question.schema, content):
+            raise Unfillable("what fits each field does not fit the whole")
+        return content
 
-    async def _one_value(self, question: Question) -> Answer:
+    async def _one_value(self, question: PromptQuestion) -> Reply:
         """The compatibility dialect has no form, and nothing can be declined in it."""
         field = read_field(question.name, question.schema, required=question.required)
         self._screen.say(field.wanted("One value"))
         content = await self._field(question, field)
-        return _shortest(content, alone=True) if content else Answer(Way.OMIT)
+        return Reply(Action.ACCEPT, content) if content else Reply(Action.OMIT)
 
-    async def _field(self, question: Question, field: Field) -> dict[str, Any]:
+    async def _field(self, question: PromptQuestion, field: Field) -> dict[str, Any]:
         where = f" for its field {_named(field.name)}" if question.method else ""
         return await self._tried(question, "> ", field.read, f"no valid value{where}")
 
-    async def _sampled(self, question: Question) -> Answer:
+    async def _sampled(self, question: PromptQuestion) -> Reply:
         self._screen.introduce("The server asks a model, and you speak for it:", question)
         self._screen.show_messages(question.params)
         words = await self._tried(question, "The model's words, on one line: ", _words, "no words of the model")
-        return Answer(Way.SAMPLE, words)
+        return Reply(Action.SAMPLE, words)
 
-    async def _rooted(self, question: Question) -> Answer:
+    async def _rooted(self, question: PromptQuestion) -> Reply:
         self._screen.introduce("The server asks for the folders it may know of (roots):", question)
         roots: list[str] = []
         while found := await self._tried(question, "A path or file:// URI; empty ends: ", _roots, "no valid root"):
             roots += found
-        return Answer(Way.ROOTS, roots)
+        return Reply(Action.ROOTS, roots)
 
-    async def _tried(self, question: Question, prompt: str, read: Callable[[str], T | None], failing: str) -> T:
+    async def _tried(self, question: PromptQuestion, prompt: str, read: Callable[[str], T | None], failing: str) -> T:
         """What was read of the first line that can be; one of which `None` was read is asked for again, and costs no try."""
         tries = TRIES
         while tries:
@@ -170,18 +168,6 @@ class Prompt:
                 if value is not None:
                     return value
         raise NoMoreInput(f"{_named(question.name)} was not answered: {failing} in three tries")
-
-
-def _shortest(content: dict[str, Any], *, alone: bool) -> Answer:
-    """The answer that reads shortest where it is saved, and is read back as what it was."""
-    if not alone or not content:
-        return Answer(Way.ACCEPT, content)
-    (value,) = content.values()
-    try:
-        answer = parse_answer(value)
-    except ValueError:
-        return Answer(Way.ACCEPT, content)
-    return answer if answer.way is Way.VALUE else Answer(Way.ACCEPT, content)
 
 
 def _named(name: str) -> str:

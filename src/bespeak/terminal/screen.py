@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from bespeak.conversation.responses import Question
 from bespeak.terminal.form_fields import CHOICES, Field, as_typed
+from bespeak.terminal.prompt_types import PromptQuestion
 from bespeak.terminal.safe_text import LONG, SHORT, clean, columns, rows, text_at
 from bespeak.terminal.web_addresses import Address
 
@@ -46,7 +46,7 @@ class Screen:
         """A name or a value of the server's, on one line."""
         self.show(label, clean(name, SHORT))
 
-    def introduce(self, sentence: str, question: Question) -> None:
+    def introduce(self, sentence: str, question: PromptQuestion) -> None:
         self.say(f"\n{sentence}")
         if question.message:
             self.show("message", question.message)

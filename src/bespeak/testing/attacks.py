@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from bespeak.conversation.exchange import Interference
 from bespeak.conversation.question_names import name_of
 from bespeak.conversation.responses import Verdict, read_envelope
 from bespeak.conversation.results import Failure, Round
@@ -17,7 +18,7 @@ class NotReached(Exception):
 
 
 @dataclass(slots=True)
-class Attack:
+class Attack(Interference):
     """What is done to one request of a conversation."""
 
     tamper: Tamper | None = None

@@ -8,8 +8,10 @@ from bespeak.conversation.answer_examples import example
 from bespeak.conversation.answer_sources import FixtureScript
 from bespeak.conversation.answers import CannotAnswer
 from bespeak.conversation.connection import Connection
+from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS, mode_of
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.result_text import text_of
 from bespeak.conversation.results import Failure, Round
 from bespeak.conversation.steps import (
     DEFAULT_MAX_ELICITATION_ROUNDS,
@@ -18,10 +20,8 @@ from bespeak.conversation.steps import (
     RoundsExceeded,
 )
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
-from bespeak.testing.expect.expectations import ended, text_of
+from bespeak.testing.expect.expectations import ended
 from bespeak.testing.redaction import Redaction
-from bespeak.testing.suite.plan import mode_of
-from bespeak.testing.suite.suite_file import EVERYTHING, TIMEOUT_SECONDS
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Answering, Transport
 from bespeak.transports.memory import MemoryTransport

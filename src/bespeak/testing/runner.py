@@ -10,32 +10,36 @@ from typing import Any, cast
 
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_examples import paste
-from bespeak.conversation.answer_sources import FixtureScript, PromptScript, RoundsScript, Script
+from bespeak.conversation.answer_sources import FixtureScript, PromptScript, Script
 from bespeak.conversation.answers import CannotAnswer
 from bespeak.conversation.connection import Connection, Line
+from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.conversation.matchers import ABSENT
 from bespeak.conversation.pool import Pool, Wanted
 from bespeak.conversation.question_names import AmbiguousName, SpelledKey, with_names
 from bespeak.conversation.responses import Dialect, Question
+from bespeak.conversation.result_text import text_of
 from bespeak.conversation.results import Failure, Kind, Result, Round
-from bespeak.conversation.servers import Unreachable, described
+from bespeak.conversation.server_targets import parse_target
+from bespeak.conversation.servers import Unreachable
 from bespeak.conversation.steps import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.variables import Unknown, environment, fill, literal, lookup, names_in
 from bespeak.protocol.versions import is_modern
 from bespeak.terminal.prompt import NoMoreInput
 from bespeak.testing.attacks import Attack, NotReached, judge_tampered
 from bespeak.testing.cassettes.cassettes import Book, Mode, StaleCassette
-from bespeak.testing.expect.expectations import ended, judge, text_of
+from bespeak.testing.expect.expectations import ended, judge
 from bespeak.testing.expect.paths import value_at
+from bespeak.testing.expect.round_expectations import RoundsScript
 from bespeak.testing.expect.snapshots import SnapshotFile
 from bespeak.testing.redaction import Redaction, parse_path
 from bespeak.testing.report.excerpts import LONGEST_NAME, bounded, excerpt, round_excerpt, shortened, without_middle
 from bespeak.testing.suite.plan import Item, exactly, items_of
 from bespeak.testing.suite.run_options import Options, relative
 from bespeak.testing.suite.substitution import DoesNotFit, filled
-from bespeak.testing.suite.suite_file import EVERYTHING, Expect, Server, Test, Verify
+from bespeak.testing.suite.suite_file import Expect, Test, Verify
 
 logger = logging.getLogger("bespeak.testing")
 
@@ -128,11 +132,11 @@ class _Run:
         name = self.item.server_name
         target = self.options.servers.get(name, name)
         known = suite.model.servers.get(target)
-        server = known or _in_place_of(self.item.server, described(target))
+        server = known or self.item.server  # another is spoken to as the suite says of the one it replaces
         declared = test.declare if test.declare is not None else server.declare
         return Wanted(
             name,
-            server,
+            server.target() if known else replace(parse_target(target), timeout=server.timeout),
             suite.folder if known is not None else self.options.start,
             self.item.era or server.protocol,
             EVERYTHING if declared is None else declared,
@@ -424,12 +428,6 @@ class _Run:
             actual=excerpt(redact.apply(failure.actual)),
             hint=None if failure.hint is None else without_middle(redact.message(failure.hint)),
         )
-
-
-def _in_place_of(server: Server, other: Server) -> Server:
-    """Another server, spoken to as the suite says of the one whose place it takes."""
-    kept = {name: getattr(server, name) for name in ("protocol", "declare", "timeout")}
-    return other.model_copy(update=kept)
 
 
 async def run_items(runner: Runner, items: Sequence[Item], finished: Callable[[Result], bool]) -> None:
