@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bespeak import MCPServer
+from bespeak.conversation.call_rounds import Conversation
 from bespeak.conversation.responses import Verdict, read_envelope
-from bespeak.conversation.steps import Conversation
 from bespeak.testing import ConversationFailed, converse
 from bespeak.testing.attacks import altered
 from tests.cli.desks import bespeak

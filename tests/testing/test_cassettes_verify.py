@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
-from bespeak.conversation.results import Kind
+from bespeak.testing.report.results import Kind
 from tests.testing.desk import BEHAVIOURS, OURS
 from tests.testing.taping import (
     CITY,

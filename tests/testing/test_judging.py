@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.conversation.matchers import ABSENT, Difference
-from bespeak.conversation.results import Failure, Result
 from bespeak.testing.expect.expectations import judge, text_of
+from bespeak.testing.report.results import Failure, Result
 from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.plan import items_of
 from bespeak.testing.suite.suite_file import Expect

@@ -16,7 +16,7 @@ import pytest
 
 from bespeak import MCPServer
 from bespeak.conversation.connection import Connection
-from bespeak.conversation.pool import Pool, Wanted
+from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.servers import Reached, Unreachable
 from bespeak.conversation.variables import lookup
 from bespeak.testing.suite.suite_file import Server
@@ -38,7 +38,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
         servers.append(Canned())
         yield Reached(servers[-1], lambda: "what it printed")
 
-    monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
+    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
     return servers
 
 
@@ -49,7 +49,7 @@ def reached(monkeypatch: pytest.MonkeyPatch, transport: Transport, printed: str 
     async def reach(*_: Any) -> AsyncGenerator[Reached]:
         yield Reached(transport, lambda: printed)
 
-    monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
+    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
 
 
 def wanted(**other: Any) -> Wanted:
@@ -335,7 +335,7 @@ async def test_who_is_cancelled_while_a_connection_opens_leaves_none_behind(monk
         finally:
             left.set()
 
-    monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
+    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
     opening = asyncio.create_task(Pool().connection(wanted()))
     await asyncio.sleep(0.02)
     opening.cancel()

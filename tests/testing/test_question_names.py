@@ -11,7 +11,7 @@ import pytest
 
 from bespeak import Elicit, ElicitationResult, MCPServer, Resolve
 from bespeak.conversation.answers import CannotAnswer
-from bespeak.conversation.dialects import InputRequest
+from bespeak.conversation.input_required import InputRequest
 from bespeak.conversation.matchers import parse_matcher
 from bespeak.conversation.question_names import AmbiguousName, SpelledKey, meant, name_of, names_of
 from bespeak.conversation.responses import Question, in_one_round, read_envelope

@@ -12,7 +12,7 @@ import pytest
 
 from bespeak.conversation.answers import Answer, Way
 from bespeak.conversation.responses import Question
-from bespeak.conversation.results import Kind, Result
+from bespeak.testing.report.results import Kind, Result
 from bespeak.testing.runner import Options, Runner, run_items
 from bespeak.testing.suite.loading import load_suite
 from bespeak.testing.suite.plan import items_of

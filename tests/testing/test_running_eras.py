@@ -13,8 +13,8 @@ from mcp_types import CreateMessageResult, ListRootsResult, SamplingMessage, Tex
 from pydantic import BaseModel, field_validator
 
 from bespeak import AcceptedElicitation, Context, Elicit, ElicitationResult, ListRoots, MCPServer, Resolve, Sample
-from bespeak.conversation.results import Kind, Result
 from bespeak.testing import converse
+from bespeak.testing.report.results import Kind, Result
 from tests.testing.canned import JUNE, MODERN, NOVEMBER, Canned, Hold, Json, Pushing, form, messages, rules, run
 from tests.testing.canned import hold as hold
 

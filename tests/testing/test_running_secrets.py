@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.conversation.results import Result
+from bespeak.testing.report.results import Result
 from tests.testing.canned import (
     HEAD,
     STRING,

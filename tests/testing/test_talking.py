@@ -14,12 +14,12 @@ from bespeak.client.errors import CallbackFailed
 from bespeak.conversation import steps as chain
 from bespeak.conversation.answer_sources import FixtureScript
 from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.connection import Push, Received
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
-from bespeak.conversation.rules import Finding
-from bespeak.conversation.steps import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.testing.attacks import Attack
 from bespeak.testing.suite.suite_file import EVERYTHING, Fault
 from tests.testing.canned import MODERN, NOVEMBER, TOKEN, Json, asking, error, form, listing, told

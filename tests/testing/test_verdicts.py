@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.conversation.rules import RULES
+from bespeak.conversation.protocol_rules import RULES
 from bespeak.testing import Dialect, Finding, Verdict, read_envelope
 from tests.testing.envelopes import (
     COMPLETE,

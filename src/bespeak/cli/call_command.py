@@ -17,18 +17,17 @@ from bespeak.client.pushed_questions import MAX_QUESTIONS
 from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answer_sources import PromptScript, Script, written_for
 from bespeak.conversation.answers import Answer, CannotAnswer
+from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.connection import Connection
+from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING, mode_of
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, responses_to
-from bespeak.conversation.pool import Pool, Wanted
 from bespeak.conversation.question_names import name_of
 from bespeak.conversation.responses import Question
 from bespeak.conversation.result_text import text_of
-from bespeak.conversation.results import Failure
 from bespeak.conversation.server_targets import parse_target
 from bespeak.conversation.servers import Unreachable
-from bespeak.conversation.steps import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.variables import literal
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
@@ -103,9 +102,6 @@ class _Nobody:
                 self.given |= written_for(question, answer.as_written(), self.given)
         return responses_to(questions, lambda question: found[question.key])
 
-    def leftovers(self) -> list[Failure]:
-        return []
-
 
 class _Bounded:
     """Refuses a round that asks more than anybody would answer."""
@@ -118,9 +114,6 @@ class _Bounded:
             asked = f"{len(questions):,} questions in one round"
             raise CannotAnswer(f"the server asked {asked}, more than are answered here: {MAX_QUESTIONS}")
         return await self._script.answers(questions, state=state)
-
-    def leftovers(self) -> list[Failure]:
-        return self._script.leftovers()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from bespeak.cli.output import complain
 from bespeak.cli.signals import run, stoppable
-from bespeak.conversation.results import Result
 from bespeak.conversation.servers import Unreachable
 from bespeak.conversation.variables import Unknown, environment
 from bespeak.terminal.prompt import Prompt, at_terminal
 from bespeak.testing.cassettes.cassettes import RecordingRefused
 from bespeak.testing.report.reports import Summary, Writer, open_writers
+from bespeak.testing.report.results import Result
 from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.drafts import draft
 from bespeak.testing.suite.loading import SUFFIX, BadSuite, Mistake, Suite, load_suite

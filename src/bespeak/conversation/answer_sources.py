@@ -1,12 +1,11 @@
 """Where the answers of a conversation come from: a fixture, or a person at a terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bespeak.conversation.answers import Answer, answer_from
 from bespeak.conversation.fixtures import InputResponseFixture, Rule, responses_to, unused
 from bespeak.conversation.responses import Question
-from bespeak.conversation.results import Failure
 from bespeak.terminal.prompt_types import Reply
 
 
@@ -18,10 +17,6 @@ class Script(Protocol):
 
         `state` says whether the round came with one, and is `None` for a question that was pushed.
         """
-        ...
-
-    def leftovers(self) -> list[Failure]:
-        """What was prepared and never came, and what came and was not as expected."""
         ...
 
 
@@ -43,13 +38,15 @@ class FixtureScript:
         self._used.append(rule)
         return rule.answer
 
-    def leftovers(self) -> list[Failure]:
+    def leftovers(self) -> list[str]:
+        """What is wrong once the call has ended: the answers that no question asked for."""
         return [never_asked(rule, self._where) for rule in unused(self._fixture.rules, self._used)]
 
 
-def never_asked(rule: Rule, where: str) -> Failure:
+def never_asked(rule: Rule, where: str) -> str:
+    """The message about an answer that no question asked for."""
     named = f"{where}{rule.where}" if rule.where.startswith("[") else f"{where}: {rule.where}"
-    return Failure(f"nobody asked for the answer {named}")
+    return f"nobody asked for the answer {named}"
 
 
 class Asks(Protocol):
@@ -58,16 +55,8 @@ class Asks(Protocol):
     async def ask(self, question: Question) -> Reply: ...
 
 
-class RoundChecks(Protocol):
-    """What each round should ask."""
-
-    def enter(self, questions: Sequence[Question], state: bool | None) -> object:
-        """Note the questions of a round. Raises `CannotAnswer` if it was not expected."""
-        ...
-
-    def leftovers(self, *, answers: bool) -> list[Failure]:
-        """What was not as expected; with `answers`, also the answers that were never asked for."""
-        ...
+Enter = Callable[[Sequence[Question], bool | None], object]
+"""Is told the questions of each round, and whether it came with a state. Raises `CannotAnswer` to refuse the round."""
 
 
 class Prepared(Protocol):
@@ -79,17 +68,16 @@ class Prepared(Protocol):
 class PromptScript:
     """A person at a terminal. What they answer is kept, in the order it was given."""
 
-    def __init__(self, prompt: Asks, prepared: Prepared | None = None, rounds: RoundChecks | None = None) -> None:
+    def __init__(self, prompt: Asks, prepared: Prepared | None = None, enter: Enter | None = None) -> None:
         self._prompt = prompt
         self._prepared = prepared or InputResponseFixture()
-        self._rounds = rounds
-        """What each round should ask, whoever answers."""
+        self._enter = enter
         self.given: dict[str, Any] = {}
         """What was answered, by what each question is called, as a suite writes it."""
 
     async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
-        if self._rounds is not None:
-            self._rounds.enter(questions, state)
+        if self._enter is not None:
+            self._enter(questions, state)
         found: dict[str, Answer] = {}
         for question in questions:
             found[question.key] = self._prepared.answer_for(question) or await self._asked(question)
@@ -98,9 +86,6 @@ class PromptScript:
 
     async def _asked(self, question: Question) -> Answer:
         return answer_from(question, await self._prompt.ask(question))
-
-    def leftovers(self) -> list[Failure]:
-        return [] if self._rounds is None else self._rounds.leftovers(answers=False)
 
 
 def written_for(question: Question, answer: Any, given: Mapping[str, Any]) -> dict[str, Any]:

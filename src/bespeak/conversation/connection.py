@@ -16,9 +16,9 @@ from mcp_types import Implementation
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.client.negotiation import negotiate
 from bespeak.client.session import ClientSession
-from bespeak.conversation.matching import shown
+from bespeak.conversation.differences import shown
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question, no_constant
-from bespeak.conversation.rules import Finding
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.legacy import capabilities_at, declared_at
 from bespeak.protocol.messages import KEY_META

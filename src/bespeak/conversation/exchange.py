@@ -7,10 +7,10 @@ from typing import Any
 from bespeak.client.errors import CallbackFailed
 from bespeak.conversation.answer_sources import Script
 from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.call_rounds import Conversation, MalformedResponse
 from bespeak.conversation.connection import Line, Received
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question, Verdict, read_envelope, read_result
-from bespeak.conversation.rules import Finding
-from bespeak.conversation.steps import Conversation, MalformedResponse
 from bespeak.protocol.versions import is_modern
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast, overload
 
 from bespeak.conversation.answers import Answer, CannotAnswer, Way, parse_answer, render
-from bespeak.conversation.dialects import InputRequest, InputResponse
+from bespeak.conversation.input_required import InputRequest, InputResponse
 from bespeak.conversation.matchers import Matcher, equal_to, parse_matcher
 from bespeak.conversation.patterns import PatternTimeout
 from bespeak.conversation.question_names import AmbiguousName, SpelledKey, meant, name_of

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache, reduce
 from typing import Any, cast
 
-from bespeak.conversation.matching import join
+from bespeak.conversation.differences import join
 from bespeak.conversation.patterns import Expression, PatternTimeout
 from bespeak.terminal.safe_text import printable
 from bespeak.transports.interfaces import MissingExtra

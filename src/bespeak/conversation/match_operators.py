@@ -1,13 +1,14 @@
-"""The matchers there are: one for each kind of plain value, and one for each operator."""
+"""The matchers: one for each kind of plain value, and one for each operator."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
 from operator import ge, gt, le, lt
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, cast
 
-from bespeak.conversation.matching import ABSENT, Difference, Matcher, Snapshots, Spelled, join, shown
+from bespeak.conversation.differences import ABSENT, Difference, join, shown
 from bespeak.conversation.patterns import Expression, InvalidPattern, PatternTimeout
 from bespeak.terminal.safe_text import printable
 
@@ -33,6 +34,66 @@ class Operator(StrEnum):
     LENGTH = "length"
     EACH = "each"
     SNAPSHOT = "snapshot"
+
+
+# What every matcher is
+
+
+class Spelled(str, ABC):
+    """A text that may be written in two ways. It is shown in the first."""
+
+    other: str
+
+    @abstractmethod
+    def is_written(self, text: str) -> bool:
+        """Whether a text stands for it."""
+
+
+class Snapshots(Protocol):
+    """Values kept from an earlier run."""
+
+    def check(self, name: str, actual: Any) -> Difference | None:
+        """How a value differs from the one kept under that name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher(ABC):
+    """Something a value can be held against."""
+
+    written: Any
+    reads_text: ClassVar[bool] = False
+    """Whether it looks at a text itself, and does not leave that to others: such a one takes either way of writing it."""
+
+    @property
+    def about_presence(self) -> bool:
+        """Whether it can judge a value that is not there."""
+        return False
+
+    def judge(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
+        """The first difference; `None` if the value is as expected. A search that takes too long is a difference, too."""
+        try:
+            return self.check(actual, path, snapshots)
+        except PatternTimeout as timeout:
+            return Difference(timeout.path, str(timeout), self.written, timeout.actual, stopped=True)
+
+    def check(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
+        """The first difference; `None` if the value is as expected. Raises `PatternTimeout`.
+
+        Neither `not` nor `oneOf` can make anything of a search that was stopped, so it ends the whole check.
+        """
+        if actual is ABSENT and not self.about_presence:
+            return self._differs("is not there", ABSENT, path)
+        found = self._check(actual, path, snapshots)
+        if found is not None and self.reads_text and isinstance(actual, Spelled):
+            return found if self._check(actual.other, path, snapshots) else None
+        return found
+
+    @abstractmethod
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None: ...
+
+    def _differs(self, message: str, actual: Any, path: str) -> Difference:
+        return Difference(path, message, self.written, actual)
 
 
 # Plain values

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any, cast
 
+from bespeak.conversation.differences import ABSENT, Difference, join, shown
 from bespeak.conversation.json_schemas import InvalidSchema, validator_of
 from bespeak.conversation.match_operators import (
     LONGEST_SEARCHED,
@@ -19,6 +20,7 @@ from bespeak.conversation.match_operators import (
     Entries,
     Equals,
     Length,
+    Matcher,
     Matches,
     Members,
     Not,
@@ -28,9 +30,9 @@ from bespeak.conversation.match_operators import (
     Scalar,
     Schema,
     Snapshot,
+    Snapshots,
     is_number,
 )
-from bespeak.conversation.matching import ABSENT, Difference, Matcher, Snapshots, join, shown
 from bespeak.conversation.patterns import Expression, InvalidPattern
 from bespeak.terminal.safe_text import printable
 

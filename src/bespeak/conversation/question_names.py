@@ -8,7 +8,7 @@ A whole key means the question of exactly that key. A name means the question of
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from bespeak.conversation.matching import Spelled
+from bespeak.conversation.match_operators import Spelled
 from bespeak.protocol.question_keys import bare_name
 from bespeak.terminal.safe_text import quoted
 

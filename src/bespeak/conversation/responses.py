@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NoReturn, cast
 
-from bespeak.conversation.matching import shown
+from bespeak.conversation.differences import shown
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.question_names import called, name_of, namesakes_in
-from bespeak.conversation.rules import Finding
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.terminal.safe_text import printable, quoted
 

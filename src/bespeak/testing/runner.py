@@ -12,19 +12,18 @@ from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_examples import paste
 from bespeak.conversation.answer_sources import FixtureScript, PromptScript, Script
 from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.call_rounds import Conversation, MalformedResponse, Round, RoundsExceeded
 from bespeak.conversation.connection import Connection, Line
+from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.conversation.matchers import ABSENT
-from bespeak.conversation.pool import Pool, Wanted
 from bespeak.conversation.question_names import AmbiguousName, SpelledKey, with_names
 from bespeak.conversation.responses import Dialect, Question
 from bespeak.conversation.result_text import text_of
-from bespeak.conversation.results import Failure, Kind, Result, Round
 from bespeak.conversation.server_targets import parse_target
 from bespeak.conversation.servers import Unreachable
-from bespeak.conversation.steps import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.variables import Unknown, environment, fill, literal, lookup, names_in
 from bespeak.protocol.versions import is_modern
 from bespeak.terminal.prompt import NoMoreInput
@@ -36,6 +35,7 @@ from bespeak.testing.expect.round_expectations import RoundsScript
 from bespeak.testing.expect.snapshots import SnapshotFile
 from bespeak.testing.redaction import Redaction, parse_path
 from bespeak.testing.report.excerpts import LONGEST_NAME, bounded, excerpt, round_excerpt, shortened, without_middle
+from bespeak.testing.report.results import Failure, Kind, Result
 from bespeak.testing.suite.plan import Item, exactly, items_of
 from bespeak.testing.suite.run_options import Options, relative
 from bespeak.testing.suite.substitution import DoesNotFit, filled
@@ -224,11 +224,12 @@ class _Run:
         attack = Attack(test.tamper, test.fault, test.retry or 0)
         self.snapshots = SnapshotFile(self.item.suite, self.item.title, self.options.record, self.hidden)
         self.conversation = self._begun(test, capabilities)
-        talk = Talk(line, self.conversation, self._script(), attack)
+        script, leftovers = self._script()
+        talk = Talk(line, self.conversation, script, attack)
         usable = await self._held(talk)
         if not self.failures:
             self._judge(talk)
-            self.failures += talk.script.leftovers()
+            self.failures += leftovers()
         if not self.failures:
             self._capture(talk.envelope)
         for one in test.verify or ():
@@ -245,14 +246,18 @@ class _Run:
         max_rounds = self.item.suite.model.maxRounds if self.test.maxRounds is None else self.test.maxRounds
         return Conversation(target.method, target.params, max_rounds, capabilities)
 
-    def _script(self) -> Script:
+    def _script(self) -> tuple[Script, Callable[[], list[Failure]]]:
+        """What answers the questions of the test, and what is wrong with them once the call has ended."""
         test = self.test
         rounds = None if test.rounds is None else RoundsScript(test.rounds, self._hide)
         if self.options.prompt is not None:
-            return PromptScript(self.options.prompt, rounds=rounds)
+            if rounds is None:
+                return PromptScript(self.options.prompt), list
+            return PromptScript(self.options.prompt, enter=rounds.enter), lambda: rounds.leftovers(answers=False)
         if rounds is not None:
-            return rounds
-        return FixtureScript(InputResponseFixture(test.inputResponses))
+            return rounds, rounds.leftovers
+        fixture = FixtureScript(InputResponseFixture(test.inputResponses))
+        return fixture, lambda: [Failure(one) for one in fixture.leftovers()]
 
     async def _held(self, talk: Talk) -> bool:
         """Hold a conversation, and find what keeps it from its end, or what the server did that it must not.
@@ -350,11 +355,12 @@ class _Run:
     async def _verified(self, verify: Verify, line: Line, capabilities: dict[str, Any] | None) -> bool:
         """Make a call afterwards, to see what the test has done; whether the connection can be used further."""
         conversation = self._begun(verify, capabilities)
-        talk = Talk(line, conversation, FixtureScript(InputResponseFixture(verify.inputResponses), "verify"))
+        script = FixtureScript(InputResponseFixture(verify.inputResponses), "verify")
+        talk = Talk(line, conversation, script)
         usable = await self._held(talk)
         if not self.failures:
             self.failures += self._judged(verify.expect, talk)
-            self.failures += talk.script.leftovers()
+            self.failures += [Failure(one) for one in script.leftovers()]
         lost = self.test.fault is not None
         what = "after a response was lost and the same request came again" if lost else "verify"
         rule = "single-use" if lost else None

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from bespeak.conversation.matchers import ABSENT, Difference, Snapshots, parse_matcher
 from bespeak.conversation.result_text import text_of
-from bespeak.conversation.results import Failure
+from bespeak.testing.report.results import Failure
 from bespeak.testing.suite.suite_file import Expect
 
 Hide = Callable[[Any], Any]

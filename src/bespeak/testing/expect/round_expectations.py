@@ -10,8 +10,8 @@ from bespeak.conversation.fixtures import SHOWN, InputResponseFixture, Rule, res
 from bespeak.conversation.matchers import ABSENT, equal_to, join, parse_matcher
 from bespeak.conversation.question_names import AmbiguousName, meant, name_of, names_of
 from bespeak.conversation.responses import Question
-from bespeak.conversation.results import Failure
 from bespeak.testing.expect.expectations import Hide, as_told
+from bespeak.testing.report.results import Failure
 from bespeak.testing.suite.suite_file import RoundExpect, RoundSpec
 
 
@@ -93,7 +93,8 @@ class RoundsScript:
             if not answers:
                 continue
             found += [
-                never_asked(rule, f"rounds[{number - 1}].answer") for rule in unused(block.fixture.rules, block.used)
+                Failure(never_asked(rule, f"rounds[{number - 1}].answer"))
+                for rule in unused(block.fixture.rules, block.used)
             ]
         return found
 

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.answer_examples import in_yaml
+from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS
-from bespeak.conversation.pool import Pool, Wanted
 from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
 from bespeak.conversation.variables import literal

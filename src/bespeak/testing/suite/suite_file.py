@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from bespeak.conversation.call_rounds import DEFAULT_MAX_ELICITATION_ROUNDS
 from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
 from bespeak.conversation.fixtures import CONDITIONS
 from bespeak.conversation.server_targets import Target
-from bespeak.conversation.steps import DEFAULT_MAX_ELICITATION_ROUNDS
 from bespeak.protocol.versions import SPOKEN
 
 MODES = ("auto", "legacy", *SPOKEN)

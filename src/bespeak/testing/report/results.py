@@ -1,13 +1,13 @@
-"""What came of one test: the rounds of its conversation, and what was wrong."""
+"""The result of one test: the rounds of its conversation, and what was wrong."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from bespeak.conversation.matchers import ABSENT
-from bespeak.conversation.question_names import names_of
-from bespeak.conversation.rules import RULES
+from bespeak.conversation.call_rounds import Round
+from bespeak.conversation.differences import ABSENT
+from bespeak.conversation.protocol_rules import RULES
 
 
 class Kind(StrEnum):
@@ -19,30 +19,6 @@ class Kind(StrEnum):
     """There was no server to talk to."""
     CASSETTE = "cassette"
     """A cassette is missing, or no longer fits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One asking result, and what was answered."""
-
-    asked: dict[str, str]
-    """What each question says, by its key."""
-    answered: dict[str, Any]
-    """What was answered, as it was sent."""
-    state: bool
-    """Whether it handed out a state. The token itself is never kept."""
-    left_out: int = 0
-    """How many questions more there were than are told."""
-
-    def named(self) -> "Round":
-        """The round as people read it: with the names of its questions in place of their keys."""
-        names = names_of(self.asked)
-        answered = {names.get(key, key): answer for key, answer in self.answered.items()}
-        return replace(self, asked={names[key]: said for key, said in self.asked.items()}, answered=answered)
-
-    def as_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"asked": self.asked, "answered": self.answered, "state": self.state}
-        return {**told, "left_out": self.left_out} if self.left_out else told
 
 
 @dataclass(frozen=True, slots=True)

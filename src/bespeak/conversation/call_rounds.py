@@ -4,27 +4,21 @@ No transport inside: whoever drives a conversation sends what it says and hands 
 that a conversation can be put down in mid-call, printed or saved, and taken up again by another process.
 """
 
-import asyncio
 import copy
-import functools
-import inspect
 import itertools
 import json
-import time
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.alias_generators import to_camel
 
-from bespeak.conversation.dialects import InputResponse, build_retry_params
-from bespeak.conversation.fixtures import InputResponseFixture, responses_to
-from bespeak.conversation.matching import shown
-from bespeak.conversation.question_names import name_of
+from bespeak.conversation.differences import shown
+from bespeak.conversation.input_required import InputResponse, build_retry_params
+from bespeak.conversation.protocol_rules import RULES, Finding
+from bespeak.conversation.question_names import name_of, names_of
 from bespeak.conversation.responses import Dialect, Question, Reading, Verdict, is_secret, read_envelope, read_result
-from bespeak.conversation.results import Round
-from bespeak.conversation.rules import RULES, Finding
 from bespeak.protocol.capabilities import lacking, requirements
 from bespeak.terminal.safe_text import printable, quoted
 
@@ -36,6 +30,30 @@ PUSHED_A_ROUND = 10
 """How many questions that are pushed, one at a time, count as much as one round."""
 SHOWN = 20
 """Questions of one round that an error lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One asking result, and what was answered."""
+
+    asked: dict[str, str]
+    """What each question says, by its key."""
+    answered: dict[str, Any]
+    """What was answered, as it was sent."""
+    state: bool
+    """Whether it handed out a state. The token itself is never kept."""
+    left_out: int = 0
+    """How many questions more there were than are told."""
+
+    def named(self) -> "Round":
+        """The round as people read it: with the names of its questions in place of their keys."""
+        names = names_of(self.asked)
+        answered = {names.get(key, key): answer for key, answer in self.answered.items()}
+        return replace(self, asked={names[key]: said for key, said in self.asked.items()}, answered=answered)
+
+    def as_json(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"asked": self.asked, "answered": self.answered, "state": self.state}
+        return {**told, "left_out": self.left_out} if self.left_out else told
 
 
 class RoundsExceeded(Exception):
@@ -300,102 +318,3 @@ def _round(read: Reading, answered: Mapping[str, Any]) -> Round:
 def _capability(needs: Mapping[str, Any]) -> str:
     ((name, modes),) = needs.items()
     return ".".join([name, *list(modes)[:1]])
-
-
-# The loop, for those who have a request to send and a fixture
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """A call that has come to its end."""
-
-    response: dict[str, Any]
-    """The response that asks nothing."""
-    rounds: list[Round]
-
-    def __await__(self) -> "Generator[Any, Any, Chain]":
-        """Itself: who may get one to await can also await one that is there."""
-        yield from ()
-        return self
-
-
-@overload
-def run_elicitation_chain(
-    initial_response: Any,
-    initial_params: Any,
-    fixture: InputResponseFixture,
-    max_rounds: int,
-    next_response: Callable[[dict[str, Any]], Awaitable[Any]],
-) -> Awaitable[Chain]: ...
-@overload
-def run_elicitation_chain(
-    initial_response: Any,
-    initial_params: Any,
-    fixture: InputResponseFixture,
-    max_rounds: int,
-    next_response: Callable[[dict[str, Any]], dict[str, Any]],
-) -> Chain: ...
-def run_elicitation_chain(
-    initial_response: Any,
-    initial_params: Any,
-    fixture: InputResponseFixture,
-    max_rounds: int = DEFAULT_MAX_ELICITATION_ROUNDS,
-    next_response: Callable[[dict[str, Any]], Any] | None = None,
-) -> Chain | Awaitable[Chain]:
-    """Answer a call's questions from a fixture until a response asks nothing.
-
-    `next_response` sends the params it is given, and returns the response; if it is async, so is this. Raises
-    `RoundsExceeded` for a question beyond the cap, `CannotAnswer` and `MalformedResponse`.
-    """
-    if next_response is None:
-        raise TypeError("next_response is missing: it sends the params it is given, and returns the response")
-    params = dict(cast("Mapping[str, Any]", initial_params)) if isinstance(initial_params, Mapping) else {}
-    conversation = Conversation("tools/call", params, max_rounds)
-    if _is_async(next_response):
-        return _walk_async(conversation, fixture, initial_response, next_response)
-    response, unknown = initial_response, _in_a_loop()
-    while _asks(conversation, fixture, response):
-        if not unknown:  # it may turn out to be async, and then nobody else is to be held up
-            time.sleep(conversation.pause)
-        response, unknown = next_response(conversation.to_send), False
-        if inspect.isawaitable(response):
-            return _walk_async(conversation, fixture, response, next_response)
-    return Chain(response, conversation.rounds)
-
-
-def _is_async(call: Callable[..., Any]) -> bool:
-    while isinstance(call, functools.partial):
-        call = call.func
-    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004
-
-
-def _in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-async def _walk_async(
-    conversation: Conversation,
-    fixture: InputResponseFixture,
-    response: Any,
-    next_response: Callable[[dict[str, Any]], Awaitable[Any]],
-) -> Chain:
-    if inspect.isawaitable(response):
-        await asyncio.sleep(conversation.pause)
-        response = await response
-    while _asks(conversation, fixture, response):
-        await asyncio.sleep(conversation.pause)
-        response = await next_response(conversation.to_send)
-    return Chain(response, conversation.rounds)
-
-
-def _asks(conversation: Conversation, fixture: InputResponseFixture, response: Any) -> bool:
-    """Whether a response asks; if so, it is answered."""
-    read = conversation.receive(response)
-    if read.verdict is not Verdict.ASKING:
-        return False
-    conversation.answer(responses_to(read.questions, fixture.answer_for))
-    return True
