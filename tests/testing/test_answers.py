@@ -9,8 +9,8 @@ import pytest
 
 from bespeak.conversation.answers import MODEL as MODEL_NAME
 from bespeak.conversation.answers import Answer, Way, parse_answer, render
-from bespeak.conversation.variables import Value
 from bespeak.testing import CannotAnswer, Question
+from bespeak.testing.suite.variables import Value
 from tests.testing.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
 
 CITY = question(form())

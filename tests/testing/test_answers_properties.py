@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answers import Answer, Way, parse_answer, render
-from bespeak.conversation.variables import fill, literal
 from bespeak.testing import CannotAnswer
+from bespeak.testing.suite.variables import fill, literal
 from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.testing.envelopes import form, question
 

@@ -7,8 +7,8 @@ import pytest
 
 from bespeak.conversation.answer_examples import paste, written
 from bespeak.conversation.answers import parse_answer, render
-from bespeak.conversation.variables import fill, literal
 from bespeak.testing import InputResponseFixture, Question
+from bespeak.testing.suite.variables import fill, literal
 from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.testing.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
 

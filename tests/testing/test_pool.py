@@ -18,8 +18,8 @@ from bespeak import MCPServer
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.servers import Reached, Unreachable
-from bespeak.conversation.variables import lookup
 from bespeak.testing.suite.suite_file import Server
+from bespeak.testing.suite.variables import lookup
 from bespeak.transports.interfaces import Ask, Outgoing, Transport
 from bespeak.transports.memory import MemoryTransport
 from tests.testing.canned import MODERN, Canned, Json, Pushing, Silent

@@ -15,9 +15,9 @@ from bespeak.conversation.answer_sources import FixtureScript, PromptScript, Rou
 from bespeak.conversation.answers import Answer, CannotAnswer, Way, parse_answer, render
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.conversation.responses import Question
-from bespeak.conversation.variables import fill, literal
 from bespeak.testing.report.results import Failure
 from bespeak.testing.suite.suite_file import RoundSpec
+from bespeak.testing.suite.variables import fill, literal
 from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.testing.canned import Json, form
 

@@ -16,8 +16,8 @@ import pytest
 from bespeak.conversation import servers
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.servers import Unreachable, described, reach
-from bespeak.conversation.variables import lookup
 from bespeak.testing.suite.suite_file import EVERYTHING, Server
+from bespeak.testing.suite.variables import lookup
 from tests.testing.canned import Json
 from tests.waiting import eventually
 

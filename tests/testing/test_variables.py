@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.conversation.variables import Unknown, environment, environment_names, fill, lookup, names_in
 from bespeak.testing.cassettes.cassettes import Mode
 from bespeak.testing.report.results import Result
 from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.plan import items_of
 from bespeak.testing.suite.run_options import Options
+from bespeak.testing.suite.variables import Unknown, environment, environment_names, fill, lookup, names_in
 from tests.testing.suite_files import GOOD, NEXT, in_test, load, only_fault, refused, with_server
 
 SERVER = """

@@ -28,7 +28,6 @@ from bespeak.conversation.responses import Question
 from bespeak.conversation.result_text import text_of
 from bespeak.conversation.server_targets import parse_target
 from bespeak.conversation.servers import Unreachable
-from bespeak.conversation.variables import literal
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
@@ -156,7 +155,7 @@ async def _called(flags: Flags, out: TextIO) -> int:
     InputResponseFixture(call.answers)
     pool = Pool()
     try:
-        wanted = Wanted("", parse_target(call.target), Path.cwd(), call.mode, EVERYTHING, flags.seconds, literal)
+        wanted = Wanted("", parse_target(call.target), Path.cwd(), call.mode, EVERYTHING, flags.seconds)
         connection = await pool.connection(wanted)
         if flags.resume is None:
             params = {"name": flags.words[1], "arguments": await _arguments(flags, connection)}

@@ -25,8 +25,8 @@ class Wanted:
     mode: str
     declared: dict[str, Any]
     timeout: float
-    find: Callable[[str], Any]
-    """What `${...}` stands for."""
+    fill: Callable[[str], str] = str
+    """Fills the placeholders in the texts of the target; a target of the command line has none."""
 
     @property
     def key(self) -> str:
@@ -119,7 +119,7 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
         if connection is not None:
             connection.stray(line)
 
-    async with reach(wanted.server, wanted.folder, wanted.find, stray) as reached:
+    async with reach(wanted.server, wanted.folder, wanted.fill, stray) as reached:
         try:
             connection = Connection(reached.transport, wanted.mode, wanted.declared, wanted.server.timeout)
             await connection.__aenter__()

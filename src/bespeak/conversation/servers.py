@@ -5,7 +5,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable
@@ -16,7 +15,6 @@ from typing import IO, Any, TextIO, cast
 from urllib.parse import urlsplit
 
 from bespeak.conversation.server_targets import Target
-from bespeak.conversation.variables import fill
 from bespeak.server.targets import NoServer, load
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.http.url_redaction import public
@@ -47,51 +45,33 @@ class Reached:
 
 @asynccontextmanager
 async def reach(
-    server: Target, folder: Path, find: Callable[[str], Any], stray: Callable[[bytes], None]
+    server: Target, folder: Path, fill: Callable[[str], str], stray: Callable[[bytes], None]
 ) -> AsyncGenerator[Reached]:
-    """A server, started if it has to be, until the end. `stray` gets what it writes that is no message.
+    """Reach a server, and start it first if it has a command; it is ended on leaving. Raises `Unreachable`.
 
-    Raises `Unreachable`.
+    `fill` fills the placeholders in the texts of the target. `stray` gets each line that is not a message.
     """
-    if server.command is not None and server.url is not None:
-        find = _with_port(find)
     if server.python is not None:
-        yield Reached(MemoryTransport(_loaded(str(fill(server.python, find)), folder)))
+        yield Reached(MemoryTransport(_loaded(fill(server.python), folder)))
         return
     with tempfile.NamedTemporaryFile("a", encoding="utf-8", errors="replace") as log:
         if server.url is None:
-            yield Reached(_stdio(_parameters(server, folder, find), log, stray), lambda: _tail(log))
+            yield Reached(_stdio(_parameters(server, folder, fill), log, stray), lambda: _tail(log))
             return
         async with contextlib.AsyncExitStack() as stack:
-            url, headers = str(fill(server.url, find)), {name: str(fill(v, find)) for name, v in server.headers.items()}
+            url, headers = fill(server.url), {name: fill(value) for name, value in server.headers.items()}
             try:
                 transport = HttpTransport(url, headers=headers, stray=stray)
             except (ValueError, MissingExtra) as error:
                 raise Unreachable(str(error)) from None
             if server.command is not None:
-                await stack.enter_async_context(_listening(_parameters(server, folder, find), url, log))
+                await stack.enter_async_context(_listening(_parameters(server, folder, fill), url, log))
             yield Reached(transport, lambda: _tail(log))
 
 
 def _stdio(parameters: StdioServerParameters, log: IO[str], stray: Callable[[bytes], None]) -> StdioTransport:
     """A server over stdio. One that dies is not started again behind a test's back, and one that will not end is killed."""
     return StdioTransport(parameters, errlog=cast("TextIO", log), stray=stray, restarts=False, patience=LEAVE_SECONDS)
-
-
-def _with_port(find: Callable[[str], Any]) -> Callable[[str], Any]:
-    """`${port}` is a free port, the same one wherever it is named."""
-    port: list[int] = []
-
-    def found(name: str) -> Any:
-        if name != "port":
-            return find(name)
-        if not port:
-            with socket.socket() as taken:
-                taken.bind(("127.0.0.1", 0))
-                port.append(taken.getsockname()[1])
-        return port[0]
-
-    return found
 
 
 def _loaded(target: str, folder: Path) -> Any:
@@ -110,14 +90,14 @@ def _loaded(target: str, folder: Path) -> Any:
         raise Unreachable(f"{target} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def _parameters(server: Target, folder: Path, find: Callable[[str], Any]) -> StdioServerParameters:
-    command, *args = (str(fill(word, find)) for word in server.command or ())
-    env = {name: str(fill(value, find)) for name, value in server.env.items()}
+def _parameters(server: Target, folder: Path, fill: Callable[[str], str]) -> StdioServerParameters:
+    command, *args = map(fill, server.command or ())
+    env = {name: fill(value) for name, value in server.env.items()}
     # What this Python has installed comes first: `python` is this one, whether its environment is activated or not.
     path = os.pathsep.join(
         filter(None, [str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", ""))])
     )
-    where = folder if server.cwd is None else folder / str(fill(server.cwd, find))
+    where = folder if server.cwd is None else folder / fill(server.cwd)
     if not where.is_dir():
         raise Unreachable(f"there is no folder {str(where)!r} to run the server in (cwd)")
     return StdioServerParameters(_program(command, where, path), args, {**env, "PATH": path}, where)

@@ -24,7 +24,6 @@ from bespeak.conversation.responses import Dialect, Question
 from bespeak.conversation.result_text import text_of
 from bespeak.conversation.server_targets import parse_target
 from bespeak.conversation.servers import Unreachable
-from bespeak.conversation.variables import Unknown, environment, fill, literal, lookup, names_in
 from bespeak.protocol.versions import is_modern
 from bespeak.terminal.prompt import NoMoreInput
 from bespeak.testing.attacks import Attack, NotReached, judge_tampered
@@ -40,6 +39,7 @@ from bespeak.testing.suite.plan import Item, exactly, items_of
 from bespeak.testing.suite.run_options import Options, relative
 from bespeak.testing.suite.substitution import DoesNotFit, filled
 from bespeak.testing.suite.suite_file import Expect, Test, Verify
+from bespeak.testing.suite.variables import Unknown, environment, fill, lookup, names_in, text_filler
 
 logger = logging.getLogger("bespeak.testing")
 
@@ -141,7 +141,7 @@ class _Run:
             self.item.era or server.protocol,
             EVERYTHING if declared is None else declared,
             test.timeout or server.timeout,
-            self.find if known is not None else literal,
+            str if known is None else text_filler(self.find, port=bool(known.command and known.url)),
         )
 
     # The conversation

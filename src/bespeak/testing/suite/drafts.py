@@ -10,7 +10,6 @@ from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS
 from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
-from bespeak.conversation.variables import literal
 from bespeak.protocol.errors import MCPError
 
 PAGES = 100
@@ -22,7 +21,7 @@ async def draft(target: str) -> str:
     server = parse_target(target)
     pool = Pool()
     try:
-        wanted = Wanted("server", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS, literal)
+        wanted = Wanted("server", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS)
         connection = await pool.connection(wanted)
         tools: list[dict[str, Any]] = []
         cursor: str | None = None

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, cast
@@ -59,9 +60,25 @@ def lookup(secrets: Mapping[str, str], captured: Mapping[str, Any]) -> Callable[
     return find
 
 
-def literal(name: str) -> Any:
-    """What a name stands for where nothing is to be filled in: a shell has done that already."""
-    return f"${{{name}}}"
+def text_filler(find: Callable[[str], Any], *, port: bool) -> Callable[[str], str]:
+    """What fills the texts of a server; with `port`, `${port}` in them is a free port, the same one in all of them."""
+    known = _with_port(find) if port else find
+    return lambda text: str(fill(text, known))
+
+
+def _with_port(find: Callable[[str], Any]) -> Callable[[str], Any]:
+    port: list[int] = []
+
+    def found(name: str) -> Any:
+        if name != "port":
+            return find(name)
+        if not port:
+            with socket.socket() as taken:
+                taken.bind(("127.0.0.1", 0))
+                port.append(taken.getsockname()[1])
+        return port[0]
+
+    return found
 
 
 def fill(value: Any, find: Callable[[str], Any]) -> Any:
