@@ -304,7 +304,7 @@ def test_an_error_that_is_none_is_told_without_python(raw: Raw, error: Any) -> N
     [
         ("exit", "the call broke off: the server"),
         ("hang", "the call broke off: no answer to tools/call within 0.3 s"),
-        ({"result": 5}, "the response has no result that is an object"),
+        ({"result": 5}, "the response has no result object"),
         ({"result": {"resultType": "bogus"}}, "resultType is complete or input_required"),
     ],
 )

@@ -95,7 +95,7 @@ FORMS = "{accept: ...} {raw: ...} {roots: ...} {sample: ...} {url: ...}"
         ({1: 2}, FORMS),
         (
             {"accept": "Oslo"},
-            "{accept: ...} takes the form's fields, as a map; for its only field write the value alone",
+            "{accept: ...} takes a map of the form's fields; if the form has one field, write only its value",
         ),
         ({"accept": None}, "takes the form's fields, as a map"),
         ({"accept": []}, "takes the form's fields, as a map"),
@@ -338,7 +338,7 @@ def test_a_folder_without_an_address_is_not_sent(root: Any) -> None:
     ],
 )
 def test_a_model_and_folders_are_answered_in_one_way_only(asked: Question, said: str, written: Any) -> None:
-    declined = "; it has no decline" if written in ("decline", "cancel") else ""
+    declined = "; it cannot be declined" if written in ("decline", "cancel") else ""
     assert refused(asked, written) == said + declined
 
 
@@ -369,17 +369,17 @@ def test_a_field_takes_one_value(kind: str, written: Any, value: Any) -> None:
         ("string", 5, "the answer to 'city' must be a string"),
         ("boolean", "yes", "the answer to 'city' must be true or false"),
         ("number", True, "the answer to 'city' must be a number"),
-        ("string", {"accept": {}}, "'city' is of the compatibility dialect, and takes one value, not 0"),
+        ("string", {"accept": {}}, "'city' is in the compatibility dialect and takes one value, not 0"),
         (
             "string",
             {"accept": {"a": "x", "b": "y"}},
-            "'city' is of the compatibility dialect, and takes one value, not 2",
+            "'city' is in the compatibility dialect and takes one value, not 2",
         ),
         ("string", {"sample": "Oslo"}, "takes one value, not {sample: ...}"),
         ("string", {"roots": []}, "takes one value, not {roots: ...}"),
         ("string", {"url": "done"}, "takes one value, not {url: ...}"),
-        ("string", "decline", "'city' is of the compatibility dialect, and cannot be declined; give it a value"),
-        ("string", "cancel", "'city' is of the compatibility dialect, and cannot be declined; give it a value"),
+        ("string", "decline", "'city' is in the compatibility dialect and cannot be declined; give it a value"),
+        ("string", "cancel", "'city' is in the compatibility dialect and cannot be declined; give it a value"),
     ],
 )
 def test_a_field_takes_nothing_else(kind: str, written: Any, said: str) -> None:

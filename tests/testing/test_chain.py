@@ -163,7 +163,7 @@ def test_only_a_round_that_is_open_can_be_answered(before: list[Any]) -> None:
     conversation = call()
     for envelope in before:
         conversation.receive(envelope)
-    with pytest.raises(RuntimeError, match="nothing is asked that could be answered"):
+    with pytest.raises(RuntimeError, match="there is no open question to answer"):
         conversation.answer({"city": OSLO})
 
 

@@ -264,7 +264,7 @@ def test_what_next_response_does_to_its_params_reaches_no_later_call() -> None:
         (asking({"units": form()}), MissingAnswer, "there is no answer to 'units'"),
         (asking({"city": form(city={"type": "integer"})}), CannotAnswer, "must be a whole number"),
         (asking({"city": {}}), MalformedResponse, "the question 'city' has no method"),
-        (None, MalformedResponse, "the response is no object"),
+        (None, MalformedResponse, "the response is not an object"),
     ],
 )
 def test_what_cannot_be_answered_is_raised_before_anything_is_sent(

@@ -152,7 +152,7 @@ def test_a_response_with_another_id_is_found(id_: Any) -> None:
     envelope, findings = read_strictly(json.dumps({"jsonrpc": "2.0", "id": id_, "result": {}}).encode(), 1)
     assert envelope["id"] == id_
     assert [str(finding).partition(" (")[0] for finding in findings] == [
-        f"the response has the id {json.dumps(id_)}, and its request another"
+        f"the response has the id {json.dumps(id_)}, which is not the id of its request"
     ]
     assert findings[0].rule == "envelope"
 
@@ -185,7 +185,7 @@ def test_a_response_that_is_not_of_json_rpc_two_is_found(version: str) -> None:
 )
 def test_a_response_that_is_no_json_is_found(response: bytes) -> None:
     _, findings = read_strictly(response, 1)
-    assert findings == [Finding("envelope", "the response is no JSON")]
+    assert findings == [Finding("envelope", "the response is not valid JSON")]
 
 
 # Notifications
@@ -245,8 +245,8 @@ class Straying(Canned):
 @pytest.mark.parametrize(
     ("line", "rule", "text"),
     [
-        (b"opening the drawer", "stdout", 'the server wrote "opening the drawer", which is no message'),
-        (b'{"hello": 1}', "stdout", 'the server wrote "{\\"hello\\": 1}", which is no message'),
+        (b"opening the drawer", "stdout", 'the server wrote "opening the drawer", which is not a message'),
+        (b'{"hello": 1}', "stdout", 'the server wrote "{\\"hello\\": 1}", which is not a message'),
         (b"[" * 1_000_000, "stdout", 'the server wrote "[[['),
         (b"\x1b[31m\xff", "stdout", 'the server wrote "\\u001b[31m'),
         (

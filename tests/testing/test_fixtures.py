@@ -146,7 +146,7 @@ def test_what_nobody_asked_for_is_unused_but_for_otherwise() -> None:
 
 
 RULE = "a rule is {when: ..., answer: ...}, {otherwise: ...} or {id: ..., value: ...}"
-LOOKS = "when looks at one or more of key, message, method, mode"
+LOOKS = "when must have one or more of key, message, method, mode"
 
 
 REFUSED: list[tuple[Any, str]] = [
@@ -162,7 +162,7 @@ REFUSED: list[tuple[Any, str]] = [
     ([{"id": "city", "value": "x", "when": {}}], f"[0]: {RULE}"),
     ([{"when": {"key": "a"}}], f"[0]: {RULE}"),
     ([{"otherwise": "decline", "answer": "x"}], f"[0]: {RULE}"),
-    ([{"id": 5, "value": "x"}], "[0]: an id is a text"),
+    ([{"id": 5, "value": "x"}], "[0]: an id must be a string"),
     ([{"id": "city", "value": None}], "[0]: city: an answer is a value"),
     ([{"otherwise": None}], "[0]: an answer is a value"),
     ([{"when": {}, "answer": "x"}], f"[0]: {LOOKS}"),

@@ -172,7 +172,7 @@ LARGE = {
 @pytest.mark.parametrize("pattern", LARGE.values(), ids=LARGE)
 def test_a_pattern_that_would_take_all_memory_is_refused(pattern: str) -> None:
     """The engine writes repetitions out."""
-    with pytest.raises(InvalidMatcher, match=f"its repetitions come to more than {LARGEST:,} parts"):
+    with pytest.raises(InvalidMatcher, match=f"its repetitions expand to more than {LARGEST:,} parts"):
         parse_matcher({"matches": pattern})
 
 
@@ -212,7 +212,7 @@ def test_all_searches_for_one_expression_share_their_time() -> None:
         expression.found_in("aaa")
 
 
-STOPPED = f"the search for the pattern '{EVIL}' was stopped after 0.1 s; write it so that there is one way only to match a text"
+STOPPED = f"the search for the pattern '{EVIL}' was stopped after 0.1 s; rewrite it so that it can match a text in only one way"
 EVERYWHERE: dict[str, tuple[Any, Any, str]] = {
     "alone": ({"matches": EVIL}, BAIT, "v"),
     "deep": ({"a": [{"matches": EVIL}]}, {"a": [BAIT]}, "v.a[0]"),

@@ -9,32 +9,36 @@ from tests.testing.questions import Person, page, screen
 @pytest.mark.parametrize(
     ("url", "host", "warning"),
     [
-        ("https://bank.example@evil.example/", "evil.example", "what stands before the @ is not the host"),
+        ("https://bank.example@evil.example/", "evil.example", "the part before the @ is not the host"),
         ("https://evil.example\\@bank.example/", "evil.example", None),
         ("https:evil.example", "evil.example", None),
         (" h\nttps:///EVIL.example", "evil.example", None),
         ("https://%65vil.example", "evil.example", None),
         ("https://ev\u00adil\u3002example", "evil.example", None),
-        ("https://\u0430pple.com/", "xn--pple-43d.com", "the host is an international name, and may look like another"),
+        (
+            "https://\u0430pple.com/",
+            "xn--pple-43d.com",
+            "the host is an international name and may look like another one",
+        ),
         ("https://fa\u00df.example/", "xn--fa-hia.example", "the host is an international name"),
         ("https://xn--pple-43d.com/", "xn--pple-43d.com", "the host is an international name"),
         ("http://[::1]:80/", "[::1]", None),
-        ("https://a.example\uff0fb.example/", "a.example/b.example", "the host is no valid name"),
-        (f"https://{'bank.example.' * 99}evil.example/", ".evil.example", "the host is no valid name"),
+        ("https://a.example\uff0fb.example/", "a.example/b.example", "the host name is not valid"),
+        (f"https://{'bank.example.' * 99}evil.example/", ".evil.example", "the host name is not valid"),
         (
             f"https://{''.join(map(chr, range(0x4E00, 0x8000)))}.evil.example/",
             ".evil.example",
-            "the host is no valid name",
+            "the host name is not valid",
         ),
-        ("javascript:alert(1)", None, "this is no http or https address"),
-        ("", None, "this is no http or https address"),
+        ("javascript:alert(1)", None, "this is not an http or https address"),
+        ("", None, "this is not an http or https address"),
     ],
 )
 async def test_the_host_is_shown_as_what_it_is(url: str, host: str | None, warning: str | None) -> None:
     seen = await screen(page(url))
     rows = [line.partition(" | ")[2] for line in seen.partition("     host")[2].splitlines() if " | " in line]
     assert "".join(rows).endswith(host) if host else "host |" not in seen
-    assert f"Mind: {warning}" in seen if warning else "Mind" not in seen
+    assert f"Warning: {warning}" in seen if warning else "Mind" not in seen
 
 
 async def test_a_url_is_one_unbroken_line_of_ascii() -> None:

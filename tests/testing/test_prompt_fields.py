@@ -132,7 +132,7 @@ async def test_a_field_is_shown_with_all_that_is_known_of_it() -> None:
         ({"type": "number", "maximum": 10**400}, "a number; empty"),
         ({"type": "boolean"}, "yes or no; empty"),
         (SIDE, "one of these, by number or value; empty"),
-        (DAYS, "some of these, by number or value, with commas between them; at most 2 of them; empty"),
+        (DAYS, "some of these, by number or value, separated by commas; at most 2 of them; empty"),
         ({**TEXT, "enum": ["2", "1"]}, "one of these, by value; empty"),
     ],
 )
@@ -160,10 +160,10 @@ async def test_a_text_that_reads_like_a_refusal_is_saved_so_that_it_is_none(ques
 @pytest.mark.parametrize(
     ("question", "why"),
     [
-        (form({"x": {**TEXT, "minLength": "\x1b"}}), "one of its fields has no valid schema"),
-        (form({"x": {**TEXT, "oneOf": ["a"]}}), "one of its fields has no valid schema"),
+        (form({"x": {**TEXT, "minLength": "\x1b"}}), "the schema of a field is not valid"),
+        (form({"x": {**TEXT, "oneOf": ["a"]}}), "the schema of a field is not valid"),
         (form({}, ["x"]), "it requires a field that it does not have"),
-        (form({}, [["x"]]), "it does not say which fields are required"),
+        (form({}, [["x"]]), "its list of required fields is not valid"),
     ],
 )
 async def test_a_form_that_nothing_fits_can_only_be_refused(question: Question, why: str) -> None:
@@ -179,4 +179,4 @@ async def test_what_cannot_be_sent_is_no_answer(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(prompting, "render", stricter)
     seen = await screen(form({"x": TEXT}), "a", "Paris")
-    assert "This form cannot be filled in: what fits each field does not fit the whole.\nd = decline" in seen
+    assert "This form cannot be filled in: the values fit each field but not the whole form.\nd = decline" in seen

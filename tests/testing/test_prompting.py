@@ -86,7 +86,7 @@ async def test_a_url_is_shown_and_never_opened(word: str, answered: Answer, monk
     person = Person(word)
     assert await person.answer(page("https://mcp.example:8443/connect?t=a%20b#c")) == answered
     assert "      url | https://mcp.example:8443/connect?t=a%20b#c\n     host | mcp.example\n" in person.seen
-    assert "Nothing is opened for you.\na = accept (I have opened it), d = decline, c = cancel: " in person.seen
+    assert "Bespeak does not open it for you.\na = accept (I have opened it), d = decline, c = cancel: " in person.seen
     assert "Mind" not in person.seen
 
 

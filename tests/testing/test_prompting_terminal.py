@@ -173,7 +173,7 @@ def test_an_arrow_key_does_not_get_into_the_answer() -> None:
         terminal.type("a\n")
         terminal.wait_for("> ")
         terminal.type("Pariss\x1b[D\n")
-        terminal.wait_for("It must hold no control characters (arrow keys write some).\r\n> ")
+        terminal.wait_for("It must not contain control characters (arrow keys produce some).\r\n> ")
         terminal.type("Paris\n")
         assert terminal.result()[0]["answer"] == "Paris"
 

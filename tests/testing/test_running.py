@@ -78,7 +78,7 @@ async def test_a_question_without_an_answer_fails_with_the_yaml_to_paste(hold: H
 
 async def test_an_answer_nobody_asked_for_fails_too(hold: Hold) -> None:
     results = await hold(Canned(told()), "  - {name: a, tool: x, inputResponses: {city: Rome}}")
-    assert messages(results) == ["nobody asked for the answer inputResponses: city"]
+    assert messages(results) == ["no question asked for the answer inputResponses: city"]
 
 
 async def test_an_error_that_is_not_expected_fails(hold: Hold) -> None:

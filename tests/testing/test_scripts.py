@@ -66,15 +66,15 @@ async def test_answers_nobody_asked_for_are_told() -> None:
     script = fixture({"city": "Rome", "units": "C", "day": "today"})
     await answered(script, [asked("city")])
     assert told(script) == [
-        "nobody asked for the answer inputResponses: units",
-        "nobody asked for the answer inputResponses: day",
+        "no question asked for the answer inputResponses: units",
+        "no question asked for the answer inputResponses: day",
     ]
 
 
 async def test_a_rule_nobody_asked_for_is_told_by_its_place() -> None:
     script = fixture([{"when": {"message": {"contains": "city"}}, "answer": "Rome"}, {"otherwise": "decline"}])
     await answered(script, [asked("x", "Which units?")])
-    assert told(script) == ["nobody asked for the answer inputResponses[0]"]
+    assert told(script) == ["no question asked for the answer inputResponses[0]"]
 
 
 async def test_what_is_otherwise_answered_need_not_be_asked_for() -> None:
@@ -123,8 +123,8 @@ async def test_an_answer_of_a_round_that_it_did_not_ask_for_is_told_by_its_round
     script = rounds({"answer": {"city": "Rome", "units": "C"}}, {"answer": [{"when": {"key": "x"}, "answer": 1}]})
     await answered(script, [asked("city")], [])
     assert told(script) == [
-        "nobody asked for the answer rounds[0].answer: units",
-        "nobody asked for the answer rounds[1].answer[0]",
+        "no question asked for the answer rounds[0].answer: units",
+        "no question asked for the answer rounds[1].answer[0]",
     ]
 
 

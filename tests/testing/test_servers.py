@@ -132,7 +132,7 @@ def test_a_program_that_is_no_python_file_is_started(tmp_path: Path, monkeypatch
     [
         ("", "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
         ("  ", "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
-        ("python 'x", '"python \'x" is no command: No closing quotation'),
+        ("python 'x", '"python \'x" is not a valid command: No closing quotation'),
     ],
 )
 def test_a_target_that_means_nothing_is_told(target: str, message: str) -> None:
@@ -229,7 +229,7 @@ async def test_a_url_where_something_listens_already_is_told_without_its_secrets
         with pytest.raises(Unreachable) as caught:
             await seen(server, folder)
     assert str(caught.value) == (
-        f"something listens at http://127.0.0.1:{port}/mcp already; end it, or let ${{port}} choose another"
+        f"another program already listens at http://127.0.0.1:{port}/mcp; stop it, or use ${{port}} for a free port"
     )
 
 
@@ -320,7 +320,7 @@ UNREACHABLE: list[tuple[Json, str]] = [
     ),
     (
         {"command": ["sh", "-c", "echo hm; exec sleep 9"], "url": URL},
-        "the server did not listen within 0.5 s; it printed:\nhm",
+        "the server did not start to listen within 0.5 s; it printed:\nhm",
     ),
     ({"command": ["nobody-has-this"], "url": URL}, "there is no command 'nobody-has-this'"),
     ({"command": ["sh"], "url": URL, "cwd": "nowhere"}, "/nowhere' to run the server in (cwd)"),

@@ -275,7 +275,7 @@ async def test_what_keeps_a_pushed_question_from_an_answer_is_told_where_the_cal
 
 
 async def test_a_pushed_question_cannot_be_left_out() -> None:
-    with pytest.raises(CannotAnswer, match="'city' was pushed in mid-call, and cannot be left out"):
+    with pytest.raises(CannotAnswer, match="'city' was asked during the call and cannot be omitted"):
         await held(Pushing([pushed("city")]), {"city": "omit"})
 
 

@@ -304,13 +304,13 @@ def test_an_error_that_is_no_object_is_malformed(error: Any) -> None:
 @pytest.mark.parametrize("envelope", [None, True, 0, "", "input_required", [], [asking({"city": form()})]])
 def test_a_response_that_is_no_object_is_malformed(envelope: Any) -> None:
     assert read_envelope(envelope).verdict is Verdict.MALFORMED
-    assert only_finding(envelope) == Finding("envelope", "the response is no object")
+    assert only_finding(envelope) == Finding("envelope", "the response is not an object")
 
 
 @pytest.mark.parametrize("envelope", [{}, *map(enveloped, (None, [], "", 5, True))])
 def test_a_response_without_a_result_that_is_an_object_is_malformed(envelope: Any) -> None:
     assert read_envelope(envelope).verdict is Verdict.MALFORMED
-    assert only_finding(envelope) == Finding("envelope", "the response has no result that is an object")
+    assert only_finding(envelope) == Finding("envelope", "the response has no result object")
 
 
 def test_a_response_with_a_result_and_an_error_is_malformed() -> None:

@@ -111,8 +111,7 @@ def _show(screen: Screen, saved: SavedCall, file: str) -> None:
         address = read_address(public(server.url) or server.url)
         screen.show("url", address.text)
         screen.show("host", address.host)
-        for warning in address.warnings:
-            screen.say(f"Mind: {warning}.")
+        screen.show_warnings(address)
         consequence = "The call, its state and your answers would be sent to this host."
     else:
         screen.show("command" if server.command is not None else "python", saved.target)

@@ -46,7 +46,7 @@ class FixtureScript:
 def never_asked(rule: Rule, where: str) -> str:
     """The message about an answer that no question asked for."""
     named = f"{where}{rule.where}" if rule.where.startswith("[") else f"{where}: {rule.where}"
-    return f"nobody asked for the answer {named}"
+    return f"no question asked for the answer {named}"
 
 
 class Asks(Protocol):
@@ -60,20 +60,20 @@ Enter = Callable[[Sequence[Question], bool | None], object]
 
 
 class Prepared(Protocol):
-    """What was answered beforehand."""
+    """Answers that were given in advance."""
 
     def answer_for(self, question: Question) -> Answer | None: ...
 
 
 class PromptScript:
-    """A person at a terminal. What they answer is kept, in the order it was given."""
+    """Answers from a person at a terminal. They are kept in the order in which they were given."""
 
     def __init__(self, prompt: Asks, prepared: Prepared | None = None, enter: Enter | None = None) -> None:
         self._prompt = prompt
         self._prepared = prepared or InputResponseFixture()
         self._enter = enter
         self.given: dict[str, Any] = {}
-        """What was answered, by what each question is called, as a suite writes it."""
+        """The answers by the names of the questions, as a suite writes them."""
 
     async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
         if self._enter is not None:
@@ -89,5 +89,5 @@ class PromptScript:
 
 
 def written_for(question: Question, answer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer as it is added to those given before: by the question's name, unless its whole key is there already."""
+    """An answer to add to those given before: by the question's name, or by its key if that is in use already."""
     return {question.key if question.key in given else question.name: answer}

@@ -1,7 +1,7 @@
-"""A call and its rounds, one step at a time: what to send, what came, what was answered.
+"""A call and its rounds, one step at a time: what to send, what was received and what was answered.
 
-No transport inside: whoever drives a conversation sends what it says and hands in what came. All it knows is plain JSON, so
-that a conversation can be put down in mid-call, printed or saved, and taken up again by another process.
+No transport is involved: the caller sends `to_send` and passes in each response. All state is plain JSON, so a
+conversation can be saved during a call and continued by another process.
 """
 
 import copy
@@ -23,30 +23,30 @@ from bespeak.protocol.capabilities import lacking, requirements
 from bespeak.terminal.safe_text import printable, quoted
 
 DEFAULT_MAX_ELICITATION_ROUNDS = 5
-"""So many rounds are answered; one more question fails."""
+"""How many rounds are answered by default. A question in the next round is an error."""
 BACKOFF = (0.05, 0.25)
-"""First and longest pause before a round that carries no answers, in seconds."""
+"""The first and the longest pause before a request without answers, in seconds."""
 PUSHED_A_ROUND = 10
-"""How many questions that are pushed, one at a time, count as much as one round."""
+"""How many pushed questions count as one round."""
 SHOWN = 20
-"""Questions of one round that an error lists."""
+"""How many questions of a round an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One asking result, and what was answered."""
+    """The questions of one round and their answers."""
 
     asked: dict[str, str]
-    """What each question says, by its key."""
+    """The message of each question, by key."""
     answered: dict[str, Any]
-    """What was answered, as it was sent."""
+    """The answers as they were sent, by key."""
     state: bool
-    """Whether it handed out a state. The token itself is never kept."""
+    """Whether the round came with a requestState. The token itself is not kept."""
     left_out: int = 0
-    """How many questions more there were than are told."""
+    """How many more questions there were."""
 
     def named(self) -> "Round":
-        """The round as people read it: with the names of its questions in place of their keys."""
+        """The round with the names of its questions instead of their keys."""
         names = names_of(self.asked)
         answered = {names.get(key, key): answer for key, answer in self.answered.items()}
         return replace(self, asked={names[key]: said for key, said in self.asked.items()}, answered=answered)
@@ -57,7 +57,7 @@ class Round:
 
 
 class RoundsExceeded(Exception):
-    """The server still asks after as many rounds as are answered. Lists them all."""
+    """The server still asks after the last round that may be answered. The message lists all rounds."""
 
     def __init__(self, max_rounds: int, rounds: list[Round]) -> None:
         self.max_rounds = max_rounds
@@ -68,7 +68,7 @@ class RoundsExceeded(Exception):
 
 
 class MalformedResponse(Exception):
-    """A response is nothing the protocol allows."""
+    """A response that the protocol does not allow."""
 
     def __init__(self, findings: tuple[Finding, ...]) -> None:
         self.findings = findings
@@ -98,10 +98,10 @@ class Conversation:
 
     method: str
     params: dict[str, Any]
-    """The original ones; they go with every request."""
+    """The original params. They are part of every request."""
     max_rounds: int = DEFAULT_MAX_ELICITATION_ROUNDS
     capabilities: dict[str, Any] | None = None
-    """What the client declares; `None` if that is not looked at."""
+    """The client's declared capabilities; `None` if they are not checked."""
     rounds: list[Round] = field(default_factory=list[Round])
     findings: list[Finding] = field(default_factory=list[Finding])
     pending: Reading | None = None
@@ -109,17 +109,17 @@ class Conversation:
     to_send: dict[str, Any] = field(init=False, repr=False)
     """The params of the next request."""
     dialects: set[Dialect] = field(default_factory=set[Dialect])
-    """How the server has asked so far."""
+    """The dialects in which the server has asked so far."""
     states: list[str] = field(default_factory=list[str], repr=False)
-    """The tokens that were handed out, so that they can be kept out of whatever is shown."""
+    """The requestState tokens so far, to keep them out of reports."""
     _declined: dict[str, dict[str, tuple[str, int]]] = field(default_factory=dict[str, dict[str, tuple[str, int]]])
-    """The declined questions: by what they said and by name, the key, and how many rounds there had been."""
+    """The declined questions, by content and name: the key, and the number of rounds at that time."""
     _names: list[set[str]] = field(init=False, repr=False)
     """The names of the questions of each round."""
 
     def __post_init__(self) -> None:
         self._names = [set(map(name_of, one.asked)) for one in self.rounds]
-        self.params = copy.deepcopy(self.params)  # nobody else changes what goes with every request
+        self.params = copy.deepcopy(self.params)  # later changes by the caller must not get into the requests
         self.to_send = copy.deepcopy(self.params)
 
     def receive(self, envelope: Any) -> Reading:
@@ -136,7 +136,7 @@ class Conversation:
         return read if read.verdict is Verdict.COMPLETE else self._ask(read, self.max_rounds)
 
     def _ask(self, read: Reading, most: int) -> Reading:
-        """Take in questions, however they came."""
+        """Take in the questions of a response or a push."""
         self.findings += [finding for one in read.questions for finding in self._misplaced(one)]
         if len(self.rounds) >= most:
             raise RoundsExceeded(most, [*self.rounds, _round(read, {})])
@@ -144,9 +144,9 @@ class Conversation:
         return read
 
     def push(self, question: Question) -> None:
-        """Take in a question that came in mid-call, as servers of older revisions ask. Raises `RoundsExceeded`.
+        """Take in a question that was pushed during the call, as in older revisions. Raises `RoundsExceeded`.
 
-        They come one at a time where a round would bring many, so there may be more of them than rounds.
+        Pushed questions come one at a time, so more of them are allowed than rounds.
         """
         self._ask(Reading(Verdict.ASKING, (question,), dialect=Dialect.SPEC), self.max_rounds * PUSHED_A_ROUND)
 
@@ -162,10 +162,10 @@ class Conversation:
         return found
 
     def _was_declined(self, question: Question) -> bool:
-        """Whether the same was asked before, and declined.
+        """Whether the same question was declined before.
 
-        The same words can be another question, for what it depends on may have changed. Then only the end of its key is
-        another, and something else was asked in the meantime. A new key alone proves nothing.
+        The same words can be a new question if something that it depends on has changed. Then only the end of its key is
+        different, and something else was asked in between. A new key alone proves nothing.
         """
         declined, name = self._declined.get(_text(question), {}), name_of(question.key)
         if name not in declined or len(declined) > 1:
@@ -175,15 +175,15 @@ class Conversation:
 
     @property
     def pause(self) -> float:
-        """How long to wait before the next request, in seconds: a round that asked nothing is not to be hurried."""
+        """Seconds to wait before the next request. After a round without questions the server gets some time."""
         idle = sum(1 for _ in itertools.takewhile(lambda one: not one.asked, reversed(self.rounds)))
         return min(BACKOFF[0] * 2 ** (idle - 1), BACKOFF[1]) if idle else 0.0
 
     def answer(self, responses: Mapping[str, Any]) -> None:
-        """Answer the round that is open: what to send for each question, by its key."""
+        """Answer the open round: what to send for each question, by key."""
         asked = self.pending
         if asked is None:
-            raise RuntimeError("nothing is asked that could be answered")
+            raise RuntimeError("there is no open question to answer")
         known = {one.key for one in asked.questions}
         unasked = next((key for key in responses if key not in known), None)
         if unasked is not None:
@@ -201,10 +201,10 @@ class Conversation:
         self.to_send = build_retry_params(self.params, asked.state, given)
         self.pending = None
 
-    # Put down, and taken up again
+    # Saving and restoring
 
     def as_json(self) -> dict[str, Any]:
-        """All there is to know. Holds the state's token: whoever has it can go on with the call."""
+        """The whole conversation as JSON. It contains the requestState, which is enough to continue the call."""
         pending = self.pending
         told = {
             "method": self.method,
@@ -231,7 +231,7 @@ class Conversation:
 
     @classmethod
     def from_json(cls, saved: Any) -> "Conversation":
-        """A conversation as it was put down. Raises `ValueError` for what is none."""
+        """A conversation from `as_json`. Raises `ValueError` if it is not valid."""
         read = _Saved.read(copy.deepcopy(saved))
         self = cls(
             read.method,
@@ -254,7 +254,7 @@ class _Put(BaseModel):
 
 
 class _SavedRound(_Put):
-    """The questions of the round in which a conversation was put down."""
+    """The open round of a saved conversation."""
 
     dialect: Dialect
     questions: list[tuple[str, dict[str, Any]]]
@@ -262,7 +262,7 @@ class _SavedRound(_Put):
     description: str | None
 
     def reading(self) -> Reading:
-        """The round as it came, read once more: whoever kept it may have changed it."""
+        """The round, read again as a response: the file may have been changed."""
         asked: Any = [one for _, one in self.questions] if self.dialect is Dialect.LIST else dict(self.questions)
         result: dict[str, Any] = {"inputRequests": asked}
         if self.dialect is Dialect.SPEC:
@@ -271,12 +271,12 @@ class _SavedRound(_Put):
             result["requestState"] = self.request_state
         read = read_result(result)
         if read.verdict is not Verdict.ASKING:
-            raise ValueError("that is no conversation that was put down: see pending")
+            raise ValueError("this is not a saved conversation: see pending")
         return replace(read, description=self.description, findings=())
 
 
 class _Saved(_Put):
-    """A conversation that was put down."""
+    """A saved conversation."""
 
     method: Literal["tools/call", "prompts/get", "resources/read"]
     params: dict[str, Any]
@@ -293,7 +293,7 @@ class _Saved(_Put):
     @classmethod
     def _known(cls, findings: list[Finding]) -> list[Finding]:
         if any(finding.rule not in RULES for finding in findings):
-            raise ValueError("a finding of no rule")
+            raise ValueError("a finding names an unknown rule")
         return findings
 
     @classmethod
@@ -302,11 +302,11 @@ class _Saved(_Put):
             return cls.model_validate(saved, strict=False)
         except ValidationError as error:
             places = sorted({".".join(map(str, detail["loc"][:2])) or "all of it" for detail in error.errors()})
-            raise ValueError(f"that is no conversation that was put down: see {', '.join(places[:5])}") from None
+            raise ValueError(f"this is not a saved conversation: see {', '.join(places[:5])}") from None
 
 
 def _text(question: Question) -> str:
-    """A question, to be compared with others."""
+    """The content of a question, for comparison."""
     return json.dumps(question.as_json(), sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""The connections of a run: opened when a test first needs one, shared by those that can share it, closed at the end."""
+"""A pool of connections: opened when first needed, shared where possible, and closed at the end."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from bespeak.transports.interfaces import MissingExtra
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which connection a test needs."""
+    """Which connection is needed. Equal settings share a connection."""
 
     name: str
     server: Target
@@ -36,7 +36,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class _Held:
-    """A connection that is open, in a task of its own: what is entered in one task must be left in it."""
+    """An open connection with its own task: a context must be exited in the task in which it was entered."""
 
     task: asyncio.Task[None]
     leave: asyncio.Event
@@ -51,7 +51,7 @@ class Pool:
     _held: dict[str, _Held] = field(default_factory=dict[str, _Held])
 
     async def connection(self, wanted: Wanted) -> Connection:
-        """A connection, opened unless it is open. Raises `Unreachable`."""
+        """The connection, opened if necessary. Raises `Unreachable`."""
         held = self._held.get(wanted.key)
         if held is not None and not held.task.done():
             held.connection.timeout = wanted.timeout
@@ -64,22 +64,22 @@ class Pool:
         except asyncio.CancelledError:
             leave.set()
             task.cancel()
-            await asyncio.wait({task})  # a server that was started is ended
+            await asyncio.wait({task})  # so that a started server is ended
             raise
         if not ready.done():
-            await task  # raises what kept it from opening
+            await task  # raises the reason
             raise Unreachable("the connection was closed before it was open")
         connection, printed = ready.result().connection, ready.result().printed
         self._held[wanted.key] = _Held(task, leave, connection, printed)
         return connection
 
     def printed(self, wanted: Wanted) -> str:
-        """The end of what a server has printed."""
+        """The end of a server's output."""
         held = self._held.get(wanted.key)
         return held.printed() if held is not None and not held.task.done() else ""
 
     async def drop(self, wanted: Wanted) -> None:
-        """Close a connection: what comes over it next would belong to nobody."""
+        """Close a connection that must not be used again."""
         held = self._held.pop(wanted.key, None)
         if held is not None:
             held.leave.set()
@@ -98,13 +98,13 @@ class Pool:
 
 
 def _look_away(task: "asyncio.Task[None]") -> None:
-    """A server that cannot end is no test's failure."""
+    """Ignore the error of a server that does not end properly."""
     if not task.cancelled():
         task.exception()
 
 
 def _why(error: Exception) -> str:
-    """What keeps a client from a server, told once."""
+    """Why a client cannot connect, without repetitions."""
     reason = str(error) or type(error).__name__
     if isinstance(error.__cause__, FileNotFoundError) and reason.startswith("cannot start the server"):
         reason = f"{reason.partition(':')[0]}: there is no such command"

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Absent(Enum):
-    """Stands where there is no value at all; `null` is one."""
+    """Stands for a missing value; `null` is a value."""
 
     ABSENT = "absent"
 
@@ -16,7 +16,7 @@ ABSENT = Absent.ABSENT
 
 
 def shown(value: Any) -> str:
-    """A value in a message: as JSON, the beginning of it."""
+    """A value for use in a message: the beginning of its JSON."""
     if value is ABSENT:
         return "nothing"
     said = json.dumps(value, ensure_ascii=False, default=repr)
@@ -32,14 +32,14 @@ class Difference:
     """`a.b[0].c`; empty for the whole value."""
     message: str
     expected: Any
-    """What was written for this place; `ABSENT` if nothing should be there."""
+    """The expectation for this place; `ABSENT` if nothing was expected."""
     actual: Any
     stopped: bool = False
-    """Whether nobody knows, because finding out took too long."""
+    """Whether the comparison was stopped because it took too long."""
 
 
 def join(path: str, step: str | int) -> str:
-    """A path, one step further: `.name`, `[0]`, or `["any other key"]`."""
+    """A path extended by one step: `.name`, `[0]`, or `["any other key"]`."""
     if isinstance(step, int):
         return f"{path}[{step}]"
     if not step.isidentifier():

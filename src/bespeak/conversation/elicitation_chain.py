@@ -1,4 +1,4 @@
-"""The loop around a call: answer its questions from a fixture until a response asks nothing."""
+"""The elicitation chain: sends a call, and answers its questions from a fixture until it is complete."""
 
 import asyncio
 import functools
@@ -15,14 +15,14 @@ from bespeak.conversation.responses import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A call that has come to its end."""
+    """A complete call."""
 
     response: dict[str, Any]
-    """The response that asks nothing."""
+    """The last response, which asks nothing."""
     rounds: list[Round]
 
     def __await__(self) -> "Generator[Any, Any, Chain]":
-        """Itself: who may get one to await can also await one that is there."""
+        """Return itself, so that callers may always await the result."""
         yield from ()
         return self
 
@@ -101,7 +101,7 @@ async def _walk_async(
 
 
 def _asks(conversation: Conversation, fixture: InputResponseFixture, response: Any) -> bool:
-    """Whether a response asks; if so, it is answered."""
+    """Answer a response if it asks; whether it did."""
     read = conversation.receive(response)
     if read.verdict is not Verdict.ASKING:
         return False

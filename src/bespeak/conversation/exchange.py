@@ -1,4 +1,4 @@
-"""Holds one conversation: sends, answers what is asked, and stops where the call ends or a rule is broken."""
+"""Drives one conversation: sends requests, answers questions, and stops when the call ends or the server breaks a rule."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from bespeak.protocol.versions import is_modern
 
 
 class BrokenRule(Exception):
-    """The server did what makes it useless to go on."""
+    """The server broke a rule, so the conversation cannot continue."""
 
 
 class Interference:
@@ -41,27 +41,27 @@ class Interference:
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation while it is held, and after."""
+    """A conversation that is being driven, and its outcome."""
 
     line: Line
     conversation: Conversation
     script: Script
     interference: Interference = field(default_factory=Interference)
     envelope: Any = field(default=None, repr=False)
-    """The response that ended it."""
+    """The last response."""
     notifications: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     questions: list[Question] = field(default_factory=list[Question])
-    """All that was asked, in its order."""
+    """All questions, in order."""
     _failed: list[Exception] = field(default_factory=list[Exception])
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def asked(self) -> list[str]:
-        """The names of all questions, in their order."""
+        """The names of all questions, in order."""
         return [question.name for question in self.questions]
 
     async def hold(self) -> None:
-        """Go on until the call ends. Raises what keeps it from that."""
+        """Drive the conversation until the call ends. Raises the error that prevents that."""
         talk = self.conversation
         while True:
             number = len(talk.rounds)
@@ -72,7 +72,7 @@ class Talk:
             if self.interference.is_tampered(number):
                 state = read_envelope(received.envelope).state
                 talk.states += [] if state is None else [state]
-                return  # whatever it asks now, it does not ask because of an answer
+                return  # a question in this response is not caused by an answer
             read = talk.receive(received.envelope)
             if read.verdict is Verdict.COMPLETE:
                 self.interference.check_reached()
@@ -110,7 +110,7 @@ class Talk:
         return received
 
     async def _pushed(self, question: Question) -> Any:
-        """The answer to a question that came in mid-call; `None` if there is none, and the call has failed."""
+        """The answer to a pushed question; `None` if it has no answer and the call has failed."""
         async with self._turn:
             try:
                 talk = self.conversation
@@ -120,7 +120,7 @@ class Talk:
                 self._check_allowed()
                 responses = await self.script.answers([question], state=None)
                 if question.key not in responses:
-                    raise CannotAnswer(f"{question.name!r} was pushed in mid-call, and cannot be left out")
+                    raise CannotAnswer(f"{question.name!r} was asked during the call and cannot be omitted")
                 talk.answer(responses)
                 return responses[question.key]
             except MalformedResponse as error:
@@ -132,19 +132,19 @@ class Talk:
                 return None
 
     async def settle(self) -> None:
-        """Let what the server wrote beside its last response arrive."""
+        """Wait until everything that the server wrote with its last response has arrived."""
         await self.line.settle()
         self.conversation.findings += self.line.astray()
 
     def _check_allowed(self) -> None:
-        """A question that may not be asked is not answered either."""
+        """Raises `BrokenRule` for a question that the server was not allowed to ask."""
         broken = next((one for one in self.conversation.findings if one.rule == "undeclared"), None)
         if broken is not None:
             raise BrokenRule(str(broken))
 
 
 def _check_question(question: Question) -> None:
-    """Raises `MalformedResponse` for a pushed question that is none."""
+    """Raises `MalformedResponse` for an invalid pushed question."""
     asked = {"resultType": "input_required", "inputRequests": {question.key: question.as_json()}}
     read = read_result(asked)
     if read.verdict is Verdict.MALFORMED:

@@ -1,4 +1,4 @@
-"""The wire types of a call that asks, in both dialects, for those who write their own loop around them."""
+"""`input_required` results and their retries as typed models, in both dialects."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ class InputRequest(_Wire):
 
 
 class InputResponse(_Wire):
-    """One answer to the request of that id."""
+    """One answer, to the request with this id."""
 
     id: str
     value: Any
@@ -59,7 +59,7 @@ class InputRequiredResult(_Wire):
 
 
 def recognize_input_required(envelope: Any) -> InputRequiredResult | None:
-    """The asking result in a JSON-RPC response; `None` if it asks nothing, or only looks as if it did."""
+    """The asking result in a JSON-RPC response; `None` if it is complete or malformed."""
     read = read_envelope(envelope)
     if read.verdict is not Verdict.ASKING:
         return None
@@ -73,7 +73,7 @@ def recognize_input_required(envelope: Any) -> InputRequiredResult | None:
 
 
 def requests_of(questions: Sequence[Question]) -> dict[str, dict[str, Any]] | list[InputRequest]:
-    """Questions as their dialect writes them."""
+    """Questions in the form of their dialect."""
     if questions and questions[0].method is None:
         return [InputRequest(id=one.key, required=one.required, **one.params) for one in questions]
     return {one.key: one.as_json() for one in questions}
@@ -84,10 +84,10 @@ Responses = Mapping[str, Any] | Sequence[InputResponse]
 
 
 def build_retry_params(original: Any, state: RequestState | str | None, responses: Responses | None) -> dict[str, Any]:
-    """The params of the next request: the original ones, this round's answers, and the state as it came.
+    """The params of the next request: the original params, the answers of this round, and the unchanged state.
 
-    Without a state there is none in the retry either, and an empty one is one. `None` for the responses leaves them out:
-    the round asked nothing. Params that are no object count as empty.
+    Without a state the retry has none either; an empty string is a state. `None` for the responses leaves them out,
+    for a round that asked nothing. Params that are not an object count as empty.
     """
     params: dict[str, Any] = dict(cast("Mapping[str, Any]", original)) if isinstance(original, Mapping) else {}
     retry = {name: copy.deepcopy(value) for name, value in params.items() if name not in ADDED}

@@ -1,11 +1,11 @@
-"""The text of a result: of a tool, a prompt or a resource."""
+"""The text of a result of a tool, a prompt or a resource."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 
 def text_of(result: Mapping[str, Any]) -> str:
-    """The text of a result, of whatever kind: its blocks, one after the other."""
+    """The text blocks of a result, joined by newlines."""
     return "\n".join(_texts(result))
 
 

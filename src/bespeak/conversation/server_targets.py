@@ -1,4 +1,4 @@
-"""Targets: which server a command line or a suite names, and how it is reached."""
+"""Targets: the server that a command line or a suite names, and how it is reached."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class Target:
 
 
 def parse_target(target: str) -> Target:
-    """The server that a command line means: a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in one argument."""
+    """Parse a target of the command line: a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in one argument."""
     if target.startswith(("http://", "https://")):
         return Target(url=target)
     path = target.rpartition(":")[0] if not target.endswith(".py") else target
@@ -36,7 +36,7 @@ def parse_target(target: str) -> Target:
     try:
         words = shlex.split(target)
     except ValueError as error:
-        raise ValueError(f"{target!r} is no command: {error}") from None
+        raise ValueError(f"{target!r} is not a valid command: {error}") from None
     if not words:
         raise ValueError("a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes")
     return Target(command=words)

@@ -1,4 +1,4 @@
-"""How a server of a suite is started and reached: over stdio, by URL, or as an object in this process."""
+"""Starts and reaches servers: over stdio, by URL, or as an object in this process."""
 
 import asyncio
 import contextlib
@@ -23,21 +23,21 @@ from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.stdio.client import INHERITED, StdioServerParameters, StdioTransport
 
 READY_SECONDS = 30.0
-"""How long a started server may take until it listens."""
+"""How long a started server may take to listen."""
 POLL_SECONDS = 0.05
 KNOCK_SECONDS = 2.0
 LEAVE_SECONDS = 5.0
 TAIL_BYTES = 2000
-"""How much of what a server printed is shown when it fails."""
+"""How much of a server's output is shown when it fails."""
 
 
 class Unreachable(Exception):
-    """There is no server to talk to. Says why."""
+    """A server cannot be reached. The message says why."""
 
 
 @dataclass(slots=True)
 class Reached:
-    """A transport that is not open yet, and what the server has printed meanwhile."""
+    """A transport that is not open yet, and the server's output so far."""
 
     transport: Transport
     printed: Callable[[], str] = str
@@ -70,7 +70,7 @@ async def reach(
 
 
 def _stdio(parameters: StdioServerParameters, log: IO[str], stray: Callable[[bytes], None]) -> StdioTransport:
-    """A server over stdio. One that dies is not started again behind a test's back, and one that will not end is killed."""
+    """A server over stdio. It is not restarted if it dies, and it is killed if it does not end."""
     return StdioTransport(parameters, errlog=cast("TextIO", log), stray=stray, restarts=False, patience=LEAVE_SECONDS)
 
 
@@ -104,7 +104,7 @@ def _parameters(server: Target, folder: Path, fill: Callable[[str], str]) -> Std
 
 
 def _program(command: str, folder: Path, path: str) -> str:
-    """A command as it is found from a folder."""
+    """The path of a command, searched from a folder."""
     if os.sep in command:
         return command if Path(command).is_absolute() else str(folder / command)
     return shutil.which(command, path=path) or command
@@ -112,10 +112,12 @@ def _program(command: str, folder: Path, path: str) -> str:
 
 @asynccontextmanager
 async def _listening(parameters: StdioServerParameters, url: str, log: IO[str]) -> AsyncGenerator[None]:
-    """A server started by a command, once it listens where its URL says."""
+    """Start a server by its command, and wait until it listens at its URL."""
     env = {**{name: os.environ[name] for name in INHERITED if name in os.environ}, **(parameters.env or {})}
     if await _listens(url):
-        raise Unreachable(f"something listens at {public(url)} already; end it, or let ${{port}} choose another")
+        raise Unreachable(
+            f"another program already listens at {public(url)}; stop it, or use ${{port}} for a free port"
+        )
     try:
         process = await asyncio.create_subprocess_exec(
             parameters.command,
@@ -146,7 +148,7 @@ async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str]) ->
                     return
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
-        raise Unreachable(f"the server did not listen within {READY_SECONDS:g} s{said(_tail(log))}") from None
+        raise Unreachable(f"the server did not start to listen within {READY_SECONDS:g} s{said(_tail(log))}") from None
     raise Unreachable(f"the server exited with code {process.returncode}{said(_tail(log))}")
 
 
@@ -164,7 +166,7 @@ async def _listens(url: str) -> bool:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Terminate, and kill what has not listened, or has been left behind by what has."""
+    """Terminate the process group, and kill what is left of it."""
     for name in ("SIGTERM", "SIGKILL"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if sys.platform == "win32":
@@ -177,7 +179,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def said(printed: str) -> str:
-    """What a server printed, to be put after what is wrong."""
+    """A server's output, to append to an error message."""
     return f"; it printed:\n{printed}" if printed else ""
 
 

@@ -1,4 +1,4 @@
-"""Asking a person at the terminal, on standard error: standard output stays the result."""
+"""The prompt: asks a person at the terminal on standard error, so that standard output holds only the result."""
 
 import asyncio
 import os
@@ -24,16 +24,16 @@ TRIES = 3
 READ_BYTES = 64 * 1024
 
 Read = Callable[[], Awaitable[str]]
-"""The next line that was typed, with or without its end. Raises `EOFError` when there will be none."""
+"""Returns the next typed line, with or without its newline. Raises `EOFError` at the end of the input."""
 T = TypeVar("T")
 
 
 class NoMoreInput(Exception):
-    """A person did not answer: three tries were of no use, or the input has ended. Says which question it was."""
+    """A person did not answer: three tries failed, or the input ended. The message names the question."""
 
 
 def at_terminal() -> bool:
-    """Whether there is a person to ask: one who can type, and who sees what is asked."""
+    """Whether there is a person to ask: standard input and standard error are a terminal."""
     try:
         return sys.stdin.isatty() and sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed
@@ -49,7 +49,7 @@ class Prompt:
         self._turn = asyncio.Lock()
 
     async def ask(self, question: PromptQuestion) -> Reply:
-        """What the person answers; it fits the question. Raises `NoMoreInput`."""
+        """Ask one question. The reply fits the question. Raises `NoMoreInput`."""
         async with self._turn:
             try:
                 return await self._answer(question)
@@ -61,7 +61,7 @@ class Prompt:
                 raise
 
     async def confirm(self, show: Callable[[Screen], None], question: str) -> bool:
-        """Whether the person says yes to what is shown. Anything else is a no, and so is no answer at all."""
+        """Show something and ask for a yes. Anything else means no, as does the end of the input."""
         async with self._turn:
             show(self._screen)
             self._screen.write(f"{question} y = yes, n = no (default): ")
@@ -126,7 +126,7 @@ class Prompt:
             self._screen.show_field(field, f"Field {number} of {len(fields)}")
             content |= await self._field(question, field)
         if check_content(question.schema, content):
-            raise Unfillable("what fits each field does not fit the whole")
+            raise Unfillable("the values fit each field but not the whole form")
         return content
 
     async def _one_value(self, question: PromptQuestion) -> Reply:
@@ -141,20 +141,22 @@ class Prompt:
         return await self._tried(question, "> ", field.read, f"no valid value{where}")
 
     async def _sampled(self, question: PromptQuestion) -> Reply:
-        self._screen.introduce("The server asks a model, and you speak for it:", question)
+        self._screen.introduce("The server asks a model. Answer in its place:", question)
         self._screen.show_messages(question.params)
-        words = await self._tried(question, "The model's words, on one line: ", _words, "no words of the model")
+        words = await self._tried(question, "The model's reply, on one line: ", _words, "no reply")
         return Reply(Action.SAMPLE, words)
 
     async def _rooted(self, question: PromptQuestion) -> Reply:
-        self._screen.introduce("The server asks for the folders it may know of (roots):", question)
+        self._screen.introduce("The server asks which folders it may know about (roots):", question)
         roots: list[str] = []
-        while found := await self._tried(question, "A path or file:// URI; empty ends: ", _roots, "no valid root"):
+        while found := await self._tried(
+            question, "A path or a file:// URI, or an empty line to finish: ", _roots, "no valid root"
+        ):
             roots += found
         return Reply(Action.ROOTS, roots)
 
     async def _tried(self, question: PromptQuestion, prompt: str, read: Callable[[str], T | None], failing: str) -> T:
-        """What was read of the first line that can be; one of which `None` was read is asked for again, and costs no try."""
+        """Ask until `read` accepts a line, three times at most. A line for which it returns `None` does not count as a try."""
         tries = TRIES
         while tries:
             self._screen.write(prompt)
@@ -178,13 +180,13 @@ def _named(name: str) -> str:
 
 
 class _Keyboard:
-    """Lines of standard input, read when they are wanted, in a thread that nobody waits for."""
+    """Reads lines from standard input on demand, in a daemon thread."""
 
     def __init__(self) -> None:
         self._held = b""
         self._ended = False
         self._reading: Future[bytes] | None = None
-        """A read under way. One whose question was given up is there for the next."""
+        """A read that has started. If its question was cancelled, the next question gets what it reads."""
 
     async def line(self) -> str:
         while b"\n" not in self._held and not self._ended:
@@ -207,7 +209,7 @@ def _in_thread(work: Callable[[], bytes]) -> "Future[bytes]":
 
 
 def _read_stdin() -> bytes:
-    """What there is; empty at the end. Not through `sys.stdin`, which a thread must not hold when the program ends."""
+    """The next bytes; empty at the end. Not through `sys.stdin`: a thread must not hold its lock when the program ends."""
     try:
         with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as stdin:
             while True:
@@ -221,7 +223,7 @@ def _read_stdin() -> bytes:
 
 def _legible(line: str) -> str:
     if any(unicodedata.category(char) in ("Cc", "Cs") and char != "\t" for char in line):
-        raise ValueError("must hold no control characters (arrow keys write some)")
+        raise ValueError("must not contain control characters (arrow keys produce some)")
     return line
 
 
@@ -230,7 +232,7 @@ def _words(line: str) -> str | None:
 
 
 def _roots(line: str) -> list[str]:
-    """The root of a line; none of an empty one."""
+    """The root on a line; an empty list for an empty line."""
     line = line.strip()
     if not line:
         return []
