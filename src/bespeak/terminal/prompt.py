@@ -12,7 +12,6 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from bespeak.protocol.forms import check_content
 from bespeak.protocol.methods import ROOTS, SAMPLE
 from bespeak.terminal.form_fields import Field, Unfillable, read_field, read_fields
 from bespeak.terminal.prompt_types import Action, PromptQuestion, Reply
@@ -125,8 +124,6 @@ class Prompt:
         for number, field in enumerate(fields, 1):
             self._screen.show_field(field, f"Field {number} of {len(fields)}")
             content |= await self._field(question, field)
-        if check_content(question.schema, content):
-            raise Unfillable("the values fit each field but not the whole form")
         return content
 
     async def _one_value(self, question: PromptQuestion) -> Reply:

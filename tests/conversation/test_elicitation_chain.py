@@ -22,7 +22,7 @@ from bespeak.testing import (
     RoundsExceeded,
     run_elicitation_chain,
 )
-from tests.testing.envelopes import DONE, FAILED, MODEL, PAGE, TOKEN, asking, field, form, listing
+from tests.conversation.envelopes import DONE, FAILED, MODEL, PAGE, TOKEN, asking, field, form, listing
 
 PARAMS: dict[str, Any] = {"name": "weather", "arguments": {"loc": "SFO"}}
 OSLO: dict[str, Any] = {"action": "accept", "content": {"city": "Oslo"}}

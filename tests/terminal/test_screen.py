@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.conversation.answers import Answer, Way
 from bespeak.conversation.responses import Question
+from bespeak.terminal.prompt_types import Action, Reply
 from bespeak.terminal.safe_text import clean
-from tests.testing.questions import HOSTILE, SAMPLE, Person, form, page, screen
+from tests.terminal.people import HOSTILE, SAMPLE, Person, form, page, screen
 
 
 @pytest.mark.parametrize("question", HOSTILE.values(), ids=HOSTILE)
@@ -57,7 +57,7 @@ async def test_a_url_of_a_mebibyte_is_shown_cut() -> None:
 async def test_ten_thousand_choices_are_shown_cut_and_all_can_be_chosen() -> None:
     person = Person("a", "21", "v9999")
     many = form({"x": {"type": "string", "enum": [f"v{number}" for number in range(10_000)]}})
-    assert await person.answer(many) == Answer(Way.VALUE, "v9999")
+    assert await person.answer(many) == Reply(Action.ACCEPT, {"x": "v9999"})
     assert "       20 | v19\n" in person.seen
     assert "(and 9,980 more; choose them by value)\n> It must be one of the choices on offer.\n> " in person.seen
     assert len(person.seen.splitlines()) < 40

@@ -8,31 +8,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.conversation.answers import Answer, Way, render
+from bespeak.conversation.answers import answer_from, render
 from bespeak.conversation.responses import Question
 from bespeak.terminal.prompt import NoMoreInput, Prompt
-from tests.testing.questions import ELICIT, ROOTS, SAMPLE, TEXT, WHOLE, Person, answer, field, form, page, screen
+from bespeak.terminal.prompt_types import Action, Reply
+from tests.terminal.people import ELICIT, ROOTS, SAMPLE, TEXT, WHOLE, Person, answer, field, form, page, screen
 
 # Accept, decline or cancel
 
 
 @pytest.mark.parametrize("word", ["d", "D", "decline", " DECLINE ", "decline\n", "d\r\n"])
 async def test_a_decline_is_one_letter_or_the_word(word: str) -> None:
-    assert await answer(form({"a": TEXT}), word) == Answer(Way.DECLINE)
+    assert await answer(form({"a": TEXT}), word) == Reply(Action.DECLINE)
 
 
 @pytest.mark.parametrize("word", ["c", "Cancel"])
 async def test_a_cancel_is_one_letter_or_the_word(word: str) -> None:
-    assert await answer(form({"a": TEXT}), word) == Answer(Way.CANCEL)
+    assert await answer(form({"a": TEXT}), word) == Reply(Action.CANCEL)
 
 
 @pytest.mark.parametrize("word", ["a", "Accept"])
 async def test_a_form_without_fields_is_accepted_as_it_is(word: str) -> None:
-    assert await answer(form({}), word) == Answer(Way.ACCEPT, {})
+    assert await answer(form({}), word) == Reply(Action.ACCEPT, {})
 
 
 async def test_an_empty_line_repeats_the_choice_and_costs_no_try() -> None:
-    assert await answer(form({}), "", " ", "", "\t", "x", "y", "d") == Answer(Way.DECLINE)
+    assert await answer(form({}), "", " ", "", "\t", "x", "y", "d") == Reply(Action.DECLINE)
 
 
 async def test_three_words_that_are_no_choice_end_it() -> None:
@@ -71,14 +72,14 @@ async def test_questions_take_turns() -> None:
         assert "seat" not in "".join(seen)
         typed.put_nowait("Paris")
         typed.put_nowait("d")
-    assert (first.result(), second.result()) == (Answer(Way.VALUE, "Paris"), Answer(Way.DECLINE))
+    assert (first.result(), second.result()) == (Reply(Action.ACCEPT, {"city": "Paris"}), Reply(Action.DECLINE))
 
 
 # The other questions
 
 
-@pytest.mark.parametrize(("word", "answered"), [("a", Answer(Way.URL, "done")), ("d", Answer(Way.DECLINE))])
-async def test_a_url_is_shown_and_never_opened(word: str, answered: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("word", "answered"), [("a", Reply(Action.URL, "done")), ("d", Reply(Action.DECLINE))])
+async def test_a_url_is_shown_and_never_opened(word: str, answered: Reply, monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(url: str) -> None:
         pytest.fail(f"{url} was opened")
 
@@ -87,7 +88,7 @@ async def test_a_url_is_shown_and_never_opened(word: str, answered: Answer, monk
     assert await person.answer(page("https://mcp.example:8443/connect?t=a%20b#c")) == answered
     assert "      url | https://mcp.example:8443/connect?t=a%20b#c\n     host | mcp.example\n" in person.seen
     assert "Bespeak does not open it for you.\na = accept (I have opened it), d = decline, c = cancel: " in person.seen
-    assert "Mind" not in person.seen
+    assert "Warning" not in person.seen
 
 
 async def test_a_model_is_spoken_for_on_one_line() -> None:
@@ -98,7 +99,7 @@ async def test_a_model_is_spoken_for_on_one_line() -> None:
     ]
     question = Question("s", SAMPLE, {"messages": messages, "maxTokens": 9, "systemPrompt": "Be brief"})
     person = Person("", " ", "", "", "Paris, of course")
-    assert await person.answer(question) == Answer(Way.SAMPLE, "Paris, of course")
+    assert await person.answer(question) == Reply(Action.SAMPLE, "Paris, of course")
     assert (
         "   system | Be brief\n     user | Hi\n          | there\n  message | And this?\n          | (image)\n"
         in person.seen
@@ -107,7 +108,7 @@ async def test_a_model_is_spoken_for_on_one_line() -> None:
 
 @pytest.mark.parametrize("word", ["d", "decline", "cancel"])
 async def test_a_model_has_no_decline(word: str) -> None:
-    assert await answer(Question("s", SAMPLE, {"messages": [], "maxTokens": 9}), word) == Answer(Way.SAMPLE, word)
+    assert await answer(Question("s", SAMPLE, {"messages": [], "maxTokens": 9}), word) == Reply(Action.SAMPLE, word)
 
 
 async def test_roots_are_paths_and_uris_until_an_empty_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -116,11 +117,11 @@ async def test_roots_are_paths_and_uris_until_an_empty_line(monkeypatch: pytest.
     found = await answer(Question("r", ROOTS, {}), *lines)
     here = (tmp_path / "odd").as_uri()
     roots = ["file:///srv/a%20b", "file:///srv/%C3%BC%20x", "FILE:///srv", here, "file:///z"]
-    assert found == Answer(Way.ROOTS, roots)
+    assert found == Reply(Action.ROOTS, roots)
 
 
 async def test_no_roots_are_an_answer() -> None:
-    assert await answer(Question("r", ROOTS, {}), "") == Answer(Way.ROOTS, [])
+    assert await answer(Question("r", ROOTS, {}), "") == Reply(Action.ROOTS, [])
 
 
 @pytest.mark.parametrize(
@@ -141,15 +142,15 @@ async def test_what_is_no_root_is_said(typed: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     ("question", "typed", "answered"),
     [
-        (field("string"), "Paris", Answer(Way.VALUE, "Paris")),
-        (field("integer"), "5", Answer(Way.VALUE, 5)),
-        (field("boolean"), "n", Answer(Way.VALUE, False)),
-        (field("anything"), "5", Answer(Way.VALUE, "5")),
-        (field("string", required=False), "", Answer(Way.OMIT)),
-        (field("integer", required=False), " ", Answer(Way.OMIT)),
+        (field("string"), "Paris", Reply(Action.ACCEPT, {"city": "Paris"})),
+        (field("integer"), "5", Reply(Action.ACCEPT, {"city": 5})),
+        (field("boolean"), "n", Reply(Action.ACCEPT, {"city": False})),
+        (field("anything"), "5", Reply(Action.ACCEPT, {"city": "5"})),
+        (field("string", required=False), "", Reply(Action.OMIT)),
+        (field("integer", required=False), " ", Reply(Action.OMIT)),
     ],
 )
-async def test_the_compatibility_dialect_takes_one_value(question: Question, typed: str, answered: Answer) -> None:
+async def test_the_compatibility_dialect_takes_one_value(question: Question, typed: str, answered: Reply) -> None:
     assert await answer(question, typed) == answered
 
 
@@ -207,7 +208,7 @@ def test_whatever_is_typed_ends_in_an_answer_that_fits_or_in_no_answer(question:
         return
     finally:
         assert all(char == "\n" or char.isprintable() for char in person.seen)
-    if answered.way is Way.OMIT:
+    if answered.action is Action.OMIT:
         assert not question.required
     else:
-        render(question, answered)
+        render(question, answer_from(question, answered))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bespeak.conversation.answers import Answer, Way
-from tests.testing.questions import Person, page, screen
+from bespeak.terminal.prompt_types import Action, Reply
+from tests.terminal.people import Person, page, screen
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ async def test_the_host_is_shown_as_what_it_is(url: str, host: str | None, warni
     seen = await screen(page(url))
     rows = [line.partition(" | ")[2] for line in seen.partition("     host")[2].splitlines() if " | " in line]
     assert "".join(rows).endswith(host) if host else "host |" not in seen
-    assert f"Warning: {warning}" in seen if warning else "Mind" not in seen
+    assert f"Warning: {warning}" in seen if warning else "Warning" not in seen
 
 
 async def test_a_url_is_one_unbroken_line_of_ascii() -> None:
@@ -53,6 +53,6 @@ async def test_a_url_is_one_unbroken_line_of_ascii() -> None:
 )
 async def test_an_address_that_is_not_safe_to_open_can_only_be_declined_or_cancelled(url: str) -> None:
     person = Person("a", "accept", "d")
-    assert await person.answer(page(url)) == Answer(Way.DECLINE)
+    assert await person.answer(page(url)) == Reply(Action.DECLINE)
     assert "This question can only be declined or cancelled: its address is not safe to open.\n" in person.seen
     assert "d = decline, c = cancel: It must be one of decline, cancel.\n" in person.seen

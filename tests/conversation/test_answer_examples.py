@@ -10,7 +10,7 @@ from bespeak.conversation.answers import parse_answer, render
 from bespeak.testing import InputResponseFixture, Question
 from bespeak.testing.suite.variables import fill, literal
 from bespeak.testing.suite.yaml_positions import read_yaml
-from tests.testing.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
+from tests.conversation.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
 
 CITY, URL, WORDS, WHERE = (
     question(form()),

@@ -24,7 +24,7 @@ from bespeak.testing import (
     read_envelope,
     recognize_input_required,
 )
-from tests.testing.envelopes import (
+from tests.conversation.envelopes import (
     COMPLETE,
     DONE,
     FAILED,

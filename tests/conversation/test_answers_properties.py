@@ -15,7 +15,7 @@ from bespeak.conversation.answers import Answer, Way, parse_answer, render
 from bespeak.testing import CannotAnswer
 from bespeak.testing.suite.variables import fill, literal
 from bespeak.testing.suite.yaml_positions import read_yaml
-from tests.testing.envelopes import form, question
+from tests.conversation.envelopes import form, question
 
 many = settings(max_examples=50 * int(os.environ.get("BESPEAK_SOAK", "1")))
 anything: st.SearchStrategy[Any] = st.recursive(

@@ -12,7 +12,7 @@ from bespeak.conversation.answers import Answer, Way, parse_answer
 from bespeak.conversation.fixtures import responses_to, unused
 from bespeak.testing import CannotAnswer, InputRequest, InputResponse, InputResponseFixture, MissingAnswer, Question
 from bespeak.testing import collect_responses as collect
-from tests.testing.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
+from tests.conversation.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
 
 CITY, URL, WORDS, WHERE = (
     question(form()),

@@ -19,7 +19,7 @@ from bespeak.testing import (
     RoundsExceeded,
     Verdict,
 )
-from tests.testing.envelopes import (
+from tests.conversation.envelopes import (
     COMPLETE,
     DONE,
     FAILED,

@@ -12,7 +12,7 @@ import pytest
 
 from bespeak.conversation.protocol_rules import RULES
 from bespeak.testing import Dialect, Finding, Verdict, read_envelope
-from tests.testing.envelopes import (
+from tests.conversation.envelopes import (
     COMPLETE,
     DONE,
     ELICIT,

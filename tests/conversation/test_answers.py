@@ -11,7 +11,7 @@ from bespeak.conversation.answers import MODEL as MODEL_NAME
 from bespeak.conversation.answers import Answer, Way, parse_answer, render
 from bespeak.testing import CannotAnswer, Question
 from bespeak.testing.suite.variables import Value
-from tests.testing.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
+from tests.conversation.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
 
 CITY = question(form())
 SEVERAL = question(form(required=("city",), city=TEXT, nights={"type": "integer", "minimum": 1, "maximum": 9}))

@@ -7,7 +7,7 @@ import pytest
 
 from bespeak.conversation.fixtures import responses_to
 from bespeak.testing import CannotAnswer, Conversation, InputResponseFixture, MissingAnswer
-from tests.testing.envelopes import FOLDERS, MODEL, TEXT, TOKEN, asking, field, form, listing
+from tests.conversation.envelopes import FOLDERS, MODEL, TEXT, TOKEN, asking, field, form, listing
 
 PARAMS: dict[str, Any] = {"name": "weather", "arguments": {"loc": "SFO"}, "_meta": {"client": {"name": "x"}}}
 OSLO: dict[str, Any] = {"action": "accept", "content": {"city": "Oslo"}}

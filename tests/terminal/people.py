@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.conversation.answers import Answer
 from bespeak.conversation.responses import Question
 from bespeak.terminal.prompt import NoMoreInput, Prompt
+from bespeak.terminal.prompt_types import Reply
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
 TEXT: dict[str, Any] = {"type": "string"}
@@ -29,11 +29,11 @@ class Person:
     def write(self, text: str) -> None:
         self.seen += text
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: Question) -> Reply:
         return await Prompt(read=self.read, write=self.write).ask(question)
 
 
-async def answer(question: Question, *lines: str) -> Answer:
+async def answer(question: Question, *lines: str) -> Reply:
     person = Person(*lines)
     answered = await person.answer(question)
     assert not person.lines, "not all of it was read"

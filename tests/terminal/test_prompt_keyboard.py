@@ -21,7 +21,7 @@ import pytest
 
 from bespeak.conversation.responses import Question
 from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
-from tests.testing.questions import ELICIT, HOSTILE, ROOTS, SAMPLE, SIDE, TEXT, WHOLE, form
+from tests.terminal.people import ELICIT, HOSTILE, ROOTS, SAMPLE, SIDE, TEXT, WHOLE, form
 
 CHOICE = "a = accept, d = decline, c = cancel: "
 SECONDS = 20
@@ -84,7 +84,7 @@ async def ask(question, seconds):
         return {"ended": str(ended)}
     except TimeoutError:
         return {"timeout": seconds}
-    return {"answer": answer.as_written(), "terminal": at_terminal()}
+    return {"answer": [answer.action, answer.content], "terminal": at_terminal()}
 
 async def main():
     for *question, seconds in json.loads(sys.argv[1]):
@@ -155,7 +155,7 @@ def test_a_form_is_filled_in_at_a_terminal_and_only_the_answer_is_on_standard_ou
         terminal.type("12\n")
         terminal.wait_for("        2 | aisle\r\n> ")
         terminal.type("2\n")
-        assert terminal.result() == [{"answer": {"accept": {"row": 12, "side": "aisle"}}, "terminal": True}]
+        assert terminal.result() == [{"answer": ["accept", {"row": 12, "side": "aisle"}], "terminal": True}]
         assert terminal.program.returncode == 0
 
 
@@ -164,7 +164,7 @@ def test_lines_typed_ahead_are_kept_in_their_order() -> None:
     with at_a_terminal(form({"row": WHOLE, "side": SIDE}), named) as terminal:
         terminal.type("a\n12\n1\nK\u00f6ln\n")
         answers = [one["answer"] for one in terminal.result()]
-    assert answers == [{"accept": {"row": 12, "side": "window"}}, "K\u00f6ln"]
+    assert answers == [["accept", {"row": 12, "side": "window"}], ["accept", {"city": "K\u00f6ln"}]]
 
 
 def test_an_arrow_key_does_not_get_into_the_answer() -> None:
@@ -175,14 +175,14 @@ def test_an_arrow_key_does_not_get_into_the_answer() -> None:
         terminal.type("Pariss\x1b[D\n")
         terminal.wait_for("It must not contain control characters (arrow keys produce some).\r\n> ")
         terminal.type("Paris\n")
-        assert terminal.result()[0]["answer"] == "Paris"
+        assert terminal.result()[0]["answer"] == ["accept", {"x": "Paris"}]
 
 
 def test_a_terminal_that_another_program_made_non_blocking_is_waited_for() -> None:
     with at_a_terminal(form({}), blocking=False) as terminal:
         terminal.wait_for(CHOICE)
         terminal.type("d\n")
-        assert terminal.result()[0]["answer"] == "decline"
+        assert terminal.result()[0]["answer"] == ["decline", None]
 
 
 @pytest.mark.parametrize("typed", ["\x04", "accept\x04\x04"], ids=["alone", "after words"])
@@ -214,10 +214,10 @@ def test_a_question_given_up_takes_no_line_from_the_next() -> None:
         terminal.wait_for("And?")
         terminal.wait_for(CHOICE)
         terminal.type("d\n")
-        assert terminal.result() == [{"timeout": 0.05}, {"answer": "decline", "terminal": True}]
+        assert terminal.result() == [{"timeout": 0.05}, {"answer": ["decline", None], "terminal": True}]
 
 
-PROMPTS = {ELICIT: "c = cancel: ", SAMPLE: "on one line: ", ROOTS: "empty ends: ", None: "\r\n> "}
+PROMPTS = {ELICIT: "c = cancel: ", SAMPLE: "on one line: ", ROOTS: "to finish: ", None: "\r\n> "}
 TYPED = {ELICIT: "d\n", SAMPLE: "x\n", ROOTS: "\n", None: "x\n"}
 
 
