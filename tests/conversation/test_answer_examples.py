@@ -4,11 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bespeak.conversation.answer_examples import paste, written
 from bespeak.conversation.answers import parse_answer, render
 from bespeak.testing import InputResponseFixture, Question
-from bespeak.testing.suite.variables import fill, literal
+from bespeak.testing.suite.variables import fill
 from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.conversation.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
 
@@ -22,7 +24,7 @@ CITY, URL, WORDS, WHERE = (
 
 def read(text: str) -> Any:
     """What a suite makes of it, in which `$${` stands for `${`."""
-    return fill(read_yaml(text).value, literal)
+    return fill(read_yaml(text).value, lambda name: f"${{{name}}}")
 
 
 def pasted(*asked: Question) -> dict[str, Any]:
@@ -118,3 +120,20 @@ def test_what_is_saved_is_read_back_as_it_was(value: Any) -> None:
     assert read(written({"k": value, "m": {"accept": {"x": value}}})) == {
         "inputResponses": {"k": value, "m": {"accept": {"x": value}}}
     }
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=60)
+@given(st.dictionaries(st.text(min_size=1, max_size=10), JSON, min_size=1, max_size=3))
+def test_any_answers_are_read_back_as_they_were(answers: dict[str, Any]) -> None:
+    assert read(written(answers)) == {"inputResponses": answers}
+
+
+def test_no_more_is_pasted_than_a_person_would_read() -> None:
+    assert paste([question(form(), f"k{number}") for number in range(10_000)]).count("\n") == 20

@@ -16,9 +16,9 @@ import pytest
 
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.connection import Connection, Received, read_strictly
+from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
-from bespeak.testing.suite.suite_file import EVERYTHING
 from bespeak.transports.http.asgi import ASGIApp, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Ask, Outgoing, Transport

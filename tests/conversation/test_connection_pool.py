@@ -17,9 +17,8 @@ import pytest
 from bespeak import MCPServer
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.connection_pool import Pool, Wanted
+from bespeak.conversation.server_targets import Target
 from bespeak.conversation.servers import Reached, Unreachable
-from bespeak.testing.suite.suite_file import Server
-from bespeak.testing.suite.variables import lookup
 from bespeak.transports.interfaces import Ask, Outgoing, Transport
 from bespeak.transports.memory import MemoryTransport
 from tests.testing.canned import MODERN, Canned, Json, Pushing, Silent
@@ -55,12 +54,11 @@ def reached(monkeypatch: pytest.MonkeyPatch, transport: Transport, printed: str 
 def wanted(**other: Any) -> Wanted:
     usual: Json = {
         "name": "desk",
-        "server": Server(command=["desk"]),
+        "server": Target(command=["desk"]),
         "folder": Path("suites"),
         "mode": MODERN,
         "declared": {"elicitation": {}},
         "timeout": 5.0,
-        "find": lookup({}, {}),
     }
     return Wanted(**{**usual, **other})
 
@@ -92,7 +90,7 @@ async def test_nothing_is_opened_until_it_is_needed(opened: Opened) -> None:
 async def test_those_that_want_the_same_share_a_connection(opened: Opened) -> None:
     async with pool() as connections:
         first = await connections.connection(wanted())
-        again = await connections.connection(wanted(find=lookup({"X": "y"}, {}), server=Server(command=["desk"])))
+        again = await connections.connection(wanted(fill=str.upper, server=Target(command=["desk"])))
         assert first is again
     assert len(opened) == 1
 
@@ -101,7 +99,7 @@ async def test_those_that_want_the_same_share_a_connection(opened: Opened) -> No
     "other",
     [
         {"name": "counter"},
-        {"server": Server(command=["desk", "--new"])},
+        {"server": Target(command=["desk", "--new"])},
         {"folder": Path("others")},
         {"mode": "auto"},
         {"declared": {}},
@@ -282,7 +280,7 @@ async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest
     reached(monkeypatch, Mute())
     async with pool() as connections:
         with pytest.raises(Unreachable, match=r"^no answer to server/discover within 0\.05 s$"):
-            await connections.connection(wanted(server=Server(command=["desk"], timeout=0.05)))
+            await connections.connection(wanted(server=Target(command=["desk"], timeout=0.05)))
 
 
 @pytest.mark.parametrize(
@@ -299,7 +297,7 @@ async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest
 async def test_a_command_that_does_not_become_a_server_is_told(tmp_path: Path, server: Json, message: str) -> None:
     async with pool() as connections:
         with pytest.raises(Unreachable) as raised:
-            await connections.connection(wanted(server=Server.model_validate(server), folder=tmp_path))
+            await connections.connection(wanted(server=Target(**server), folder=tmp_path))
     assert message in str(raised.value)
     assert str(raised.value).count("exited with code") <= 1
 
@@ -315,7 +313,7 @@ async def test_what_could_not_be_reached_is_tried_again(monkeypatch: pytest.Monk
 
 async def test_a_header_that_is_none_is_told_and_does_not_end_the_run() -> None:
     async with Listening(MCPServer("desk").streamable_http_app()) as listening, pool() as connections:
-        server = Server(url=listening.url, headers={"a b": "c"})
+        server = Target(url=listening.url, headers={"a b": "c"})
         with pytest.raises(Unreachable, match="header"):
             await connections.connection(wanted(server=server))
 

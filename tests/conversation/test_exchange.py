@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 
 from bespeak.client.errors import CallbackFailed
-from bespeak.conversation import steps as chain
+from bespeak.conversation import call_rounds
 from bespeak.conversation.answer_sources import FixtureScript
 from bespeak.conversation.answers import CannotAnswer
 from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.connection import Push, Received
+from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
 from bespeak.testing.attacks import Attack
-from bespeak.testing.suite.suite_file import EVERYTHING, Fault
+from bespeak.testing.suite.suite_file import Fault
 from tests.testing.canned import MODERN, NOVEMBER, TOKEN, Json, asking, error, form, listing, told
 
 CALL: Json = {"name": "forecast", "arguments": {"day": "today"}}
@@ -236,7 +237,7 @@ async def test_rounds_that_only_hand_out_a_state_count_and_are_not_hurried(monke
     with pytest.raises(RoundsExceeded, match="round 6: nothing, only a state"):
         await held(line)
     assert pauses == [0.05, 0.1, 0.2, 0.25, 0.25]
-    assert chain.BACKOFF == (0.05, 0.25)
+    assert call_rounds.BACKOFF == (0.05, 0.25)
     assert line.sent[1] == {**CALL, "requestState": "0"}  # and no answers, for nothing was asked
 
 
@@ -298,7 +299,7 @@ async def test_a_question_that_was_declined_and_is_pushed_again_is_found() -> No
 async def test_a_request_whose_response_is_lost_is_sent_again_as_it_was(round_: int, sent: list[int]) -> None:
     line = Canned([asking("city")] * (1 if round_ else 3) + [told()])
     holding = talk(line, {"city": "Rome"})
-    holding.attack = Attack(fault=Fault(round=round_, drop="response"), retry=2)
+    holding.interference = Attack(fault=Fault(round=round_, drop="response"), retry=2)
     await holding.hold()
     retried = {**CALL, "inputResponses": {"city": ACCEPTED}, "requestState": TOKEN}
     assert line.sent == [[CALL, retried][number] for number in sent]

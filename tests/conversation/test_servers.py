@@ -15,9 +15,10 @@ import pytest
 
 from bespeak.conversation import servers
 from bespeak.conversation.connection import Connection
-from bespeak.conversation.servers import Unreachable, described, reach
-from bespeak.testing.suite.suite_file import EVERYTHING, Server
-from bespeak.testing.suite.variables import lookup
+from bespeak.conversation.connection_settings import EVERYTHING
+from bespeak.conversation.server_targets import Target
+from bespeak.conversation.servers import Unreachable, reach
+from bespeak.testing.suite.variables import lookup, text_filler
 from tests.testing.canned import Json
 from tests.waiting import eventually
 
@@ -57,9 +58,13 @@ def stray(line: bytes) -> None:
     raise AssertionError(f"nothing should be written like {line!r}")
 
 
-async def seen(server: Server, folder: Path, find: Callable[[str], Any] | None = None, timeout: float = 10) -> Json:
+def filler(**environment: str) -> Callable[[str], str]:
+    return text_filler(lookup(environment, {}), port=True)
+
+
+async def seen(server: Target, folder: Path, fill: Callable[[str], str] | None = None, timeout: float = 10) -> Json:
     """What a server sees of its world."""
-    async with reach(server, folder, find or lookup({}, {}), stray) as reached:
+    async with reach(server, folder, fill or filler(), stray) as reached:
         async with Connection(reached.transport, "2026-07-28", EVERYTHING, timeout) as connection:
             received = await connection.send("tools/call", {"name": "look", "arguments": {}}, nobody)
         return received.envelope["result"]["structuredContent"]
@@ -98,77 +103,32 @@ def alive(pid: int) -> bool:
     return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
-# What a command line means
-
-
-@pytest.mark.parametrize(
-    ("target", "meant"),
-    [
-        ("http://127.0.0.1:8000/mcp", {"url": "http://127.0.0.1:8000/mcp"}),
-        ("https://mcp.example.com/mcp", {"url": "https://mcp.example.com/mcp"}),
-        ("server.py", {"python": "server.py"}),
-        ("some/server.py:mcp", {"python": "some/server.py:mcp"}),
-        ("package.module:mcp", {"python": "package.module:mcp"}),
-        ("python my_till.py", {"command": ["python", "my_till.py"]}),
-        ("uv run --with x server.py", {"command": ["uv", "run", "--with", "x", "server.py"]}),
-        ("node 'a server.mjs' \"--port=1\"", {"command": ["node", "a server.mjs", "--port=1"]}),
-        ("npm run serve:mcp", {"command": ["npm", "run", "serve:mcp"]}),
-        ("my-server", {"command": ["my-server"]}),
-    ],
-)
-def test_a_target_is_a_url_an_object_or_a_command(target: str, meant: Json) -> None:
-    assert described(target).model_dump(exclude_unset=True) == meant
-
-
-def test_a_program_that_is_no_python_file_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "my-server").write_text("#!/bin/sh\n")
-    (tmp_path / "my-server").chmod(0o755)
-    monkeypatch.chdir(tmp_path)
-    assert described("./my-server").command == ["./my-server"]
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("", "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
-        ("  ", "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
-        ("python 'x", '"python \'x" is not a valid command: No closing quotation'),
-    ],
-)
-def test_a_target_that_means_nothing_is_told(target: str, message: str) -> None:
-    with pytest.raises(ValueError) as raised:  # noqa: PT011 - its whole text is compared
-        described(target)
-    assert str(raised.value) == message
-
-
 # A command over stdio
 
 
 async def test_a_command_is_run_in_the_suites_folder_with_its_arguments(folder: Path) -> None:
-    found = await seen(Server(command=["python", "stdio.py", "a b", "${env:WORD}"]), folder, lookup({"WORD": "c"}, {}))
+    found = await seen(Target(command=["python", "stdio.py", "a b", "${env:WORD}"]), folder, filler(WORD="c"))
     assert found["argv"] == ["a b", "c"]
     assert same(found["cwd"], folder)
 
 
 async def test_a_command_is_run_where_cwd_says_seen_from_the_suite(folder: Path) -> None:
     (folder / "inner").mkdir()
-    found = await seen(
-        Server(command=["python", "../stdio.py"], cwd="${env:WHERE}"), folder, lookup({"WHERE": "inner"}, {})
-    )
+    found = await seen(Target(command=["python", "../stdio.py"], cwd="${env:WHERE}"), folder, filler(WHERE="inner"))
     assert same(found["cwd"], folder / "inner")
 
 
 async def test_a_command_gets_what_env_says_and_little_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_SECRET_OF_OURS", "hidden")
-    server = Server(command=["python", "stdio.py"], env={"TOKEN": "x-${env:TOKEN}", "EMPTY": ""})
-    env = (await seen(server, folder, lookup({"TOKEN": "t"}, {})))["env"]
+    server = Target(command=["python", "stdio.py"], env={"TOKEN": "x-${env:TOKEN}", "EMPTY": ""})
+    env = (await seen(server, folder, filler(TOKEN="t")))["env"]
     assert (env["TOKEN"], env["EMPTY"]) == ("x-t", "")
     assert "A_SECRET_OF_OURS" not in env
 
 
 @pytest.mark.parametrize("given", [None, "/somewhere/else"])
 async def test_what_this_python_has_installed_comes_first(folder: Path, given: str | None) -> None:
-    server = Server(command=["python", "stdio.py"], env={} if given is None else {"PATH": given})
+    server = Target(command=["python", "stdio.py"], env={} if given is None else {"PATH": given})
     found = await seen(server, folder)
     first, *others = found["env"]["PATH"].split(os.pathsep)
     assert Path(first) == Path(sys.executable).parent
@@ -181,8 +141,8 @@ async def test_a_command_with_a_slash_is_found_from_its_folder(folder: Path) -> 
     program = folder / "inner" / "run"
     program.write_text(f"#!{sys.executable}\n{STDIO}")
     program.chmod(0o755)
-    assert (await seen(Server(command=["inner/run"]), folder))["argv"] == []
-    assert (await seen(Server(command=["./run"], cwd="inner"), folder))["argv"] == []
+    assert (await seen(Target(command=["inner/run"]), folder))["argv"] == []
+    assert (await seen(Target(command=["./run"], cwd="inner"), folder))["argv"] == []
 
 
 async def test_a_folder_of_that_name_is_no_command(folder: Path) -> None:
@@ -191,12 +151,12 @@ async def test_a_folder_of_that_name_is_no_command(folder: Path) -> None:
     second.mkdir()
     (second / "serve").write_text(f"#!{sys.executable}\n{STDIO}")
     (second / "serve").chmod(0o755)
-    server = Server(command=["serve", "here"], env={"PATH": f"{first}{os.pathsep}{second}"})
+    server = Target(command=["serve", "here"], env={"PATH": f"{first}{os.pathsep}{second}"})
     assert (await seen(server, folder))["argv"] == ["here"]
 
 
 async def test_a_command_over_stdio_is_ended_with_its_connection(folder: Path) -> None:
-    await seen(Server(command=["python", "stdio.py"]), folder)
+    await seen(Target(command=["python", "stdio.py"]), folder)
     (pid,) = pids(folder)
     assert not alive(pid)
 
@@ -205,13 +165,13 @@ async def test_a_command_over_stdio_is_ended_with_its_connection(folder: Path) -
 
 
 async def test_a_command_with_a_url_is_started_and_then_reached_on_a_free_port(folder: Path) -> None:
-    server = Server(
+    server = Target(
         command=["python", "http_.py", "${port}"],
         env={"PORT": "${port}"},
         url=URL,
         headers={"X-Token": "x-${env:TOKEN}-${port}"},
     )
-    found = await seen(server, folder, lookup({"TOKEN": "t"}, {}))
+    found = await seen(server, folder, filler(TOKEN="t"))
     (port,) = found["argv"]
     assert found["env"]["PORT"] == port
     assert (found["headers"]["x-token"], found["path"]) == (f"x-t-{port}", "/mcp")
@@ -223,7 +183,7 @@ async def test_a_url_where_something_listens_already_is_told_without_its_secrets
     other = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
     async with other:
         port = other.sockets[0].getsockname()[1]
-        server = Server(
+        server = Target(
             command=["python", "http_.py", str(port)], url=f"http://n:hunter2@127.0.0.1:{port}/mcp?k=hunter2"
         )
         with pytest.raises(Unreachable) as caught:
@@ -234,7 +194,7 @@ async def test_a_url_where_something_listens_already_is_told_without_its_secrets
 
 
 async def test_two_servers_get_two_ports(folder: Path) -> None:
-    server = Server(command=["python", "http_.py", "${port}"], url=URL)
+    server = Target(command=["python", "http_.py", "${port}"], url=URL)
     first, second = await asyncio.gather(seen(server, folder), seen(server, folder))
     assert first["argv"] != second["argv"]
 
@@ -242,7 +202,7 @@ async def test_two_servers_get_two_ports(folder: Path) -> None:
 async def test_a_server_that_does_not_want_to_end_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "LEAVE_SECONDS", 0.2)
     (folder / "deaf.py").write_text(f"import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{HTTP}")
-    await seen(Server(command=["python", "deaf.py", "${port}"], url=URL), folder)
+    await seen(Target(command=["python", "deaf.py", "${port}"], url=URL), folder)
     (pid,) = pids(folder)
     assert not alive(pid)
 
@@ -253,22 +213,22 @@ LEAVING = "sleep 60 & echo $! > pids; exec python"
 @pytest.mark.parametrize(
     "server",
     [
-        Server(command=["sh", "-c", f"{LEAVING} stdio.py"]),
-        Server(command=["sh", "-c", f"{LEAVING} http_.py $0", "${port}"], url=URL),
+        Target(command=["sh", "-c", f"{LEAVING} stdio.py"]),
+        Target(command=["sh", "-c", f"{LEAVING} http_.py $0", "${port}"], url=URL),
     ],
     ids=["stdio", "http"],
 )
-async def test_what_a_server_has_started_itself_is_ended_with_it(folder: Path, server: Server) -> None:
+async def test_what_a_server_has_started_itself_is_ended_with_it(folder: Path, server: Target) -> None:
     await seen(server, folder)
     first, second = pids(folder)
     await eventually(lambda: not alive(first) and not alive(second), 2)
 
 
 async def test_a_server_is_ended_when_its_test_is_cancelled(folder: Path) -> None:
-    server = Server(command=["python", "http_.py", "${port}"], url=URL)
+    server = Target(command=["python", "http_.py", "${port}"], url=URL)
 
     async def stay() -> None:
-        async with reach(server, folder, lookup({}, {}), stray):
+        async with reach(server, folder, filler(), stray):
             await asyncio.Event().wait()
 
     staying = asyncio.create_task(stay())
@@ -295,7 +255,7 @@ async def look() -> dict[str, str]:
 async def test_an_object_in_a_file_beside_the_suite_is_reached(tmp_path: Path, target: str) -> None:
     module = f"desk_{target.count('.py')}{target.count(':')}"
     (tmp_path / f"{module}.py").write_text(SERVER.format(name="desk"))
-    assert await seen(Server(python=target.format(module=module)), tmp_path) == {"where": "here"}
+    assert await seen(Target(python=target.format(module=module)), tmp_path) == {"where": "here"}
 
 
 # Servers that cannot be reached
@@ -341,7 +301,7 @@ async def test_a_server_that_cannot_be_reached_says_why(
         (tmp_path / name).write_text("")
     (tmp_path / "several_a.py").write_text(SERVER.format(name="one") + SERVER.format(name="two"))
     with pytest.raises(Unreachable) as raised:
-        async with reach(Server.model_validate(server), tmp_path, lookup({}, {}), stray):
+        async with reach(Target(**server), tmp_path, filler(), stray):
             pass
     assert message in str(raised.value)
     assert "PosixPath" not in str(raised.value)
@@ -351,7 +311,7 @@ def test_a_file_that_exits_while_it_is_loaded_is_a_server_that_cannot_be_reached
     (tmp_path / "exits_a.py").write_text("raise SystemExit(3)")
 
     async def reached() -> None:
-        async with reach(Server(python="exits_a.py"), tmp_path, lookup({}, {}), stray):
+        async with reach(Target(python="exits_a.py"), tmp_path, filler(), stray):
             pass
 
     with pytest.raises(Unreachable, match=r"exits_a\.py cannot be loaded: SystemExit: 3"):
@@ -361,13 +321,13 @@ def test_a_file_that_exits_while_it_is_loaded_is_a_server_that_cannot_be_reached
 async def test_only_the_end_of_what_a_server_printed_is_shown(folder: Path) -> None:
     talks = "import sys; print(*range(100_000), 'the end', sep='\\n'); sys.exit(1)"
     with pytest.raises(Unreachable) as raised:
-        await seen(Server(command=["python", "-c", talks, "${port}"], url=URL), folder)
+        await seen(Target(command=["python", "-c", talks, "${port}"], url=URL), folder)
     assert str(raised.value).endswith("\n99999\nthe end")
     assert len(str(raised.value)) < 3000
 
 
 async def test_what_a_server_prints_on_stderr_can_be_told(folder: Path) -> None:
     (folder / "talks.py").write_text(f"import sys\nprint('öffnet', file=sys.stderr, flush=True)\n{STDIO}")
-    server = Server(command=["python", "talks.py"], env={"PYTHONIOENCODING": "utf-8"})
-    async with reach(server, folder, lookup({}, {}), stray) as reached, Connection(reached.transport, "auto", {}, 10):
+    server = Target(command=["python", "talks.py"], env={"PYTHONIOENCODING": "utf-8"})
+    async with reach(server, folder, filler(), stray) as reached, Connection(reached.transport, "auto", {}, 10):
         assert reached.printed() == "öffnet"

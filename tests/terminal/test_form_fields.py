@@ -142,11 +142,6 @@ async def test_titles_do_not_hide_what_is_sent() -> None:
     assert "        1 | #f00 (Red)\n" in await screen(form({"x": TITLED}), "a")
 
 
-async def test_a_form_of_one_field_is_answered_with_the_value_alone() -> None:
-    assert await answer(form({"x": TEXT}), "a", "Paris") == Reply(Action.ACCEPT, {"x": "Paris"})
-    assert await answer(form({"x": TEXT, "y": TEXT}), "a", "Paris", "") == Reply(Action.ACCEPT, {"x": "Paris"})
-
-
 @pytest.mark.parametrize(
     ("question", "why"),
     [

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.conversation.matchers import ABSENT, Difference
-from bespeak.testing.expect.expectations import judge, text_of
+from bespeak.conversation.result_text import text_of
+from bespeak.testing.expect.expectations import judge
 from bespeak.testing.report.results import Failure, Result
 from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.plan import items_of

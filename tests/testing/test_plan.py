@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bespeak.conversation.connection_settings import revision
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.runner import Runner
-from bespeak.testing.suite.plan import Item, at_era, items_of, keyword, revision
+from bespeak.testing.suite.plan import Item, at_era, items_of, keyword
 from tests.testing.suite_files import GOOD, NEXT, in_test, load, with_server
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.conversation.answers import Answer, Way
 from bespeak.conversation.responses import Question
+from bespeak.terminal.prompt_types import Action, Reply
 from bespeak.testing.report.results import Kind, Result
 from bespeak.testing.runner import Options, Runner, run_items
 from bespeak.testing.suite.loading import load_suite
@@ -382,8 +382,8 @@ async def test_a_run_ends_where_it_is_told_to_and_closes_its_connections(tmp_pat
 
 async def test_a_person_is_asked_instead_of_the_fixture(hold: Hold) -> None:
     class Person:
-        async def ask(self, question: Question) -> Answer:
-            return Answer(Way.VALUE, "Oslo")
+        async def ask(self, question: Question) -> Reply:
+            return Reply(Action.ACCEPT, dict.fromkeys(question.properties, "Oslo"))
 
     server = Canned(asking("city"), told())
     (result,) = await hold(

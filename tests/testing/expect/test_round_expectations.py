@@ -1,0 +1,197 @@
+"""Tests that check each round: what it should ask, and the answers that belong to it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.fixtures import MissingAnswer
+from bespeak.conversation.responses import Question
+from bespeak.testing.expect.round_expectations import RoundsScript
+from bespeak.testing.report.results import Failure
+from bespeak.testing.suite.suite_file import RoundSpec
+from tests.testing.canned import Json, form
+
+
+def asked(key: str, message: str = "Which one?", **fields: Json) -> Question:
+    question = form(message, **fields)
+    return Question(key, question["method"], question["params"])
+
+
+def content(value: Any, name: str = "value") -> Json:
+    return {"action": "accept", "content": {name: value}}
+
+
+async def answered(script: RoundsScript, *rounds: Sequence[Question], state: bool | None = True) -> list[Json]:
+    """What a script answers to each round; without states, they are pushed."""
+    return [await script.answers(questions, state=state) for questions in rounds]
+
+
+def told(script: RoundsScript) -> list[str]:
+    return [failure.message for failure in script.leftovers()]
+
+
+def rounds(*blocks: Json) -> RoundsScript:
+    return RoundsScript([RoundSpec.model_validate(block) for block in blocks])
+
+
+async def test_each_round_has_answers_of_its_own() -> None:
+    script = rounds({"answer": {"confirm": False}}, {"answer": {"confirm": True}})
+    question = asked("confirm", confirm={"type": "boolean"})
+    assert await answered(script, [question], [question]) == [
+        {"confirm": content(False, "confirm")},
+        {"confirm": content(True, "confirm")},
+    ]
+    assert told(script) == []
+
+
+async def test_a_round_too_many_is_told_with_what_it_asks() -> None:
+    script = rounds({"answer": {"city": "Rome"}})
+    with pytest.raises(CannotAnswer, match=r"^round 2 was not expected; it asks 'units', 'day'$"):
+        await answered(script, [asked("city")], [asked("units"), asked("day")])
+
+
+async def test_a_round_too_many_that_asks_nothing_is_told_so() -> None:
+    with pytest.raises(CannotAnswer, match=r"^round 1 was not expected; it asks nothing$"):
+        await answered(rounds(), [])
+
+
+async def test_a_round_that_never_came_is_told_once() -> None:
+    script = rounds({"answer": {"city": "Rome"}}, {"answer": {"units": "C"}}, {"answer": {"day": "today"}})
+    await answered(script, [asked("city")])
+    assert told(script) == ["round 2 was never reached: the server asked no more"]
+
+
+async def test_an_answer_of_a_round_that_it_did_not_ask_for_is_told_by_its_round() -> None:
+    script = rounds({"answer": {"city": "Rome", "units": "C"}}, {"answer": [{"when": {"key": "x"}, "answer": 1}]})
+    await answered(script, [asked("city")], [])
+    assert told(script) == [
+        "no question asked for the answer rounds[0].answer: units",
+        "no question asked for the answer rounds[1].answer[0]",
+    ]
+
+
+async def test_a_round_is_answered_from_no_other() -> None:
+    script = rounds({"answer": {"city": "Rome"}}, {"answer": {"units": "C"}})
+    with pytest.raises(MissingAnswer, match="there is no answer to 'units'"):
+        await answered(script, [asked("city"), asked("units")])
+
+
+async def test_a_round_that_asks_nothing_takes_a_block_of_its_own() -> None:
+    script = rounds({"expect": {"asks": [], "state": "present"}}, {"answer": {"city": "Rome"}})
+    assert await answered(script, [], [asked("city")]) == [{}, {"city": content("Rome")}]
+    assert told(script) == []
+
+
+@pytest.mark.parametrize(
+    ("expect", "failure"),
+    [
+        (
+            {"asks": ["units", "city"]},
+            Failure(
+                "round 1 asked city instead of units, city",
+                path="rounds[0].asks",
+                expected=["units", "city"],
+                actual=["city"],
+            ),
+        ),
+        (
+            {"asks": []},
+            Failure("round 1 asked city instead of nothing", path="rounds[0].asks", expected=[], actual=["city"]),
+        ),
+        (
+            {"messages": {"city": "Where?"}},
+            Failure(
+                'round 1, messages of \'city\': expected "Where?", got "Which one?"',
+                path="rounds[0].messages.city",
+                expected="Where?",
+                actual="Which one?",
+            ),
+        ),
+        (
+            {"schemas": {"city": {"contains": {"type": "array"}}}},
+            Failure(
+                'round 1, schemas of \'city\': expected "array", got "object"',
+                path="rounds[0].schemas.city.type",
+                expected="array",
+                actual="object",
+            ),
+        ),
+        (
+            {"methods": {"city": "roots/list"}},
+            Failure(
+                'round 1, methods of \'city\': expected "roots/list", got "elicitation/create"',
+                path="rounds[0].methods.city",
+                expected="roots/list",
+                actual="elicitation/create",
+            ),
+        ),
+        (
+            {"state": "absent"},
+            Failure(
+                "round 1: requestState is present, and should be absent",
+                path="rounds[0].state",
+                expected="absent",
+                actual="present",
+            ),
+        ),
+    ],
+)
+async def test_what_a_round_asks_otherwise_than_expected_is_told_with_its_place(expect: Json, failure: Failure) -> None:
+    script = rounds({"expect": expect, "answer": {"city": "Rome"}})
+    await answered(script, [asked("city")])
+    assert script.leftovers() == [failure]
+
+
+async def test_the_order_of_a_rounds_questions_does_not_matter() -> None:
+    script = rounds({"expect": {"asks": ["units", "city"]}, "answer": {"city": "Rome", "units": "C"}})
+    await answered(script, [asked("city"), asked("units")])
+    assert told(script) == []
+
+
+async def test_expecting_a_question_that_was_not_asked_is_told() -> None:
+    script = rounds({"expect": {"messages": {"odd key": {"present": True}}}, "answer": {"city": "Rome"}})
+    await answered(script, [asked("city")])
+    (failure,) = script.leftovers()
+    assert failure.message.startswith("round 1, messages of 'odd key': ")
+    assert failure.path == 'rounds[0].messages["odd key"]'
+
+
+# Rounds over pushed questions
+
+
+async def test_pushed_questions_belong_to_one_round_as_long_as_it_has_their_answers() -> None:
+    script = rounds(
+        {"expect": {"asks": ["city", "units"]}, "answer": {"city": "Rome", "units": "C"}},
+        {"expect": {"asks": ["day"], "state": "present"}, "answer": {"day": "today"}},
+    )
+    await answered(script, [asked("city")], [asked("units")], [asked("day")], state=None)
+    assert told(script) == []
+
+
+async def test_a_pushed_question_that_comes_again_is_of_the_next_round() -> None:
+    script = rounds({"answer": {"city": "Rme"}}, {"answer": {"city": "Rome"}})
+    assert await answered(script, [asked("city")], [asked("city")], state=None) == [
+        {"city": content("Rme")},
+        {"city": content("Rome")},
+    ]
+    assert told(script) == []
+
+
+async def test_a_pushed_question_that_a_round_does_not_name_is_of_the_next_one_that_does() -> None:
+    script = rounds(
+        {"expect": {"asks": ["city"]}, "answer": [{"otherwise": "Rome"}]},
+        {"expect": {"asks": ["units"]}, "answer": [{"otherwise": "C"}]},
+    )
+    assert await answered(script, [asked("city")], [asked("units")], state=None) == [
+        {"city": content("Rome")},
+        {"units": content("C")},
+    ]
+    assert told(script) == []
+
+
+async def test_a_pushed_question_too_many_is_told() -> None:
+    script = rounds({"answer": {"city": "Rome"}})
+    with pytest.raises(CannotAnswer, match="round 2 was not expected; it asks 'day'"):
+        await answered(script, [asked("city")], [asked("day")], state=None)
