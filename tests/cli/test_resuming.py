@@ -195,4 +195,4 @@ def test_a_target_in_a_file_that_is_none_is_refused(tmp_path: Path, pending: dic
     file = tmp_path / "call.json"
     file.write_text(json.dumps({**pending, "target": "'"}))
     ended = at_terminal("call", "--resume", str(file), typed="y\n")
-    assert (ended.code, "is no command: No closing quotation" in ended.screen) == (2, True)
+    assert (ended.code, "is not a valid command: No closing quotation" in ended.screen) == (2, True)

@@ -24,7 +24,7 @@ CITY, URL, WORDS, WHERE = (
 
 def read(text: str) -> Any:
     """What a suite makes of it, in which `$${` stands for `${`."""
-    return fill(read_yaml(text).value, lambda name: f"${{{name}}}")
+    return fill(read_yaml(text).value, "${{{}}}".format)
 
 
 def pasted(*asked: Question) -> dict[str, Any]:

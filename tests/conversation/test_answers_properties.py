@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answers import Answer, Way, parse_answer, render
 from bespeak.testing import CannotAnswer
-from bespeak.testing.suite.variables import fill, literal
+from bespeak.testing.suite.variables import fill
 from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.conversation.envelopes import form, question
 
@@ -117,4 +117,4 @@ saved: st.SearchStrategy[Any] = st.recursive(
 @many
 @given(st.dictionaries(plain, saved, min_size=1, max_size=3))
 def test_saved_answers_are_read_back_as_they_were(answers: dict[str, Any]) -> None:
-    assert fill(read_yaml(written(answers)).value, literal) == {"inputResponses": answers}
+    assert fill(read_yaml(written(answers)).value, "${{{}}}".format) == {"inputResponses": answers}

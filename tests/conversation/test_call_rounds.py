@@ -170,7 +170,7 @@ def test_only_a_round_that_is_open_can_be_answered(before: list[Any]) -> None:
 def test_a_round_is_answered_once() -> None:
     conversation = call()
     step(conversation, asking({"city": form()}), city=OSLO)
-    with pytest.raises(RuntimeError, match="nothing is asked"):
+    with pytest.raises(RuntimeError, match="there is no open question"):
         conversation.answer({"city": OSLO})
 
 

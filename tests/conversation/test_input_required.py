@@ -96,7 +96,7 @@ def test_half_a_shape_is_a_normal_result(shape: str) -> None:
 def test_half_a_shape_is_found(shape: str) -> None:
     (found,) = read_envelope(HALF[shape]).findings
     assert found.rule == "shape"
-    assert "neither the MCP shape nor a whole one of the compatibility dialect" in found.text
+    assert "neither the MCP shape nor the compatibility dialect" in found.text
 
 
 @pytest.mark.parametrize("result", [{}, {"requestState": TOKEN}, {"inputRequests": None}, {"content": []}])
@@ -115,8 +115,8 @@ def test_an_id_that_is_there_twice_is_found_and_asked_once_as_it_came_first() ->
     )
     assert [(one.key, one.message) for one in read.questions] == [("city", "first"), ("units", "What city?")]
     assert [one.text for one in read.findings if one.rule == "duplicate-key"] == [
-        "the id 'city' is there 2 times",
-        "the id 'units' is there 2 times",
+        "the id 'city' appears 2 times",
+        "the id 'units' appears 2 times",
     ]
 
 

@@ -159,7 +159,11 @@ def test_a_path_begins_where_the_caller_says() -> None:
         ({"length": 1}, None, "is null, and has no length"),
         ({"each": 1}, {"a": 1}, "is a map, and each needs a list"),
         ({"schema": {"type": "string"}}, 5, "does not fit the schema: 5 is not of type 'string'"),
-        ({"schema": {"$ref": "https://example.com/x"}}, 5, 'refers to "https://example.com/x", which is not in it'),
+        (
+            {"schema": {"$ref": "https://example.com/x"}},
+            5,
+            'refers to "https://example.com/x", which it does not contain',
+        ),
         ({"schema": {"$ref": "#"}}, 5, "the schema refers to itself endlessly"),
         ({"snapshot": "x"}, 5, "snapshots cannot be used here; write the expected value"),
     ],

@@ -304,7 +304,7 @@ def test_a_snapshot_that_differs_is_told_with_the_path_to_it() -> None:
 
 
 def test_without_snapshots_a_snapshot_cannot_be_expected() -> None:
-    assert "no snapshots are kept here" in only(judged({"text": {"snapshot": "said"}})).message
+    assert "snapshots cannot be used here" in only(judged({"text": {"snapshot": "said"}})).message
 
 
 # Redaction: what is declared is not compared and not shown

@@ -97,12 +97,12 @@ def test_what_could_never_matter_is_refused(tmp_path: Path, text: str, line: int
     ("written", "said"),
     [
         ("city", "answers are a map of key to answer, or a list"),
-        ("{city: null}", "not null"),
-        ("{city: {accept: C}}", "takes the form's fields, as a map"),
+        ("{city: null}", "null is not an answer"),
+        ("{city: {accept: C}}", "takes a map of the form's fields"),
         ("{city: {decline: true}}", "an answer is a value, decline, cancel, omit"),
         ("{city: {accept: {}, raw: 1}}", "an answer is a value, decline, cancel, omit"),
         ("{page: {url: opened}}", "answered with {url: done}"),
-        ("{said: {sample: 5}}", "takes the model's words"),
+        ("{said: {sample: 5}}", "takes the model's text"),
         ("{at: {roots: file:///x}}", "takes a list of URIs"),
         ("[city]", "a rule is {when: ..., answer: ...}"),
         ("[{when: {message: x}}]", "a rule is {when: ..., answer: ...}"),
@@ -111,7 +111,7 @@ def test_what_could_never_matter_is_refused(tmp_path: Path, text: str, line: int
         ("[{when: {}, answer: x}]", "when must have one or more of key, message, method, mode"),
         ("[{when: {mesage: x}, answer: x}]", "when must have one or more of key, message, method, mode"),
         ("[{when: {message: {matches: (}}, answer: x}]", "matches needs a regular expression"),
-        ("[{otherwise: null}]", "not null"),
+        ("[{otherwise: null}]", "null is not an answer"),
     ],
 )
 def test_an_answer_that_is_none_is_refused(tmp_path: Path, place: str, written: str, said: str) -> None:
