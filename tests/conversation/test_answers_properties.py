@@ -10,11 +10,8 @@ import jsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answers import Answer, Way, parse_answer, render
 from bespeak.testing import CannotAnswer
-from bespeak.testing.suite.variables import fill
-from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.conversation.envelopes import form, question
 
 many = settings(max_examples=50 * int(os.environ.get("BESPEAK_SOAK", "1")))
@@ -104,17 +101,3 @@ def test_any_json_is_an_answer_or_refused_and_written_as_it_was_read(value: Any)
         return
     assert answer.as_written() == value
     assert parse_answer(answer.as_written()) == answer
-
-
-plain = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-saved: st.SearchStrategy[Any] = st.recursive(
-    st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | plain,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(plain, inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@many
-@given(st.dictionaries(plain, saved, min_size=1, max_size=3))
-def test_saved_answers_are_read_back_as_they_were(answers: dict[str, Any]) -> None:
-    assert fill(read_yaml(written(answers)).value, "${{{}}}".format) == {"inputResponses": answers}

@@ -6,7 +6,7 @@ leaks into a parallel call; rounds without questions count and back off; the cap
 
 import json
 import time
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,12 +20,12 @@ from bespeak.testing import (
     Verdict,
 )
 from tests.conversation.envelopes import (
-    COMPLETE,
     DONE,
     FAILED,
     FOLDERS,
     MODEL,
     PAGE,
+    TEXT,
     TOKEN,
     asking,
     enveloped,
@@ -63,12 +63,6 @@ def test_the_first_request_has_the_original_params() -> None:
     assert call().to_send == PARAMS
 
 
-@pytest.mark.parametrize("method", ["tools/call", "prompts/get", "resources/read"])
-def test_each_of_the_askable_methods_goes_on(method: str) -> None:
-    retry = step(call(method=method), asking({"city": form()}, requestState=TOKEN), city=OSLO)
-    assert retry == {**PARAMS, "inputResponses": {"city": OSLO}, "requestState": TOKEN}
-
-
 def test_only_this_rounds_answers_are_sent() -> None:
     conversation = call()
     step(conversation, asking({"city": form()}, requestState="one"), city=OSLO)
@@ -76,7 +70,7 @@ def test_only_this_rounds_answers_are_sent() -> None:
     assert retry == {**PARAMS, "inputResponses": {"units": DECLINED}, "requestState": "two"}
 
 
-@pytest.mark.parametrize("state", ["", " ", '{"a": 1}', "\x00\ud800\u2028", "x" * 2**20])
+@pytest.mark.parametrize("state", ["", "\x00\ud800\u2028"])
 @pytest.mark.parametrize("ask", [asking({"city": form()}), asking()])
 def test_a_state_is_echoed_as_it_came(state: str, ask: dict[str, Any]) -> None:
     conversation = call()
@@ -114,14 +108,6 @@ def test_each_round_is_answered_in_the_dialect_of_its_questions() -> None:
     assert rules(conversation) == ["dialect", "dialect"]
 
 
-def test_ten_thousand_questions_are_answered() -> None:
-    fixture = InputResponseFixture({f"key {number}": "Oslo" for number in range(10_000)})
-    conversation = call()
-    read = conversation.receive(asking({f"key {number}": form() for number in range(10_000)}))
-    conversation.answer(responses_to(read.questions, fixture.answer_for))
-    assert len(conversation.to_send["inputResponses"]) == 10_000
-
-
 # What came
 
 
@@ -134,12 +120,6 @@ def test_what_asks_nothing_ends_the_call(envelope: Any) -> None:
     assert conversation.receive(envelope).verdict is Verdict.COMPLETE
     assert conversation.pending is None
     assert conversation.rounds == [Round({"city": "Which city?"}, {"city": OSLO}, state=False)]
-
-
-def test_complete_with_questions_inside_ends_the_call_with_a_finding() -> None:
-    conversation = call()
-    conversation.receive(enveloped({**COMPLETE, "inputRequests": {"city": form()}}))
-    assert (conversation.pending, rules(conversation)) == (None, ["complete-asks"])
 
 
 def test_what_is_malformed_ends_the_call_with_every_fault() -> None:
@@ -167,13 +147,6 @@ def test_only_a_round_that_is_open_can_be_answered(before: list[Any]) -> None:
         conversation.answer({"city": OSLO})
 
 
-def test_a_round_is_answered_once() -> None:
-    conversation = call()
-    step(conversation, asking({"city": form()}), city=OSLO)
-    with pytest.raises(RuntimeError, match="there is no open question"):
-        conversation.answer({"city": OSLO})
-
-
 def test_a_pushed_question_is_a_round_without_a_state() -> None:
     conversation = call(1, FORMS)
     conversation.push(question(form()))
@@ -198,7 +171,7 @@ def test_pushed_questions_are_capped_too() -> None:
 def test_an_answer_nobody_asked_for_is_not_sent(envelope: Any) -> None:
     conversation = call()
     conversation.receive(envelope)
-    with pytest.raises(ValueError, match="nobody asked for 'city'"):
+    with pytest.raises(ValueError, match="no open question has the key 'city'"):
         conversation.answer({"city": OSLO})
     assert (conversation.rounds, conversation.to_send) == ([], PARAMS)
     assert conversation.pending is not None
@@ -268,6 +241,7 @@ def test_a_declined_question_is_asked_again_under_its_key_and_under_any_other_na
     assert rules(conversation) == ["declined"]
 
 
+@pytest.mark.timing
 def test_ten_thousand_declined_questions_of_one_name_are_known_again_at_once() -> None:
     conversation = call()
     for start in (0, 10_000):
@@ -276,16 +250,6 @@ def test_ten_thousand_declined_questions_of_one_name_are_known_again_at_once() -
         conversation.receive(asking(questions))
         assert time.perf_counter() - started < 3
         conversation.answer(dict.fromkeys(questions, DECLINED))
-    assert rules(conversation) == ["declined"] * 10_000
-
-
-def test_ten_thousand_declined_questions_are_known_again_at_once() -> None:
-    conversation = call()
-    envelope = asking({f"key {number}": form(f"Number {number}?") for number in range(10_000)})
-    step(conversation, envelope, **{f"key {number}": DECLINED for number in range(10_000)})
-    started = time.perf_counter()
-    conversation.receive(envelope)
-    assert time.perf_counter() - started < 3
     assert rules(conversation) == ["declined"] * 10_000
 
 
@@ -301,14 +265,10 @@ BOTH: dict[str, Any] = {"method": MODEL["method"], "params": {**TOOLS["params"],
     ("request_", "declared", "lacks"),
     [
         (form(), {}, "elicitation.form"),
-        (form(), {"elicitation": {"url": {}}}, "elicitation.form"),
-        (PAGE, {"elicitation": {}}, "elicitation.url"),
         (PAGE, {"elicitation": {"form": {}}}, "elicitation.url"),
         (MODEL, FORMS, "sampling"),
         (TOOLS, {"sampling": {}}, "sampling.tools"),
-        (CONTEXT, {"sampling": {"tools": {}}}, "sampling.context"),
         (BOTH, {"sampling": {"tools": {}}}, "sampling.context"),
-        (FOLDERS, FORMS, "roots"),
     ],
 )
 def test_a_question_the_client_did_not_declare_is_found(request_: Any, declared: Any, lacks: str) -> None:
@@ -322,10 +282,8 @@ def test_a_question_the_client_did_not_declare_is_found(request_: Any, declared:
     ("request_", "declared"),
     [
         (form(), {"elicitation": {}}),
-        (form(), FORMS),
         (PAGE, {"elicitation": {"url": {}}}),
         (MODEL, {"sampling": {}}),
-        (BOTH, {"sampling": {"tools": {}, "context": {}}}),
         (FOLDERS, {"roots": {"listChanged": True}}),
         (PAGE, None),
     ],
@@ -355,7 +313,7 @@ def test_rounds_without_questions_back_off_and_those_with_questions_do_not() -> 
     assert pauses == pytest.approx([0.05, 0.1, 0.2, 0.25, 0.25, 0, 0.05, 0.1])  # pyright: ignore[reportUnknownMemberType] - pytest's own
 
 
-@pytest.mark.parametrize("max_rounds", [0, 1, 2, 5, 10])
+@pytest.mark.parametrize("max_rounds", [0, 2])
 @pytest.mark.parametrize("envelope", [asking({"city": form()}), asking(requestState=TOKEN), listing(field())])
 def test_as_many_rounds_as_the_cap_are_answered_and_one_more_fails(max_rounds: int, envelope: Any) -> None:
     conversation = call(max_rounds)
@@ -365,13 +323,6 @@ def test_as_many_rounds_as_the_cap_are_answered_and_one_more_fails(max_rounds: i
         conversation.receive(envelope)
     assert (caught.value.max_rounds, len(caught.value.rounds)) == (max_rounds, max_rounds + 1)
     assert conversation.pending is None
-
-
-@pytest.mark.parametrize("end", [DONE, FAILED])
-def test_what_ends_a_call_may_come_after_the_last_round(end: Any) -> None:
-    conversation = call(1)
-    step(conversation, asking({"city": form()}), city=OSLO)
-    assert conversation.receive(end).verdict is Verdict.COMPLETE
 
 
 def exceeded(conversation: Conversation, envelope: Any) -> str:
@@ -415,11 +366,6 @@ def test_the_caps_error_shows_answers_as_json() -> None:
     assert "True" not in exceeded(conversation, asking({"ok": form()}))
 
 
-def test_the_caps_error_says_of_a_round_without_a_state_nothing_of_one() -> None:
-    said = exceeded(call(0), asking({"city": form()}))
-    assert "state" not in said
-
-
 @pytest.mark.parametrize("text", ["\x1b[2J", "a\n  round 9: nothing", "\u202e", "\r"])
 def test_a_server_writes_no_line_of_the_caps_error_and_steers_no_terminal(text: str) -> None:
     conversation = call(1)
@@ -436,3 +382,63 @@ def test_the_caps_error_stays_short() -> None:
     said = exceeded(conversation, envelope)
     assert len(said) < 50_000
     assert said.count("and 9980 more") == 2
+
+
+# Parallel calls, and the token
+
+
+ANSWERS: list[tuple[Any, Any]] = [
+    (asking({"city": form()}), {"accept": {"city": "Oslo"}}),
+    (asking({"city": form()}), {"raw": {"a": [1]}}),
+    (asking({"city": form(city={"type": "array", "items": TEXT})}), ["Oslo"]),
+    (asking({"city": MODEL}), {"sample": {"content": [{"type": "text", "text": "Oslo"}]}}),
+    (asking({"city": FOLDERS}), {"roots": [{"uri": "file:///a"}]}),
+    (listing(field()), {"raw": ["Oslo"]}),
+]
+
+
+@pytest.mark.parametrize(("envelope", "written"), ANSWERS)
+def test_what_a_driver_does_to_what_it_sends_reaches_no_parallel_call(envelope: Any, written: Any) -> None:
+    params, fixture = json.loads(json.dumps(PARAMS)), InputResponseFixture({"city": written})
+    one, other = Conversation("tools/call", params), Conversation("tools/call", params)
+    expected: list[str] = []
+    for conversation in (one, other):
+        before = json.dumps(conversation.to_send)
+        read = conversation.receive(envelope)
+        _spoil(conversation.to_send)
+        conversation.answer(responses_to(read.questions, fixture.answer_for))
+        expected += [before + json.dumps([conversation.to_send, conversation.rounds[0].as_json()])]
+        _spoil(conversation.to_send)
+        assert json.dumps(conversation.rounds[0].as_json()) in expected[-1]
+    assert expected[0] == expected[1]
+
+
+def _spoil(value: Any) -> None:
+    """Empty everything in it that can be emptied."""
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        _spoil([*members.values()])
+        members.clear()
+    elif isinstance(value, list):
+        while entries := cast("list[Any]", value):
+            _spoil(entries.pop())
+
+
+def test_two_calls_in_turns_keep_their_own_state_and_answers() -> None:
+    one, other = Conversation("tools/call", PARAMS), Conversation("tools/call", PARAMS)
+    one.receive(asking({"city": form()}, requestState="one"))
+    other.receive(asking({"city": form()}, requestState="other"))
+    one.answer({"city": OSLO})
+    other.answer({"city": DECLINED})
+    assert (one.to_send["requestState"], one.to_send["inputResponses"]) == ("one", {"city": OSLO})
+    assert (other.to_send["requestState"], other.to_send["inputResponses"]) == ("other", {"city": DECLINED})
+    one.receive(asking({"city": form()}))
+    assert one.findings == []
+
+
+def test_the_token_is_not_in_the_representation_of_a_conversation() -> None:
+    conversation = Conversation("tools/call", PARAMS)
+    conversation.receive(asking({"city": form()}, requestState=TOKEN))
+    assert TOKEN not in repr(conversation)
+    conversation.answer({"city": OSLO})
+    assert TOKEN not in repr(conversation)

@@ -82,11 +82,6 @@ async def call(connection: Connection) -> Any:
 # Sharing
 
 
-async def test_nothing_is_opened_until_it_is_needed(opened: Opened) -> None:
-    async with pool():
-        assert opened == []
-
-
 async def test_those_that_want_the_same_share_a_connection(opened: Opened) -> None:
     async with pool() as connections:
         first = await connections.connection(wanted())
@@ -121,12 +116,6 @@ async def test_what_is_dropped_is_closed_at_once_and_opened_anew_for_the_next(op
         assert await connections.connection(wanted()) is not first
         assert await connections.connection(wanted(name="counter")) is other
     assert [server.left for server in opened] == [1, 1, 1]
-
-
-async def test_dropping_what_is_not_open_does_nothing(opened: Opened) -> None:
-    async with pool() as connections:
-        await connections.drop(wanted())
-    assert opened == []
 
 
 async def test_a_closed_pool_can_be_closed_again(opened: Opened) -> None:
@@ -319,10 +308,11 @@ async def test_a_header_that_is_none_is_told_and_does_not_end_the_run() -> None:
 
 
 async def test_who_is_cancelled_while_a_connection_opens_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    left = asyncio.Event()
+    opens, left = asyncio.Event(), asyncio.Event()
 
     class Slow(Canned):
         async def __aenter__(self) -> "Slow":
+            opens.set()
             await asyncio.Event().wait()
             return self
 
@@ -335,7 +325,7 @@ async def test_who_is_cancelled_while_a_connection_opens_leaves_none_behind(monk
 
     monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
     opening = asyncio.create_task(Pool().connection(wanted()))
-    await asyncio.sleep(0.02)
+    await opens.wait()
     opening.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await opening

@@ -70,40 +70,15 @@ def test_a_chain_of_rounds_ends_with_the_response_that_asks_nothing() -> None:
     ]
 
 
-@pytest.mark.parametrize("end", [DONE, FAILED])
-def test_a_json_rpc_error_between_rounds_ends_a_chain_like_a_result(end: Any) -> None:
-    assert run_elicitation_chain(asking({"city": form()}), PARAMS, FIXTURE, 5, Server(end)).response == end
-
-
 @pytest.mark.parametrize("first", [DONE, FAILED])
 def test_a_response_that_asks_nothing_passes_through(first: Any) -> None:
     assert run_elicitation_chain(first, PARAMS, FIXTURE, 5, Server()) == Chain(first, [])
-
-
-@pytest.mark.parametrize("params", [None, [], "x", 5])
-def test_params_that_are_no_object_count_as_none(params: Any) -> None:
-    server = Server(DONE)
-    run_elicitation_chain(asking({"city": form()}), params, FIXTURE, 5, server)
-    assert server.received == [{"inputResponses": {"city": OSLO}}]
 
 
 def test_params_may_be_any_mapping() -> None:
     server = Server(DONE)
     run_elicitation_chain(asking({"city": form()}), MappingProxyType(PARAMS), FIXTURE, 5, server)
     assert server.received == [{**PARAMS, "inputResponses": {"city": OSLO}}]
-
-
-def test_what_next_response_does_to_its_params_reaches_no_later_call() -> None:
-    def greedy(params: dict[str, Any]) -> dict[str, Any]:
-        params["arguments"]["loc"] = params["inputResponses"]["city"]["content"]["city"] = "spoilt"
-        return DONE
-
-    fixture, params = InputResponseFixture({"city": {"accept": {"city": "Oslo"}}}), copy.deepcopy(PARAMS)
-    run_elicitation_chain(asking({"city": form()}), params, fixture, 5, greedy)
-    server = Server(DONE)
-    chain = run_elicitation_chain(asking({"city": form()}), params, fixture, 5, server)
-    assert server.received == [{**PARAMS, "inputResponses": {"city": OSLO}}]
-    assert chain.rounds[0].answered == {"city": OSLO}
 
 
 @pytest.mark.parametrize(
@@ -124,7 +99,7 @@ def test_what_cannot_be_answered_is_raised_before_anything_is_sent(
     assert server.received == []
 
 
-@pytest.mark.parametrize("max_rounds", [0, 1, 7])
+@pytest.mark.parametrize("max_rounds", [0, 7])
 def test_the_cap_can_be_set(max_rounds: int) -> None:
     server = Server(*[asking({"city": form()})] * max_rounds)
     with pytest.raises(RoundsExceeded):
@@ -182,9 +157,8 @@ async def test_an_async_loop_raises_when_it_is_awaited_as_the_other_does() -> No
         await run_elicitation_chain(asking({"city": form()}), PARAMS, FIXTURE, 0, Server().send)
 
 
-@pytest.mark.parametrize("way", WAYS)
-async def test_an_async_loop_passes_through_a_response_that_asks_nothing(way: str) -> None:
-    assert await run_elicitation_chain(DONE, PARAMS, FIXTURE, 5, WAYS[way](Server())) == Chain(DONE, [])
+async def test_an_async_loop_passes_through_a_response_that_asks_nothing() -> None:
+    assert await run_elicitation_chain(DONE, PARAMS, FIXTURE, 5, Server().send) == Chain(DONE, [])
 
 
 async def test_parallel_loops_keep_their_own_states() -> None:

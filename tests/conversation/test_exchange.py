@@ -23,7 +23,7 @@ from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
 from bespeak.testing.attacks import Attack
 from bespeak.testing.suite.suite_file import Fault
-from tests.testing.canned import MODERN, NOVEMBER, TOKEN, Json, asking, error, form, listing, told
+from tests.testing.canned import MODERN, NOVEMBER, TOKEN, Json, asking, error, form, told
 
 CALL: Json = {"name": "forecast", "arguments": {"day": "today"}}
 ACCEPTED: Json = {"action": "accept", "content": {"value": "Rome"}}
@@ -116,51 +116,6 @@ async def test_a_retry_carries_the_original_params_this_rounds_answers_and_its_s
     ]
 
 
-@pytest.mark.parametrize(
-    ("state", "sent"),
-    [
-        (None, {}),
-        ("", {"requestState": ""}),
-        ('{"a": 1}', {"requestState": '{"a": 1}'}),
-        ("é\t", {"requestState": "é\t"}),
-    ],
-)
-async def test_a_state_is_sent_back_as_it_came_and_not_at_all_where_there_was_none(
-    state: str | None, sent: Json
-) -> None:
-    line = Canned([asking("city", state=state), told()])
-    await held(line, {"city": "Rome"})
-    assert {name: value for name, value in line.sent[1].items() if name == "requestState"} == sent
-
-
-async def test_a_state_is_not_carried_on_to_a_round_that_hands_out_none() -> None:
-    line = Canned([asking("city", state="one"), asking("units", state=None), told()])
-    await held(line, {"city": "Rome", "units": "C"})
-    assert "requestState" not in line.sent[2]
-
-
-async def test_each_round_is_answered_in_its_own_dialect() -> None:
-    line = Canned([listing("city"), asking("units"), told()])
-    holding = await held(line, {"city": "Rome", "units": "C"})
-    assert line.sent[1]["inputResponses"] == [{"id": "city", "value": "Rome"}]
-    assert list(line.sent[2]["inputResponses"]) == ["units"]
-    assert holding.asked == ["city", "units"]
-
-
-async def test_a_state_of_a_mebibyte_is_sent_back() -> None:
-    line = Canned([asking("city", state="s" * 2**20), told()])
-    await held(line, {"city": "Rome"})
-    assert line.sent[1]["requestState"] == "s" * 2**20
-
-
-async def test_ten_thousand_questions_are_one_round() -> None:
-    keys = [f"k{number}" for number in range(10_000)]
-    line = Canned([asking(*keys), told()])
-    holding = await held(line, dict.fromkeys(keys, "Rome"))
-    assert line.sent[1]["inputResponses"] == dict.fromkeys(keys, ACCEPTED)
-    assert len(holding.conversation.rounds) == 1
-
-
 async def test_an_error_between_rounds_ends_the_call() -> None:
     line = Canned([asking("city"), error("too late"), told()])
     holding = await held(line, {"city": "Rome"})
@@ -220,12 +175,6 @@ async def test_five_answered_rounds_pass_and_the_sixth_question_fails() -> None:
     assert listed[5] == "  round 6: city (Which one?) -> no answer"
 
 
-@pytest.mark.parametrize(("cap", "rounds"), [(0, "0 answered rounds"), (1, "1 answered round;"), (2, "2 answered")])
-async def test_another_cap_can_be_set(cap: int, rounds: str) -> None:
-    with pytest.raises(RoundsExceeded, match=f"after {rounds}"):
-        await held(Canned([asking("city")]), {"city": "Rome"}, max_rounds=cap)
-
-
 async def test_rounds_that_only_hand_out_a_state_count_and_are_not_hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
 
@@ -239,17 +188,6 @@ async def test_rounds_that_only_hand_out_a_state_count_and_are_not_hurried(monke
     assert pauses == [0.05, 0.1, 0.2, 0.25, 0.25]
     assert call_rounds.BACKOFF == (0.05, 0.25)
     assert line.sent[1] == {**CALL, "requestState": "0"}  # and no answers, for nothing was asked
-
-
-async def test_a_round_that_asks_is_answered_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-
-    monkeypatch.setattr("bespeak.conversation.exchange.asyncio.sleep", sleep)
-    await held(Canned([asking(), asking("city"), asking(), told()]), {"city": "Rome"})
-    assert pauses == [0.05, 0, 0.05]
 
 
 # Questions that are pushed

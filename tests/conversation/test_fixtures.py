@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.conversation.answers import Answer, Way, parse_answer
-from bespeak.conversation.fixtures import responses_to, unused
+from bespeak.conversation.answers import Answer, Way
+from bespeak.conversation.fixtures import unused
 from bespeak.testing import CannotAnswer, InputRequest, InputResponse, InputResponseFixture, MissingAnswer, Question
 from bespeak.testing import collect_responses as collect
 from tests.conversation.envelopes import FOLDERS, MODEL, PAGE, TEXT, form, question
@@ -66,10 +66,9 @@ def test_of_two_answers_for_one_id_the_first_is_taken_and_the_other_unused() -> 
     assert [one.answer.value for one in unused(fixture.rules, [rule])] == ["Rome"]
 
 
-@pytest.mark.parametrize(
-    "more", [[], [{"otherwise": "decline"}], [{"when": {"message": {"matches": "z$"}}, "answer": "no"}]]
-)
-def test_ten_thousand_keys_are_answered_at_once(more: list[Any]) -> None:
+@pytest.mark.timing
+def test_ten_thousand_keys_are_answered_at_once() -> None:
+    more = [{"when": {"message": {"matches": "z$"}}, "answer": "no"}, {"otherwise": "decline"}]
     fixture = InputResponseFixture(
         [*({"id": f"key {number}", "value": str(number)} for number in range(10_000)), *more]
     )
@@ -86,19 +85,14 @@ def test_ten_thousand_keys_are_answered_at_once(more: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("when", "asked", "fits"),
     [
-        ({"message": {"matches": "(?i)CITY"}}, CITY, True),
         ({"message": {"matches": "(?i)CITY"}}, LISTED, True),
         ({"message": "Which city?"}, CITY, True),
         ({"message": {"contains": "units"}}, CITY, False),
-        ({"method": "elicitation/create"}, CITY, True),
         ({"method": "elicitation/create"}, LISTED, False),
         ({"method": {"matches": "^sampling/"}}, WORDS, True),
-        ({"method": {"matches": "^sampling/"}}, WHERE, False),
         ({"mode": "url"}, URL, True),
         ({"mode": "form"}, URL, False),
-        ({"mode": "form"}, CITY, True),
         ({"mode": "form"}, WORDS, False),
-        ({"key": {"matches": "^c"}}, CITY, True),
         ({"key": {"oneOf": ["units", "city"]}}, LISTED, True),
         ({"key": "city", "message": {"contains": "units"}}, CITY, False),
         ({"key": "city", "message": {"contains": "city"}}, CITY, True),
@@ -151,23 +145,14 @@ LOOKS = "when must have one or more of key, message, method, mode"
 
 REFUSED: list[tuple[Any, str]] = [
     ("city", "answers are a map of key to answer, or a list"),
-    (5, "answers are a map of key to answer, or a list"),
-    (True, "answers are a map of key to answer, or a list"),
     ({"city": None}, "city: an answer is a value"),
-    ({"city": {"wrong": 1}}, "city: an answer is a value"),
     ([{"id": "a", "value": "x"}, "decline"], f"[1]: {RULE}"),
     ([None], f"[0]: {RULE}"),
-    ([{}], f"[0]: {RULE}"),
-    ([{"id": "city"}], f"[0]: {RULE}"),
-    ([{"id": "city", "value": "x", "when": {}}], f"[0]: {RULE}"),
-    ([{"when": {"key": "a"}}], f"[0]: {RULE}"),
     ([{"otherwise": "decline", "answer": "x"}], f"[0]: {RULE}"),
     ([{"id": 5, "value": "x"}], "[0]: an id must be a string"),
     ([{"id": "city", "value": None}], "[0]: city: an answer is a value"),
     ([{"otherwise": None}], "[0]: an answer is a value"),
     ([{"when": {}, "answer": "x"}], f"[0]: {LOOKS}"),
-    ([{"when": None, "answer": "x"}], f"[0]: {LOOKS}"),
-    ([{"when": "city", "answer": "x"}], f"[0]: {LOOKS}"),
     ([{"when": {"keys": "city"}, "answer": "x"}], f"[0]: {LOOKS}"),
     ([{"when": {"key": {"matches": "("}}, "answer": "x"}], "[0]: matches needs a regular expression"),
     ([{"when": {"key": {"contains": "a", "b": 1}}, "answer": "x"}], "[0]: "),
@@ -190,18 +175,6 @@ def test_the_answers_of_a_round_are_collected_in_the_dialect_of_the_questions() 
     fixture = InputResponseFixture({"city": "Oslo", "units": "C", "unasked": "x"})
     assert collect({"city": form()}, fixture) == {"city": {"action": "accept", "content": {"city": "Oslo"}}}
     assert collect([InputRequest(id="units")], fixture) == [InputResponse(id="units", value="C")]
-
-
-def test_all_three_askable_methods_are_collected() -> None:
-    fixture = InputResponseFixture({"words": {"sample": "Paris"}, "where": {"roots": []}, "login": {"url": "done"}})
-    found = collect({"login": PAGE, "words": MODEL, "where": FOLDERS}, fixture)
-    assert [*found] == ["login", "words", "where"]
-    assert (found["where"], found["login"]) == ({"roots": []}, {"action": "accept"})
-
-
-@pytest.mark.parametrize("requests", [{}, []])
-def test_nothing_asked_is_nothing_collected(requests: Any) -> None:
-    assert collect(requests, InputResponseFixture({"city": "Oslo"})) == requests
 
 
 def test_an_omitted_answer_leaves_the_key_out_though_it_is_required() -> None:
@@ -252,10 +225,6 @@ def test_a_field_that_says_nothing_is_named_by_its_id() -> None:
     assert "None" not in said
 
 
-def test_an_unanswered_question_is_found_before_a_wrong_answer() -> None:
-    assert [one.key for one in missing({"units": MODEL, "city": form()}).questions] == ["city"]
-
-
 def test_twenty_of_ten_thousand_missing_answers_are_named() -> None:
     said = str(missing({f"key {number}": form("m" * 10_000) for number in range(10_000)}))
     assert said.endswith("and 9980 more")
@@ -267,11 +236,3 @@ def test_twenty_of_ten_thousand_missing_answers_are_named() -> None:
 @pytest.mark.parametrize("text", ["\x1b[2J", "two\nlines", "\u202e"])
 def test_a_missing_answer_is_told_without_control_characters(text: str) -> None:
     assert str(missing({text: form(text)})).isprintable()
-
-
-def test_answers_can_come_from_anywhere() -> None:
-    given = {"city": parse_answer("Oslo"), "units": None}
-    asked = [CITY, Question("units", None, {"kind": "string", "description": ""}, required=False)]
-    assert responses_to(asked, lambda one: given[one.key]) == {
-        "city": {"action": "accept", "content": {"city": "Oslo"}}
-    }

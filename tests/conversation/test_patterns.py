@@ -4,7 +4,6 @@ import re
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,75 +34,22 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 # As with re
 
 TEXTS = [
-    *(
-        "",
-        "a",
-        "aaa",
-        "abc",
-        "A-1",
-        "x{e}",
-        "{",
-        "{}",
-        "a{1",
-        "[:alph]",
-        "a]",
-        "é",
-        "²",
-        "i\u0301",
-        "\x1c",
-        " ",
-        "\u00a0",
-    ),
-    *(
-        "ab\ncd",
-        "a b",
-        "٣",
-        "Straße",
-        '{"a": 1}',
-        "0123-45",
-        "a.b@c.de",
-        "(x)",
-        "#",
-        "a#b",
-        "aXb",
-        "\x1f_",
-        "日本",
-        "a\n",
-    ),
-    *("2026-11-16T12:00:00Z", "550e8400-e29b-41d4-a716-446655440000", "+49 30 1234", "https://example.com/a?b=c"),
+    *("", "a", "aaa", "abc", "A-1", "x{e}", "{", "{}", "a{1", "[:alph]", "a]", "é", "²", "í", "\x1c", " "),
+    *("\xa0", "ab\ncd", "a b", "٣", "Straße", '{"a": 1}', "0123-45", "a.b@c.de", "(x)", "#", "a#b", "aXb"),
+    *("\x1f_", "日本", "a\n", "2026-11-16T12:00:00Z", "550e8400-e29b-41d4-a716-446655440000", "+49 30 1234"),
+    *("https://example.com/a?b=c",),
 ]
 PATTERNS = [
-    *("^a+$", "a{e}", "(?:a){i<=1}", "[[:alpha:]]", "[[a]", "[]a]", "[^]a]", "[a&&b]", "[a||b]", "[a-]", r"[\]\[]"),
-    *(
-        r"\w+",
-        r"^\w+$",
-        r"\W",
-        r"\bi",
-        r"\B",
-        r"b\B",
-        r"\s",
-        r"\S",
-        r"[\s]",
-        r"[^\s]",
-        r"[\W]",
-        r"[\w-]+@[\w.]+",
-        r"\d",
-    ),
-    *(r"[^\d]", r"[\S]", "a{,2}b", "a{,}", "{", "{}", "a{1", "a{2}", "a{2,}", "a{1,2}?", "x{2}|a{3}", "a++", "(?>a+)b"),
-    *(r"(?x) a \# b # [ c", "(?x)[ #]a", "(?#[)a", r"(?a)\w", r"(?a:\w)\w", r"(?u:\w)", r"(?a)(?u:\w)\w"),
-    *("(?i)STRASSE|straße", "(?i:A)b", "(?-i:a)", "(?s)b.c", "(?m)^c", "a$", r"\Aa\Z", r"a\Z"),
-    *(r"\N{DIGIT ONE}", r"[\N{DIGIT ONE}]", "(?P<n>a)(?P=n)", "(a)?(?(1)b|c)", "(?<=a)b", "(?<!a)b", "(?=a)", "(?!a)"),
-    *(r"\(x\)", r"\u00e9", r"\x1c", r"\U000065e5", r"(a)\1", r"[\b]", r"\.", r"\-"),
-    # What schemas have: anchors as in ECMA-262.
-    *(r"^[A-Z]{1,3}-\d+$", "^[^@]+@[^@]+$", r"^(?:[a-z]+\.)*[a-z]+$", r"^\d{4}-\d{2}-\d{2}T[\d:]+Z$", "^$", "^.*$"),
-    *(
-        "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
-        r"^\+?[0-9 ]+$",
-        "^https?://",
-        r"^\S+$",
-        "^(?!.*X).*$",
-        "^\\p?$"[:1],
-    ),
+    *("^a+$", "a{e}", "(?:a){i<=1}", "[[:alpha:]]", "[[a]", "[]a]", "[^]a]", "[a&&b]", "[a||b]", "[a-]"),
+    *(r"[\]\[]", r"\w+", r"^\w+$", r"\W", r"\bi", r"\B", r"b\B", r"\s", r"\S", r"[\s]", r"[^\s]", r"[\W]"),
+    *(r"[\w-]+@[\w.]+", r"\d", r"[^\d]", r"[\S]", "a{,2}b", "a{,}", "{", "{}", "a{1", "a{2}", "a{2,}"),
+    *("a{1,2}?", "x{2}|a{3}", "a++", "(?>a+)b", r"(?x) a \# b # [ c", "(?x)[ #]a", "(?#[)a", r"(?a)\w"),
+    *(r"(?a:\w)\w", r"(?u:\w)", r"(?a)(?u:\w)\w", "(?i)STRASSE|straße", "(?i:A)b", "(?-i:a)", "(?s)b.c"),
+    *("(?m)^c", "a$", r"\Aa\Z", r"a\Z", r"\N{DIGIT ONE}", r"[\N{DIGIT ONE}]", "(?P<n>a)(?P=n)"),
+    *("(a)?(?(1)b|c)", "(?<=a)b", "(?<!a)b", "(?=a)", "(?!a)", r"\(x\)", r"\u00e9", r"\x1c", r"\U000065e5"),
+    *(r"(a)\1", r"[\b]", r"\.", r"\-", r"^[A-Z]{1,3}-\d+$", "^[^@]+@[^@]+$", r"^(?:[a-z]+\.)*[a-z]+$"),
+    *(r"^\d{4}-\d{2}-\d{2}T[\d:]+Z$", "^$", "^.*$", "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"),
+    *(r"^\+?[0-9 ]+$", "^https?://", r"^\S+$", "^(?!.*X).*$", "^"),
 ]
 
 
@@ -115,27 +61,8 @@ def test_a_pattern_is_found_where_re_finds_it(pattern: str) -> None:
     assert [text for text in TEXTS if expression.found_in(text)] == [text for text in TEXTS if known.search(text)]
 
 
-PIECES = st.sampled_from(
-    [
-        *r"ab .$^é²",
-        r"\w",
-        r"\s",
-        r"\S",
-        r"\d",
-        r"\b",
-        r"[a\W]",
-        "[^a]",
-        "[[]",
-        "{",
-        "{2}",
-        "{,2}",
-        "*",
-        "?",
-        "(?:a|b)",
-        "|",
-        "(?=a)",
-    ]
-)
+CLASSES = (r"\w", r"\s", r"\S", r"\d", r"\b", r"[a\W]", "[^a]", "[[]", "(?:a|b)", "|", "(?=a)")
+PIECES = st.sampled_from([*r"ab .$^é²", *CLASSES, "{", "{2}", "{,2}", "*", "?"])
 
 
 @given(st.lists(PIECES, max_size=6).map("".join), st.text("ab {\x1cé²\u0301\n", max_size=8))
@@ -322,8 +249,3 @@ def test_a_judgement_hides_what_a_stopped_search_would_tell(monkeypatch: pytest.
 def test_a_fixture_reads_its_patterns_when_it_is_made() -> None:
     with pytest.raises(ValueError, match="matches needs a regular expression: "):
         InputResponseFixture([{"when": {"message": {"matches": "("}}, "answer": 1}])
-
-
-def test_the_engine_is_installed_with_the_extra() -> None:
-    written = Path(__file__).parents[2] / "pyproject.toml"
-    assert '"regex>=' in written.read_text().partition("test = [")[2].partition("]")[0]

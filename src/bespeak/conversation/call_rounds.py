@@ -187,7 +187,7 @@ class Conversation:
         known = {one.key for one in asked.questions}
         unasked = next((key for key in responses if key not in known), None)
         if unasked is not None:
-            raise ValueError(f"nobody asked for {quoted(unasked)}")
+            raise ValueError(f"no open question has the key {quoted(unasked)}")
         self.rounds.append(_round(asked, responses))
         self._names.append(set(map(name_of, known)))
         for question in asked.questions:

@@ -192,7 +192,7 @@ def test_every_hole_that_nothing_fills_is_told(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("key", ["env", "headers", "cwd", "url", "command"])
+@pytest.mark.parametrize("key", ["headers", "cwd", "url", "command"])
 def test_a_server_may_take_values_of_the_environment(tmp_path: Path, key: str) -> None:
     written = {"env": "{A: '${env:X}'}", "headers": "{A: '${env:X}'}", "command": "['${env:X}']"}.get(key, "'${env:X}'")
     others = {"command": "command: [x], ", "url": "url: 'http://x/', "}
@@ -209,9 +209,7 @@ async def test_an_escaped_dollar_is_a_dollar_also_where_nothing_else_is_filled(f
 # Values that are handed on
 
 
-@pytest.mark.parametrize(
-    "value", [5, "text", None, True, [1, 2], {"a": {"b": None}}, "", "${v}", "$${v}", "${env:HOME}"]
-)
+@pytest.mark.parametrize("value", [5, None, {"a": {"b": None}}, "", "$${v}"])
 async def test_a_captured_value_is_handed_on_as_it_is(folder: Path, value: Any) -> None:
     escaped = value.replace("${", "$${") if isinstance(value, str) else value
     results = await run(
@@ -278,7 +276,7 @@ async def test_a_test_that_captures_runs_once_for_all_that_need_it(folder: Path)
 # A captured value comes from a server: it must not become a word of the suite
 
 
-@pytest.mark.parametrize("word", ["decline", "cancel", "omit", "${env:HOME}"])
+@pytest.mark.parametrize("word", ["decline", "${env:HOME}"])
 async def test_a_captured_word_is_answered_as_a_value(folder: Path, word: str) -> None:
     answered = {
         "tool": "ask",
@@ -305,9 +303,7 @@ async def test_a_captured_word_in_a_rule_is_answered_as_a_value(folder: Path, ru
     assert [told(result) for result in results] == [""] * 4
 
 
-@pytest.mark.parametrize(
-    "value", [{"present": True}, {"matches": ""}, {"not": 1}, {"contains": 1, "foo": 2}, {"equals": 5}]
-)
+@pytest.mark.parametrize("value", [{"present": True}, {"contains": 1, "foo": 2}])
 @pytest.mark.parametrize("path", ["plain", "inside", "equals"])
 async def test_a_captured_map_is_compared_with_and_is_no_matcher(folder: Path, value: Any, path: str) -> None:
     expected: Any = {"plain": "${v}", "inside": {"a": ["${v}"]}, "equals": {"equals": "${v}"}}[path]
