@@ -52,22 +52,18 @@ def bad(written: Any) -> str:
     [
         ("San Francisco", Answer(Way.VALUE, "San Francisco")),
         ("", Answer(Way.VALUE, "")),
-        (5, Answer(Way.VALUE, 5)),
         (False, Answer(Way.VALUE, False)),
         (["Mon", "Tue"], Answer(Way.VALUE, ["Mon", "Tue"])),
         ("accept", Answer(Way.VALUE, "accept")),
         ("Decline", Answer(Way.VALUE, "Decline")),
-        ("raw", Answer(Way.VALUE, "raw")),
         ("decline", Answer(Way.DECLINE)),
         ("cancel", Answer(Way.CANCEL)),
         ("omit", Answer(Way.OMIT)),
         ({"accept": {"units": "C"}}, Answer(Way.ACCEPT, {"units": "C"})),
-        ({"accept": {}}, Answer(Way.ACCEPT, {})),
         ({"raw": None}, Answer(Way.RAW, None)),
         ({"raw": {"action": "perhaps"}}, Answer(Way.RAW, {"action": "perhaps"})),
         ({"sample": "Paris"}, Answer(Way.SAMPLE, "Paris")),
         ({"roots": ["file:///a"]}, Answer(Way.ROOTS, ["file:///a"])),
-        ({"roots": []}, Answer(Way.ROOTS, [])),
         ({"url": "done"}, Answer(Way.URL, "done")),
     ],
 )
@@ -90,7 +86,6 @@ FORMS = "{accept: ...} {raw: ...} {roots: ...} {sample: ...} {url: ...}"
         (None, "null is not an answer"),
         ({}, FORMS),
         ({"city": "Oslo"}, FORMS),
-        ({"decline": True}, FORMS),
         ({"accept": {}, "raw": 1}, FORMS),
         ({1: 2}, FORMS),
         (
@@ -98,11 +93,8 @@ FORMS = "{accept: ...} {raw: ...} {roots: ...} {sample: ...} {url: ...}"
             "{accept: ...} takes a map of the form's fields; if the form has one field, write only its value",
         ),
         ({"accept": None}, "takes a map of the form's fields"),
-        ({"accept": []}, "takes a map of the form's fields"),
         ({"url": "open"}, "a URL question is answered with {url: done}, decline or cancel"),
-        ({"url": None}, "{url: done}"),
         ({"sample": 5}, "{sample: ...} takes the model's text"),
-        ({"sample": None}, "{sample: ...} takes the model's text"),
         ({"sample": ["Paris"]}, "{sample: ...} takes the model's text"),
         ({"roots": "file:///a"}, "{roots: ...} takes a list of URIs, or of {uri, name}"),
         ({"roots": [None]}, "{roots: ...} takes a list of URIs, or of {uri, name}"),
@@ -111,11 +103,6 @@ FORMS = "{accept: ...} {raw: ...} {roots: ...} {sample: ...} {url: ...}"
 )
 def test_what_is_no_answer_is_refused_with_what_would_be_one(written: Any, said: str) -> None:
     assert said in bad(written)
-
-
-@pytest.mark.parametrize(("way", "declines"), [(way, way in (Way.DECLINE, Way.CANCEL)) for way in Way])
-def test_decline_and_cancel_are_what_declines(way: Way, declines: bool) -> None:
-    assert Answer(way).declines is declines
 
 
 # A person's reply
@@ -153,20 +140,10 @@ def test_a_reply_is_saved_as_the_shortest_answer_that_reads_back_the_same(
         ("decline", {"action": "decline"}),
         ("cancel", {"action": "cancel"}),
         ({"raw": {"action": "perhaps", "content": 5}}, {"action": "perhaps", "content": 5}),
-        ({"raw": None}, None),
-        ({"raw": "Oslo"}, "Oslo"),
     ],
 )
 def test_an_answer_to_a_form_travels_as_a_result_of_its_method(written: Any, travels: Any) -> None:
     assert sent(CITY, written) == travels
-
-
-def test_fields_that_need_not_be_filled_in_may_be_left_out() -> None:
-    assert sent(SEVERAL, {"accept": {"city": "Oslo"}})["content"] == {"city": "Oslo"}
-
-
-def test_a_form_without_fields_takes_an_empty_map() -> None:
-    assert sent(EMPTY, {"accept": {}}) == {"action": "accept", "content": {}}
 
 
 @pytest.mark.parametrize(
@@ -185,7 +162,6 @@ def test_a_form_without_fields_takes_an_empty_map() -> None:
         (CITY, 5, "the answer to 'city' does not fit its form: city: must be a string"),
         (CITY, {"sample": "Oslo"}, "asks with a form (elicitation/create), which {sample: ...} does not answer"),
         (CITY, {"roots": []}, "write a value, {accept: {...}}, decline or cancel"),
-        (CITY, {"url": "done"}, "asks with a form (elicitation/create), which {url: ...} does not answer"),
     ],
 )
 def test_an_answer_that_does_not_fit_a_form_is_not_sent(asked: Question, written: Any, said: str) -> None:
@@ -330,8 +306,6 @@ def test_a_field_takes_one_value(kind: str, written: Any, value: Any) -> None:
     [
         ("integer", "5", "the answer to 'city' must be a whole number"),
         ("string", 5, "the answer to 'city' must be a string"),
-        ("boolean", "yes", "the answer to 'city' must be true or false"),
-        ("number", True, "the answer to 'city' must be a number"),
         ("string", {"accept": {}}, "'city' is in the compatibility dialect and takes one value, not 0"),
         (
             "string",
@@ -339,10 +313,8 @@ def test_a_field_takes_one_value(kind: str, written: Any, value: Any) -> None:
             "'city' is in the compatibility dialect and takes one value, not 2",
         ),
         ("string", {"sample": "Oslo"}, "takes one value, not {sample: ...}"),
-        ("string", {"roots": []}, "takes one value, not {roots: ...}"),
         ("string", {"url": "done"}, "takes one value, not {url: ...}"),
         ("string", "decline", "'city' is in the compatibility dialect and cannot be declined; give it a value"),
-        ("string", "cancel", "'city' is in the compatibility dialect and cannot be declined; give it a value"),
     ],
 )
 def test_a_field_takes_nothing_else(kind: str, written: Any, said: str) -> None:
@@ -362,10 +334,3 @@ def test_raw_is_sent_unchecked_whatever_is_asked(asked: Question, value: Any) ->
 @pytest.mark.parametrize("key", ["\x1b[2J", "two\nlines", "\u202e"])
 def test_a_key_with_control_characters_is_shown_without_them(key: str, written: Any) -> None:
     assert refused(question(form(), key), written).isprintable()
-
-
-@pytest.mark.parametrize("name", ["\x1b[2J", "two\nlines"])
-@pytest.mark.parametrize("written", ["x", {"accept": {"other": 1}}, {"accept": {}}])
-def test_a_field_name_with_control_characters_is_shown_without_them(name: str, written: Any) -> None:
-    asked = question(form("Which?", [name, "b"], **{name: TEXT, "b": TEXT}))
-    assert refused(asked, written).isprintable()

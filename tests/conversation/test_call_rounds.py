@@ -92,11 +92,6 @@ def test_a_round_that_asked_nothing_is_answered_with_the_state_alone(members: An
     assert step(conversation, asking(requestState="two", **members)) == {**PARAMS, "requestState": "two"}
 
 
-def test_an_answer_that_was_left_out_is_not_sent() -> None:
-    assert step(call(), asking({"city": form()}, requestState=TOKEN))["inputResponses"] == {}
-    assert step(call(), listing(field()))["inputResponses"] == []
-
-
 def test_each_round_is_answered_in_the_dialect_of_its_questions() -> None:
     conversation = call()
     first = step(conversation, listing(field(), state="one"), city="Oslo")
@@ -129,13 +124,6 @@ def test_what_is_malformed_ends_the_call_with_every_fault() -> None:
     ) as caught:
         conversation.receive(asking({"a": {}, "b": None}))
     assert [one.rule for one in caught.value.findings] == rules(conversation) == ["question", "question"]
-
-
-def test_a_method_that_may_not_ask_is_not_answered() -> None:
-    conversation = call(method="tools/list")
-    with pytest.raises(MalformedResponse, match="only tools/call, prompts/get and resources/read may ask for input"):
-        conversation.receive(asking({"city": form()}))
-    assert conversation.pending is None
 
 
 @pytest.mark.parametrize("before", [[], [asking({"city": form()}), DONE]])
@@ -350,20 +338,6 @@ def test_the_caps_error_lists_every_round_with_keys_messages_and_answers_and_no_
     for line, expected in zip(listed, parts, strict=True):
         assert all(part in line for part in expected), line
     assert TOKEN not in "\n".join(listed)
-
-
-@pytest.mark.parametrize(("cap", "said"), [(1, "after 1 answered round;"), (2, "after 2 answered rounds;")])
-def test_the_caps_error_counts_in_english(cap: int, said: str) -> None:
-    conversation = call(cap)
-    for _ in range(cap):
-        step(conversation, asking(requestState=TOKEN))
-    assert said in exceeded(conversation, asking(requestState=TOKEN))
-
-
-def test_the_caps_error_shows_answers_as_json() -> None:
-    conversation = call(1)
-    step(conversation, asking({"ok": form()}), ok={"action": "accept", "content": {"ok": True, "why": None}})
-    assert "True" not in exceeded(conversation, asking({"ok": form()}))
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "a\n  round 9: nothing", "\u202e", "\r"])

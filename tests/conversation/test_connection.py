@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.connection import Connection, Received, read_strictly
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.protocol_rules import Finding
@@ -266,13 +265,6 @@ async def test_what_was_written_before_the_first_request_is_found_with_it() -> N
         assert await broken(connection) == []
 
 
-async def test_what_was_written_between_two_requests_is_found_with_the_second() -> None:
-    async with connected(Canned()) as connection:
-        assert await broken(connection) == []
-        connection.stray(b"good night")
-        assert await broken(connection) == ["stdout"]
-
-
 # Over stdio
 
 
@@ -368,19 +360,3 @@ async def test_a_connection_that_cannot_be_made_is_closed() -> None:
     with pytest.raises(ConnectionError, match="wants to speak '1999-01-01'"):
         await connected(server).__aenter__()
     assert (server.entered, server.left) == (1, 1)
-
-
-async def test_a_connection_is_closed_once() -> None:
-    server = Canned()
-    async with connected(server):
-        assert (server.entered, server.left) == (1, 0)
-    assert (server.entered, server.left) == (1, 1)
-
-
-async def test_a_server_that_finds_out_that_it_speaks_nothing_is_told() -> None:
-    class Nonsense(Canned):
-        async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
-            return b'{"jsonrpc": "2.0", "id": 1, "result": {"resultType": "complete"}}'
-
-    with pytest.raises(InvalidServerResponse, match="DiscoverResult is malformed: see"):
-        await connected(Nonsense()).__aenter__()

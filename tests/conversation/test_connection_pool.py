@@ -118,14 +118,6 @@ async def test_what_is_dropped_is_closed_at_once_and_opened_anew_for_the_next(op
     assert [server.left for server in opened] == [1, 1, 1]
 
 
-async def test_a_closed_pool_can_be_closed_again(opened: Opened) -> None:
-    connections = Pool()
-    await connections.connection(wanted())
-    await connections.close()
-    await connections.close()
-    assert [server.left for server in opened] == [1]
-
-
 # In which task
 
 

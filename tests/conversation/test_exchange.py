@@ -14,7 +14,7 @@ from bespeak.client.errors import CallbackFailed
 from bespeak.conversation import call_rounds
 from bespeak.conversation.answer_sources import FixtureScript
 from bespeak.conversation.answers import CannotAnswer
-from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
+from bespeak.conversation.call_rounds import Conversation, RoundsExceeded
 from bespeak.conversation.connection import Push, Received
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.exchange import BrokenRule, Talk
@@ -141,12 +141,6 @@ async def test_a_question_without_an_answer_stops_the_call_and_nothing_is_sent()
     assert line.sent == [CALL]
 
 
-async def test_a_malformed_round_stops_the_call() -> None:
-    line = Canned([{"resultType": "perhaps"}])
-    with pytest.raises(MalformedResponse, match="resultType 'perhaps'"):
-        await held(line)
-
-
 async def test_a_question_that_was_not_declared_is_not_answered() -> None:
     line = Canned([asking("city")])
     holding = Talk(
@@ -216,18 +210,6 @@ async def test_what_keeps_a_pushed_question_from_an_answer_is_told_where_the_cal
 async def test_a_pushed_question_cannot_be_left_out() -> None:
     with pytest.raises(CannotAnswer, match="'city' was asked during the call and cannot be omitted"):
         await held(Pushing([pushed("city")]), {"city": "omit"})
-
-
-async def test_an_answer_that_does_not_fit_a_pushed_form_is_not_sent() -> None:
-    line = Pushing([Question("age", "elicitation/create", form("How old?", age={"type": "integer"})["params"])])
-    with pytest.raises(CannotAnswer, match="the answer to 'age' does not fit its form"):
-        await held(line, {"age": "old"})
-    assert line.answers == [None]
-
-
-async def test_a_question_that_was_declined_and_is_pushed_again_is_found() -> None:
-    holding = await held(Pushing([pushed("city"), pushed("city")]), {"city": "decline"})
-    assert [one.rule for one in holding.conversation.findings] == ["declined"]
 
 
 # Lost responses

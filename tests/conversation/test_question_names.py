@@ -1,6 +1,5 @@
 """The names of questions: a name in a suite stands for a whole key on the wire."""
 
-import json
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from bespeak.conversation.input_required import InputRequest
 from bespeak.conversation.matchers import parse_matcher
 from bespeak.conversation.question_names import AmbiguousName, SpelledKey, meant, name_of, names_of
 from bespeak.conversation.responses import Question, in_one_round, read_envelope
-from bespeak.testing import Conversation, InputResponseFixture, collect_responses, run_elicitation_chain
+from bespeak.testing import InputResponseFixture, collect_responses, run_elicitation_chain
 from tests.testing.canned import TOKEN, Json, form, round_of, told
 
 FIRST, SECOND = "shop:confirm~1a2b3c4d", "shop:confirm~5e6f7a8b"
@@ -203,24 +202,7 @@ def test_the_compatibility_dialect_has_names_too() -> None:
     assert str(raised.value) == BOTH
 
 
-@pytest.mark.long
-def test_ten_thousand_questions_of_one_name_are_read_and_refused_at_once() -> None:
-    requests = {f"x~{number:08x}": form() for number in range(10_000)}
-    with pytest.raises(CannotAnswer, match="and 9980 more"):
-        collect_responses(requests, InputResponseFixture({"x": "yes"}))
-    answers = dict.fromkeys(requests, "yes")
-    assert len(collect_responses(requests, InputResponseFixture(answers))) == 10_000
-
-
 # A conversation that was put down
-
-
-def test_a_conversation_that_is_taken_up_again_knows_the_names_of_its_round() -> None:
-    conversation = Conversation("tools/call", {"name": "pay"})
-    conversation.receive({"jsonrpc": "2.0", "id": 1, "result": round_of({FIRST: form(), SECOND: form()})})
-    again = Conversation.from_json(json.loads(json.dumps(conversation.as_json())))
-    assert again.pending is not None
-    assert [question.name for question in again.pending.questions] == [FIRST, SECOND]
 
 
 def test_a_broken_question_is_told_by_name() -> None:

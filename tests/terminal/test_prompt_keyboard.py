@@ -23,6 +23,7 @@ from bespeak.conversation.responses import Question
 from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
 from tests.terminal.people import ELICIT, HOSTILE, ROOTS, SAMPLE, SIDE, TEXT, WHOLE, form
 
+pytestmark = pytest.mark.timing
 CHOICE = "a = accept, d = decline, c = cancel: "
 SECONDS = 20
 """How long anything here may take before the test gives up."""
@@ -69,11 +70,12 @@ async def test_without_a_standard_input_the_input_has_ended(
 # A real one
 
 PROGRAM = """
-import asyncio, fcntl, json, sys, termios
+import asyncio, fcntl, json, signal, sys, termios
 from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
 from bespeak.conversation.responses import Question
 
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that its keys send signals
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
 prompt = Prompt()
 
 async def ask(question, seconds):

@@ -11,7 +11,7 @@ from bespeak.testing import converse
 from bespeak.testing.cassettes.cassettes import Mode
 from bespeak.testing.report.reports import describe
 from bespeak.testing.runner import Options
-from tests.testing.canned import HEAD, Canned, Hold, Json, Pushing, asking, form, messages, round_of, told
+from tests.testing.canned import HEAD, Canned, Hold, Json, Pushing, form, messages, round_of, told
 from tests.testing.canned import hold as hold
 
 FIRST, SECOND = "shop:confirm~1a2b3c4d", "shop:confirm~5e6f7a8b"
@@ -139,15 +139,6 @@ async def test_a_name_may_come_back_in_a_later_round_with_another_key(hold: Hold
     assert [sent["inputResponses"] for sent in server.params[1:]] == [{FIRST: YES}, {SECOND: YES}]
 
 
-async def test_what_a_round_asks_otherwise_is_told_by_name(hold: Hold) -> None:
-    server = Canned(round_of({FIRST: form()}), told())
-    test = f"rounds: [{{expect: {{asks: [city], messages: {{'{NAME}': Who?}}}}, answer: {ANSWERED}}}]"
-    assert messages(await hold(server, f"  - {{name: a, tool: pay, {test}}}\n")) == [
-        f"round 1 asked {NAME} instead of city",
-        f'round 1, messages of \'{NAME}\': expected "Who?", got "Which one?"',
-    ]
-
-
 # Pushed questions
 
 
@@ -174,20 +165,7 @@ async def test_a_question_that_is_pushed_again_with_another_key_begins_another_r
     assert [one["result"]["content"]["value"] for one in server.answered] == ["no", "Rome", "yes"]
 
 
-async def test_two_pushed_questions_of_one_name_are_of_one_round_where_the_suite_tells_them_apart(hold: Hold) -> None:
-    server = Pushing(pushed(FIRST), pushed(SECOND))
-    test = f"rounds: [{{expect: {{asks: ['{FIRST}', '{SECOND}']}}, answer: {TWO}}}]"
-    assert messages(await hold(server, f"  - {{name: a, tool: pay, {test}}}\n")) == []
-
-
 # What is told
-
-
-async def test_a_missing_answer_is_pasted_by_name(hold: Hold) -> None:
-    server = Canned(round_of({FIRST: form("Pay 5?"), "city~deadbeef": form("Where?")}))
-    (result,) = await hold(server, "  - {name: a, tool: pay, inputResponses: {city: Rome}}\n")
-    assert messages([result]) == [f"there is no answer to '{NAME}' (Pay 5?)"]
-    assert result.failures[0].hint == f'inputResponses:\n  "{NAME}": "..."'
 
 
 async def test_reports_show_names(hold: Hold) -> None:
@@ -289,14 +267,6 @@ async def test_a_conversation_in_code_has_names_and_keys() -> None:
     assert said.keys == [FIRST, SECOND]
     assert [one.asked for one in said.rounds] == [{NAME: "Pay 5?"}, {NAME: "Pay 6?"}]
     assert [one.answered for one in said.rounds] == [{NAME: YES}, {NAME: YES}]
-
-
-async def test_keys_without_an_end_are_what_they_were(hold: Hold) -> None:
-    server = Canned(asking("city", "city~1"), told())
-    test = "inputResponses: {city: Rome, city~1: Oslo}, expect: {asked: [city, city~1]}"
-    (result,) = await hold(server, f"  - {{name: a, tool: pay, {test}}}\n")
-    assert messages([result]) == []
-    assert list(result.rounds[0].asked) == ["city", "city~1"]
 
 
 async def test_a_server_of_ours_may_ask_a_declined_question_again_when_what_it_depends_on_has_changed() -> None:

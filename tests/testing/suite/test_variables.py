@@ -14,7 +14,7 @@ from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.plan import items_of
 from bespeak.testing.suite.run_options import Options
 from bespeak.testing.suite.variables import Unknown, environment, environment_names, fill, lookup, names_in
-from tests.testing.suite_files import GOOD, NEXT, in_test, load, only_fault, refused, with_server
+from tests.testing.suite_files import GOOD, NEXT, in_test, load, only_fault, with_server
 
 SERVER = """
 from typing import Annotated, Any
@@ -184,14 +184,6 @@ def test_a_hole_that_nothing_fills_is_refused_where_it_stands(tmp_path: Path, te
     assert said in message
 
 
-def test_every_hole_that_nothing_fills_is_told(tmp_path: Path) -> None:
-    assert [line for line, _ in refused(tmp_path, in_test("arguments:", "  a: ${b}", "  c: ${d} ${e}"))] == [
-        NEXT + 1,
-        NEXT + 2,
-        NEXT + 2,
-    ]
-
-
 @pytest.mark.parametrize("key", ["headers", "cwd", "url", "command"])
 def test_a_server_may_take_values_of_the_environment(tmp_path: Path, key: str) -> None:
     written = {"env": "{A: '${env:X}'}", "headers": "{A: '${env:X}'}", "command": "['${env:X}']"}.get(key, "'${env:X}'")
@@ -221,17 +213,6 @@ async def test_a_captured_value_is_handed_on_as_it_is(folder: Path, value: Any) 
         ),
     )
     assert [told(result) for result in results] == ["", "", ""]
-
-
-async def test_the_text_of_a_result_can_be_captured(folder: Path) -> None:
-    results = await run(
-        folder,
-        suite(
-            {"tool": "say", "arguments": {"text": "hello"}, "capture": {"v": "text"}},
-            {"tool": "say", "arguments": {"text": "${v} you"}, "expect": {"text": "hello you"}},
-        ),
-    )
-    assert [told(result) for result in results] == ["", ""]
 
 
 async def test_a_value_that_is_not_in_the_result_fails_its_test_and_those_that_need_it(folder: Path) -> None:
