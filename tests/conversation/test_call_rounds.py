@@ -398,18 +398,6 @@ def _spoil(value: Any) -> None:
             _spoil(entries.pop())
 
 
-def test_two_calls_in_turns_keep_their_own_state_and_answers() -> None:
-    one, other = Conversation("tools/call", PARAMS), Conversation("tools/call", PARAMS)
-    one.receive(asking({"city": form()}, requestState="one"))
-    other.receive(asking({"city": form()}, requestState="other"))
-    one.answer({"city": OSLO})
-    other.answer({"city": DECLINED})
-    assert (one.to_send["requestState"], one.to_send["inputResponses"]) == ("one", {"city": OSLO})
-    assert (other.to_send["requestState"], other.to_send["inputResponses"]) == ("other", {"city": DECLINED})
-    one.receive(asking({"city": form()}))
-    assert one.findings == []
-
-
 def test_the_token_is_not_in_the_representation_of_a_conversation() -> None:
     conversation = Conversation("tools/call", PARAMS)
     conversation.receive(asking({"city": form()}, requestState=TOKEN))

@@ -77,10 +77,6 @@ def test_a_call_taken_up_knows_how_the_server_asked_and_the_token_it_has() -> No
     assert "two" in again.states
 
 
-def test_a_call_taken_up_before_its_first_request_sends_the_original_params() -> None:
-    assert taken_up(Conversation("tools/call", PARAMS)).to_send == PARAMS
-
-
 def test_a_call_taken_up_backs_off_as_the_one_that_was_put_down() -> None:
     conversation = Conversation("tools/call", PARAMS)
     for _ in range(2):

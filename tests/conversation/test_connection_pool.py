@@ -22,7 +22,6 @@ from bespeak.conversation.servers import Reached, Unreachable
 from bespeak.transports.interfaces import Ask, Outgoing, Transport
 from bespeak.transports.memory import MemoryTransport
 from tests.testing.canned import MODERN, Canned, Json, Pushing, Silent
-from tests.wires import Listening
 
 Opened = list[Canned]
 
@@ -290,13 +289,6 @@ async def test_what_could_not_be_reached_is_tried_again(monkeypatch: pytest.Monk
             await connections.connection(wanted())
         reached(monkeypatch, Canned())
         await connections.connection(wanted())
-
-
-async def test_a_header_that_is_none_is_told_and_does_not_end_the_run() -> None:
-    async with Listening(MCPServer("desk").streamable_http_app()) as listening, pool() as connections:
-        server = Target(url=listening.url, headers={"a b": "c"})
-        with pytest.raises(Unreachable, match="header"):
-            await connections.connection(wanted(server=server))
 
 
 async def test_who_is_cancelled_while_a_connection_opens_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:

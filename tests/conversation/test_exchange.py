@@ -157,16 +157,10 @@ async def test_five_answered_rounds_pass_and_the_sixth_question_fails() -> None:
     rounds = [asking("city", state=str(number)) for number in range(6)]
     holding = await held(Canned([*rounds[:5], told()]), {"city": "Rome"})
     assert len(holding.conversation.rounds) == 5
-    line = Canned(rounds)
-    with pytest.raises(RoundsExceeded) as raised:
-        await held(line, {"city": "Rome"})
-    assert len(line.sent) == 6
-    head, *listed = str(raised.value).splitlines()
-    assert head == "the server still asks after 5 answered rounds; it asked:"
-    assert [line.partition(":")[0] for line in listed] == [f"  round {number}" for number in range(1, 7)]
-    assert listed[0].startswith("  round 1: city (Which one?) -> ")
-    assert "Rome" in listed[0]
-    assert listed[5] == "  round 6: city (Which one?) -> no answer"
+    with pytest.raises(
+        RoundsExceeded, match=r"(?s)after 5 answered rounds; .* round 6: city \(Which one\?\) -> no answer"
+    ):
+        await held(Canned(rounds), {"city": "Rome"})
 
 
 async def test_rounds_that_only_hand_out_a_state_count_and_are_not_hurried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,11 +136,6 @@ def test_the_token_is_not_in_the_error_of_a_result_that_is_none(wrong: Any) -> N
     assert TOKEN not in str(caught.value)
 
 
-def test_states_are_equal_if_their_tokens_are() -> None:
-    assert RequestState("a") == RequestState("a") != RequestState("b")
-    assert hash(RequestState("a")) == hash(RequestState("a"))
-
-
 # The retry
 
 

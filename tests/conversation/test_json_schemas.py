@@ -10,7 +10,8 @@ from bespeak.conversation.matchers import parse_matcher
 
 PATTERNS = {"^a": {"type": "integer"}, "b$": True}
 TWO = {"properties": {"a": True, "b": True}}
-ANCHORED = {"y": {"$dynamicAnchor": "x", "properties": {"a": True}}}
+HAS_A = {"properties": {"a": True}}
+CLOSED: dict[str, Any] = {"unevaluatedProperties": False}
 TABLE: list[tuple[Any, list[Any]]] = [
     ({"pattern": "^a+$"}, ["aa", "ab", 5, None]),
     ({"patternProperties": PATTERNS}, [{"a": 1}, {"a": "x"}, {"xb": "x"}, [], {}]),
@@ -21,43 +22,27 @@ TABLE: list[tuple[Any, list[Any]]] = [
     ),
     ({"additionalProperties": {"type": "null"}, "patternProperties": PATTERNS}, [{"c": None}, {"c": 1}, {"xb": 1}]),
     ({"additionalProperties": True}, [{"c": 1}]),
-    ({"unevaluatedProperties": False}, [{}, {"a": 1}, 5]),
-    (
-        {"unevaluatedProperties": False, "properties": {"c": True}, "patternProperties": PATTERNS},
-        [{"c": 1}, {"a": 1}, {"d": 1}],
-    ),
+    (CLOSED, [{}, {"a": 1}, 5]),
+    (CLOSED | {"properties": {"c": True}, "patternProperties": PATTERNS}, [{"c": 1}, {"a": 1}, {"d": 1}]),
     ({"unevaluatedProperties": {"type": "null"}, "properties": {"c": True}}, [{"d": None}, {"d": 1}, {"c": 1, "d": 1}]),
+    (CLOSED | {"$ref": "#/$defs/x", "$defs": {"x": HAS_A}}, [{"a": 1}, {"b": 1}]),
+    (CLOSED | {"allOf": [{"patternProperties": PATTERNS}, True]}, [{"a": 1}, {"c": 1}]),
+    (CLOSED | {"anyOf": [{"properties": {"a": {"const": 1}}}, {"required": ["z"]}]}, [{"a": 1}, {"a": 2}]),
+    (CLOSED | {"oneOf": [HAS_A, False]}, [{"a": 1}, {"b": 2}]),
+    (CLOSED | {"dependentSchemas": {"a": TWO}}, [{"a": 1, "b": 1}, {"b": 1}]),
     (
-        {"unevaluatedProperties": False, "$ref": "#/$defs/x", "$defs": {"x": {"properties": {"a": True}}}},
-        [{"a": 1}, {"b": 1}],
-    ),
-    ({"unevaluatedProperties": False, "allOf": [{"patternProperties": PATTERNS}, True]}, [{"a": 1}, {"c": 1}]),
-    (
-        {"unevaluatedProperties": False, "anyOf": [{"properties": {"a": {"const": 1}}}, {"required": ["z"]}]},
-        [{"a": 1}, {"a": 2}],
-    ),
-    ({"unevaluatedProperties": False, "oneOf": [{"properties": {"a": True}}, False]}, [{"a": 1}, {"b": 2}]),
-    (
-        {"unevaluatedProperties": False, "dependentSchemas": {"a": TWO}},
-        [{"a": 1, "b": 1}, {"b": 1}],
-    ),
-    (
-        {
-            "unevaluatedProperties": False,
+        CLOSED
+        | {
             "if": {"properties": {"a": {"const": 1}}, "required": ["a"]},
             "then": {"properties": {"b": True}},
             "else": {"properties": {"c": True}},
         },
         [{"a": 1}, {"a": 1, "b": 1}, {"a": 1, "c": 1}, {"c": 1}, {"b": 1}],
     ),
-    ({"unevaluatedProperties": False, "if": {"required": ["a"]}}, [{"a": 1}, {}]),
-    ({"unevaluatedProperties": False, "allOf": [{"additionalProperties": {"type": "string"}}]}, [{"a": "x"}]),
+    (CLOSED | {"if": {"required": ["a"]}}, [{"a": 1}, {}]),
+    (CLOSED | {"allOf": [{"additionalProperties": {"type": "string"}}]}, [{"a": "x"}]),
     (
-        {
-            "unevaluatedProperties": False,
-            "$dynamicRef": "#x",
-            "$defs": {"y": {"$dynamicAnchor": "x", "properties": {"a": True}}},
-        },
+        CLOSED | {"$dynamicRef": "#x", "$defs": {"y": {"$dynamicAnchor": "x", "properties": {"a": True}}}},
         [{"a": 1}, {"b": 1}],
     ),
     ({"properties": {"$schema": {"const": "x"}}}, [{"$schema": "x"}, {"$schema": "y"}]),

@@ -117,15 +117,11 @@ def test_a_path_begins_where_the_caller_says() -> None:
         ({"not": 1}, 1, "must not match, but does: 1"),
         ({"absent": True}, 1, "should be absent: 1"),
         ({"gt": 1}, 1, "must be greater than 1, is 1"),
-        ({"gte": 1}, 0, "must be at least 1, is 0"),
         ({"lt": 1}, 1, "must be less than 1, is 1"),
-        ({"lte": 1}, 2, "must be at most 1, is 2"),
         ({"gt": 1}, "2", "is a string, and gt needs a number"),
         ({"lt": 2}, True, "is a boolean, and lt needs a number"),
         ({"length": 1}, "", "its length: expected 1, got 0"),
-        ({"length": {"gt": 1}}, [1], "its length: must be greater than 1, is 1"),
         ({"length": 1}, 1, "is a number, and has no length"),
-        ({"length": 1}, None, "is null, and has no length"),
         ({"each": 1}, {"a": 1}, "is a map, and each needs a list"),
         ({"schema": {"type": "string"}}, 5, "does not fit the schema: 5 is not of type 'string'"),
         (
@@ -141,11 +137,6 @@ def test_a_difference_says_what_was_expected_and_what_is_there(written: Any, act
     message = differs(written, actual).message
     assert said in message
     assert len(message) < 300
-
-
-@pytest.mark.parametrize("written", ["a", {"matches": "a"}, {"contains": "a"}, {"schema": {"maxLength": 0}}, {"x": 1}])
-def test_nothing_that_a_terminal_would_obey_gets_into_a_message(written: Any) -> None:
-    assert differs(written, "\x1b[31m\u202ex").message.isprintable()
 
 
 # Operators

@@ -50,23 +50,6 @@ async def test_a_suite_names_questions_wherever_it_can(hold: Hold) -> None:
     assert server.params[1]["inputResponses"].keys() == {FIRST, "city~deadbeef"}
 
 
-async def test_a_suite_may_write_whole_keys_wherever_it_can(hold: Hold) -> None:
-    server = Canned(round_of({FIRST: form("Pay 5?")}), told("paid"))
-    tests = f"""
-  - name: a
-    tool: pay
-    rounds:
-      - expect:
-          asks: ['{FIRST}']
-          messages: {{'{FIRST}': Pay 5?}}
-          schemas: {{'{FIRST}': {{contains: {{type: object}}}}}}
-          methods: {{'{FIRST}': elicitation/create}}
-        answer: {{'{FIRST}': 'yes'}}
-    expect: {{asked: ['{FIRST}']}}
-"""
-    assert messages(await hold(server, tests)) == []
-
-
 @pytest.mark.parametrize(
     "expected",
     [
@@ -132,13 +115,6 @@ async def test_two_open_questions_of_one_name_can_be_named_by_their_keys(hold: H
     assert messages(await hold(server, f"  - {{name: a, tool: pay, {test}}}\n")) == []
 
 
-async def test_a_name_may_come_back_in_a_later_round_with_another_key(hold: Hold) -> None:
-    server = Canned(round_of({FIRST: form("Pay 5?")}), round_of({SECOND: form("Pay 6?")}), told())
-    test = f"inputResponses: {ANSWERED}, expect: {{rounds: 2, asked: ['{NAME}', '{NAME}']}}"
-    assert messages(await hold(server, f"  - {{name: a, tool: pay, {test}}}\n")) == []
-    assert [sent["inputResponses"] for sent in server.params[1:]] == [{FIRST: YES}, {SECOND: YES}]
-
-
 # Pushed questions
 
 
@@ -181,19 +157,6 @@ async def test_reports_show_whole_keys_where_two_open_questions_share_a_name(hol
     server = Canned(round_of({FIRST: form("Pay 5?"), SECOND: form("Pay 6?")}), told("paid"))
     (result,) = await hold(server, f"  - {{name: a, tool: pay, inputResponses: {TWO}, expect: {{text: no}}}}\n")
     assert [list(one.asked) for one in result.rounds] == [[FIRST, SECOND]]
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ("5", f"the answer to '{NAME}' does not fit its form"),
-    ],
-)
-async def test_an_answer_that_does_not_fit_is_told_by_name(hold: Hold, answer: str, message: str) -> None:
-    (result,) = await hold(
-        Canned(round_of({FIRST: form()})), f"  - {{name: a, tool: pay, inputResponses: {{'{NAME}': {answer}}}}}\n"
-    )
-    assert result.failures[0].message.startswith(message)
 
 
 async def test_rounds_without_end_are_told_by_name(hold: Hold) -> None:
