@@ -45,7 +45,7 @@ async def test_one_fixture_answers_all_rounds() -> None:
     assert script.leftovers() == []
 
 
-async def test_answers_nobody_asked_for_are_told() -> None:
+async def test_answers_that_no_question_asked_for_are_reported() -> None:
     script = fixture({"city": "Rome", "units": "C", "day": "today"})
     await answered(script, [asked("city")])
     assert script.leftovers() == [
@@ -54,19 +54,19 @@ async def test_answers_nobody_asked_for_are_told() -> None:
     ]
 
 
-async def test_a_rule_nobody_asked_for_is_told_by_its_place() -> None:
+async def test_an_unused_rule_is_reported_by_its_place() -> None:
     script = fixture([{"when": {"message": {"contains": "city"}}, "answer": "Rome"}, {"otherwise": "decline"}])
     await answered(script, [asked("x", "Which units?")])
     assert script.leftovers() == ["no question asked for the answer inputResponses[0]"]
 
 
-async def test_what_is_otherwise_answered_need_not_be_asked_for() -> None:
+async def test_an_otherwise_rule_may_stay_unused() -> None:
     script = fixture([{"otherwise": "decline"}])
     assert await answered(script, []) == [{}]
     assert script.leftovers() == []
 
 
-async def test_all_questions_of_a_round_without_an_answer_are_told_at_once() -> None:
+async def test_all_questions_of_a_round_without_an_answer_are_listed() -> None:
     with pytest.raises(MissingAnswer) as raised:
         await answered(fixture({}), [asked("city", "Where?"), asked("units", "Which units?")])
     assert str(raised.value) == "there is no answer to 'city' (Where?), 'units' (Which units?)"
@@ -100,14 +100,14 @@ async def test_a_person_is_asked_each_question_in_its_order_unless_an_answer_was
 
 
 @pytest.mark.parametrize("text", ["decline", "cancel", "omit", "true", "null", "~", "1", "- a", "a: b", "", "é\x1b"])
-async def test_what_a_person_said_is_written_as_what_a_suite_would_say(text: str) -> None:
+async def test_a_saved_answer_of_a_person_reads_back_the_same(text: str) -> None:
     script = PromptScript(Person(said(text)))
     sent = await answered(script, [asked("city")])
     saved = read_yaml(written(script.given)).value
     assert await answered(fixture(saved["inputResponses"]), [asked("city")]) == sent
 
 
-async def test_what_a_person_said_is_no_name_for_anything_else() -> None:
+async def test_a_saved_answer_of_a_person_is_never_a_variable() -> None:
     script = PromptScript(Person(said("${env:HOME} and $${x}")))
     sent = await answered(script, [asked("city")])
     saved = fill(read_yaml(written(script.given)).value, lambda name: f"what {name} stands for")

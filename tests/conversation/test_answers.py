@@ -101,7 +101,7 @@ FORMS = "{accept: ...} {raw: ...} {roots: ...} {sample: ...} {url: ...}"
         ({"roots": {"uri": "file:///a"}}, "{roots: ...} takes a list of URIs, or of {uri, name}"),
     ],
 )
-def test_what_is_no_answer_is_refused_with_what_would_be_one(written: Any, said: str) -> None:
+def test_an_invalid_answer_is_rejected_with_what_would_be_valid(written: Any, said: str) -> None:
     assert said in bad(written)
 
 
@@ -191,7 +191,7 @@ def test_a_value_that_does_not_fit_its_field_is_not_sent(field: Any, value: Any,
         {"type": "array", "minItems": []},
     ],
 )
-def test_a_form_whose_schema_is_none_can_only_be_answered_raw(field: Any) -> None:
+def test_a_form_with_an_invalid_schema_can_only_be_answered_raw(field: Any) -> None:
     asked = question(form(city=field))
     value = {"string": "Oslo", "integer": 5, "array": ["a"]}[field["type"]]
     assert "not a flat schema (use {raw: ...} to answer it anyway)" in refused(asked, value)
@@ -199,7 +199,7 @@ def test_a_form_whose_schema_is_none_can_only_be_answered_raw(field: Any) -> Non
 
 
 @pytest.mark.parametrize("required", [5, [[]], {"city": True}, True])
-def test_a_form_whose_required_is_no_list_of_names_does_not_crash(required: Any) -> None:
+def test_an_invalid_list_of_required_fields_does_not_crash(required: Any) -> None:
     asked = question(form())
     schema: Any = asked.params["requestedSchema"]
     schema["required"] = required

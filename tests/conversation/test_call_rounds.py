@@ -156,7 +156,7 @@ def test_pushed_questions_are_capped_too() -> None:
 
 
 @pytest.mark.parametrize("envelope", [asking({"units": form()}), asking(requestState=TOKEN), listing(field("units"))])
-def test_an_answer_nobody_asked_for_is_not_sent(envelope: Any) -> None:
+def test_an_answer_without_an_open_question_is_not_sent(envelope: Any) -> None:
     conversation = call()
     conversation.receive(envelope)
     with pytest.raises(ValueError, match="no open question has the key 'city'"):
@@ -209,7 +209,7 @@ def test_a_declined_question_may_be_asked_again_under_another_answer() -> None:
 
 
 @pytest.mark.parametrize("between", [[], [{SURE: form("Really?")}], [{}]])
-def test_another_key_alone_is_no_reason_to_ask_a_declined_question_again(between: list[Any]) -> None:
+def test_a_new_key_alone_does_not_allow_asking_a_declined_question_again(between: list[Any]) -> None:
     conversation = call()
     for questions in ({SUM: form("How much?")}, {SURE: form("Sure?")}, *between):
         conversation.receive(asking(questions))
@@ -276,7 +276,7 @@ def test_a_question_the_client_did_not_declare_is_found(request_: Any, declared:
         (PAGE, None),
     ],
 )
-def test_a_question_the_client_declared_is_none(request_: Any, declared: Any) -> None:
+def test_a_question_the_client_declared_is_allowed(request_: Any, declared: Any) -> None:
     conversation = call(capabilities=declared)
     conversation.receive(asking({"it": request_}))
     assert conversation.findings == []

@@ -30,7 +30,7 @@ OPEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("round_", OPEN)
-def test_an_open_round_is_taken_up_as_it_was(round_: str) -> None:
+def test_an_open_round_is_restored_as_it_was(round_: str) -> None:
     conversation = Conversation("tools/call", PARAMS, 3, {"elicitation": {}})
     conversation.receive(OPEN[round_])
     again = taken_up(conversation)
@@ -43,7 +43,7 @@ def test_an_open_round_is_taken_up_as_it_was(round_: str) -> None:
 
 
 @pytest.mark.parametrize("round_", OPEN)
-def test_a_call_taken_up_sends_what_the_call_put_down_would_have_sent(round_: str) -> None:
+def test_a_restored_call_sends_the_same_as_the_saved_one(round_: str) -> None:
     conversation = Conversation("prompts/get", PARAMS)
     conversation.receive(OPEN[round_])
     again = taken_up(conversation)
@@ -55,7 +55,7 @@ def test_a_call_taken_up_sends_what_the_call_put_down_would_have_sent(round_: st
     assert again.rounds == conversation.rounds == taken_up(again).rounds
 
 
-def test_a_call_taken_up_knows_what_was_declined_and_how_many_rounds_there_were() -> None:
+def test_a_restored_call_knows_its_rounds_and_what_was_declined() -> None:
     conversation = Conversation("tools/call", PARAMS, 2)
     conversation.receive(asking({"city": form()}))
     conversation.answer({"city": {"action": "decline"}})
@@ -67,7 +67,7 @@ def test_a_call_taken_up_knows_what_was_declined_and_how_many_rounds_there_were(
         taken_up(again).receive(asking({"city": form()}))
 
 
-def test_a_call_taken_up_knows_how_the_server_asked_and_the_token_it_has() -> None:
+def test_a_restored_call_knows_its_dialects_and_its_token() -> None:
     conversation = Conversation("tools/call", PARAMS)
     conversation.receive(listing(field(), state="one"))
     conversation.answer({"city": "Oslo"})
@@ -77,7 +77,7 @@ def test_a_call_taken_up_knows_how_the_server_asked_and_the_token_it_has() -> No
     assert "two" in again.states
 
 
-def test_a_call_taken_up_backs_off_as_the_one_that_was_put_down() -> None:
+def test_a_restored_call_backs_off_like_the_saved_one() -> None:
     conversation = Conversation("tools/call", PARAMS)
     for _ in range(2):
         conversation.receive(asking(requestState="s"))
@@ -85,7 +85,7 @@ def test_a_call_taken_up_backs_off_as_the_one_that_was_put_down() -> None:
     assert taken_up(conversation).pause == conversation.pause == 0.1
 
 
-def test_what_was_put_down_does_not_change_when_the_call_goes_on() -> None:
+def test_a_saved_call_does_not_change_when_the_call_continues() -> None:
     conversation = Conversation("tools/call", copy.deepcopy(PARAMS))
     conversation.receive(asking({"city": form()}, requestState=TOKEN))
     saved = conversation.as_json()
@@ -95,7 +95,7 @@ def test_what_was_put_down_does_not_change_when_the_call_goes_on() -> None:
     assert json.dumps(saved) == before
 
 
-def test_two_calls_taken_up_from_one_do_not_share_anything() -> None:
+def test_two_calls_restored_from_one_share_nothing() -> None:
     conversation = Conversation("tools/call", PARAMS)
     conversation.receive(asking({"city": form()}))
     saved = json.loads(json.dumps(conversation.as_json()))
@@ -145,7 +145,7 @@ WRONG_STATES: list[Any] = [5]
         *(with_(pending={**OPEN_ROUND, "questions": [["city", form()]], "requestState": one}) for one in WRONG_STATES),
     ],
 )
-def test_what_is_no_conversation_that_was_put_down_is_refused_in_words(saved: Any) -> None:
+def test_an_invalid_saved_conversation_is_rejected_in_plain_words(saved: Any) -> None:
     with pytest.raises(ValueError, match="this is not a saved conversation") as caught:
         Conversation.from_json(saved)
     assert not any(

@@ -171,7 +171,7 @@ def test_a_response_that_is_not_of_json_rpc_two_is_found(version: str) -> None:
     ],
     ids=["empty", "cut", "no text", "too deep", "NaN", "Infinity"],
 )
-def test_a_response_that_is_no_json_is_found(response: bytes) -> None:
+def test_a_response_that_is_not_json_is_found(response: bytes) -> None:
     _, findings = read_strictly(response, 1)
     assert findings == [Finding("envelope", "the response is not valid JSON")]
 
@@ -293,6 +293,7 @@ async def over_stdio(tmp_path: Path, change: str) -> AsyncGenerator[Connection]:
         yield stray.connection
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
@@ -310,8 +311,9 @@ async def test_what_does_not_belong_on_stdio_is_found_and_the_call_goes_on(
         assert await broken(connection) == [rule]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("change", ["answer['id'] = str(answer['id'])", "answer['id'] += 100"], ids=["text", "other"])
-async def test_a_wrong_id_over_stdio_is_told_and_not_taken_for_silence(tmp_path: Path, change: str) -> None:
+async def test_a_wrong_id_over_stdio_is_found_even_without_a_response(tmp_path: Path, change: str) -> None:
     async with over_stdio(tmp_path, change) as connection:
         connection.timeout = 0.2
         assert await broken(connection) == ["envelope"]

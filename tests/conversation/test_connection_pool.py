@@ -141,9 +141,7 @@ class Watched(Canned):
 
 
 @pytest.mark.parametrize("end", ["drop", "close"])
-async def test_a_connection_is_entered_and_left_in_one_task_whoever_asks(
-    monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+async def test_a_connection_is_entered_and_left_in_one_task(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     server = Watched()
     reached(monkeypatch, server)
     connections = Pool()
@@ -156,9 +154,7 @@ async def test_a_connection_is_entered_and_left_in_one_task_whoever_asks(
 
 
 @pytest.mark.parametrize("end", ["drop", "close"])
-async def test_a_server_that_fails_to_end_is_no_tests_failure_and_no_noise(
-    monkeypatch: pytest.MonkeyPatch, end: str
-) -> None:
+async def test_a_server_that_fails_to_end_is_ignored_silently(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     noise: list[Json] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: noise.append(context))
     server = Watched(fails_to_end=True)
@@ -231,7 +227,7 @@ UNSUPPORTED = (
         (Pushing(version="2025-06-18"), MODERN, "unknown method"),
     ],
 )
-async def test_a_server_that_cannot_be_talked_to_is_told_with_what_it_printed(
+async def test_a_failed_connection_is_reported_with_the_output_of_the_server(
     monkeypatch: pytest.MonkeyPatch, server: Canned, mode: str, message: str
 ) -> None:
     reached(monkeypatch, server, "Traceback: no port")
@@ -243,7 +239,7 @@ async def test_a_server_that_cannot_be_talked_to_is_told_with_what_it_printed(
     assert (server.entered, server.left) == (1, 1)
 
 
-async def test_why_a_modern_revision_was_not_spoken_is_told_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_reason_why_a_modern_revision_was_not_used_is_reported_too(monkeypatch: pytest.MonkeyPatch) -> None:
     reached(monkeypatch, Pushing(version="1999-01-01"))
     async with pool() as connections:
         with pytest.raises(Unreachable) as raised:
@@ -274,7 +270,7 @@ async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest
         ({"command": ["sh", "-c", "kill -9 $$"]}, "was ended by signal 9"),
     ],
 )
-async def test_a_command_that_does_not_become_a_server_is_told(tmp_path: Path, server: Json, message: str) -> None:
+async def test_a_command_that_does_not_become_a_server_is_reported(tmp_path: Path, server: Json, message: str) -> None:
     async with pool() as connections:
         with pytest.raises(Unreachable) as raised:
             await connections.connection(wanted(server=Target(**server), folder=tmp_path))
@@ -291,7 +287,7 @@ async def test_what_could_not_be_reached_is_tried_again(monkeypatch: pytest.Monk
         await connections.connection(wanted())
 
 
-async def test_who_is_cancelled_while_a_connection_opens_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelling_while_a_connection_opens_closes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     opens, left = asyncio.Event(), asyncio.Event()
 
     class Slow(Canned):

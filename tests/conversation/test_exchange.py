@@ -196,7 +196,7 @@ async def test_questions_that_are_pushed_at_once_are_answered_each_with_its_own(
     assert sorted(holding.asked) == ["k0", "k1", "k2", "k3", "k4"]
 
 
-async def test_what_keeps_a_pushed_question_from_an_answer_is_told_where_the_call_was_made() -> None:
+async def test_a_missing_answer_to_a_pushed_question_is_raised_by_the_call() -> None:
     with pytest.raises(MissingAnswer, match="there is no answer to 'city'"):
         await held(Pushing([pushed("city")]))
 

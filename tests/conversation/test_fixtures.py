@@ -120,7 +120,7 @@ def test_a_rule_before_an_id_wins_over_it_and_one_behind_does_not() -> None:
     assert answer([{"id": "city", "value": "Oslo"}, by_message]) == "Oslo"
 
 
-def test_what_nobody_asked_for_is_unused_but_for_otherwise() -> None:
+def test_rules_that_were_not_used_are_listed_except_otherwise() -> None:
     fixture = InputResponseFixture(
         [
             {"id": "city", "value": "Oslo"},
@@ -153,7 +153,7 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("fixture", "said"), REFUSED)
-def test_a_fixture_that_is_none_is_refused_with_the_place(fixture: Any, said: str) -> None:
+def test_an_invalid_fixture_is_rejected_with_the_place(fixture: Any, said: str) -> None:
     assert refused(fixture).startswith(said)
 
 
@@ -216,5 +216,5 @@ def test_twenty_of_ten_thousand_missing_answers_are_named() -> None:
 
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "two\nlines", "\u202e"])
-def test_a_missing_answer_is_told_without_control_characters(text: str) -> None:
+def test_a_missing_answer_is_reported_without_control_characters(text: str) -> None:
     assert str(missing({text: form(text)})).isprintable()

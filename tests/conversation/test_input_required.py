@@ -98,7 +98,7 @@ def test_the_wire_types_take_pythons_names_too_and_write_camel_case() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{}, {"id": 5}, {"id": "city", "required": "perhaps"}, {"id": "city", "kind": None}])
-def test_a_field_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
+def test_an_invalid_field_is_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         InputRequest.model_validate(wrong)
 
@@ -130,7 +130,7 @@ def test_the_token_is_never_printed(show: Any, wrapped: bool) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"requestState": TOKEN, "inputRequests": 5}, {"requestState": TOKEN, "resultType": 5}]
 )
-def test_the_token_is_not_in_the_error_of_a_result_that_is_none(wrong: Any) -> None:
+def test_the_token_is_not_in_the_error_of_an_invalid_result(wrong: Any) -> None:
     with pytest.raises(ValidationError) as caught:
         InputRequiredResult.model_validate(wrong)
     assert TOKEN not in str(caught.value)
@@ -165,7 +165,7 @@ def test_a_round_whose_questions_were_all_left_out_is_answered_with_no_answers(n
 
 
 @pytest.mark.parametrize("original", [None, [1], "params"])
-def test_original_params_that_are_no_object_count_as_none(original: Any) -> None:
+def test_original_params_that_are_not_an_object_count_as_empty(original: Any) -> None:
     expected = {"inputResponses": ANSWERED, "requestState": TOKEN}
     assert build_retry_params(original, TOKEN, ANSWERED) == expected
 

@@ -77,7 +77,7 @@ def test_a_value_is_valid_where_jsonschema_says_so(schema: Any, values: list[Any
         ),
     ],
 )
-def test_what_does_not_fit_is_said(schema: Any, actual: Any, message: str) -> None:
+def test_a_value_that_does_not_fit_a_schema_is_reported(schema: Any, actual: Any, message: str) -> None:
     difference = parse_matcher({"schema": schema}).check(actual)
     assert difference is not None
     assert difference.message == f"does not fit the schema: {message}"

@@ -248,9 +248,7 @@ def test_matches_looks_at_the_first_mebibyte_only() -> None:
         ({"not": {"each": {"contains": {"gt": []}}}}, "gt needs a number", ("not", "each", "contains", "gt")),
     ],
 )
-def test_what_is_no_matcher_says_what_to_write_and_where_the_fault_is(
-    written: Any, said: str, steps: tuple[str | int, ...]
-) -> None:
+def test_an_invalid_matcher_is_rejected_with_its_place(written: Any, said: str, steps: tuple[str | int, ...]) -> None:
     error = refused(written)
     assert said in str(error)
     assert error.steps == steps

@@ -119,6 +119,7 @@ def test_without_the_extra_a_pattern_says_what_to_install(monkeypatch: pytest.Mo
 # An end
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("pattern", ["^(a+)+$", EVIL, "^(a|aa)+$", "^((a)|(a))*$"])
 def test_a_search_ends(pattern: str) -> None:
     began = time.perf_counter()
@@ -129,6 +130,7 @@ def test_a_search_ends(pattern: str) -> None:
     assert time.perf_counter() - began < 10
 
 
+@pytest.mark.timing
 def test_all_searches_for_one_expression_share_their_time() -> None:
     expression = Expression(EVIL, 0.2)
     assert expression.found_in("aaa")

@@ -178,7 +178,7 @@ def test_a_name_that_fits_two_open_questions_is_an_error_that_lists_both(answers
         [{"when": {"key": {"matches": "^shop:"}}, "answer": "yes"}, {"id": NAME, "value": "never"}],
     ],
 )
-def test_two_open_questions_of_one_name_are_told_apart_by_their_keys(answers: Any) -> None:
+def test_two_open_questions_with_one_name_are_distinguished_by_their_keys(answers: Any) -> None:
     found = collect_responses({FIRST: form(), SECOND: form()}, InputResponseFixture(answers))
     assert found[FIRST] == YES
     assert found.keys() == {FIRST, SECOND}
@@ -205,6 +205,6 @@ def test_the_compatibility_dialect_has_names_too() -> None:
 # A conversation that was put down
 
 
-def test_a_broken_question_is_told_by_name() -> None:
+def test_an_invalid_question_is_reported_by_name() -> None:
     read = read_envelope({"jsonrpc": "2.0", "id": 1, "result": round_of({FIRST: {}})})
     assert [finding.text for finding in read.findings] == [f"the question '{NAME}' has no method"]

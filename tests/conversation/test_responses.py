@@ -98,7 +98,7 @@ def test_neither_questions_nor_a_state_is_malformed() -> None:
         (True, "a boolean"),
     ],
 )
-def test_input_required_with_requests_that_are_no_map_is_malformed(asked: Any, named: str) -> None:
+def test_input_required_with_requests_that_are_not_a_map_is_malformed(asked: Any, named: str) -> None:
     envelope = enveloped({"resultType": "input_required", "inputRequests": asked, "requestState": TOKEN})
     read = read_envelope(envelope)
     assert (read.verdict, read.dialect, rules(envelope)) == (Verdict.MALFORMED, Dialect.SPEC, ["shape"])
@@ -109,7 +109,7 @@ def test_input_required_with_requests_that_are_no_map_is_malformed(asked: Any, n
     ("state", "named"),
     [(None, "null"), (7, "a number"), (1.5, "a number"), (False, "a boolean"), ({}, "an object"), (["s"], "an array")],
 )
-def test_a_state_that_is_no_string_is_malformed(state: Any, named: str) -> None:
+def test_a_state_that_is_not_a_string_is_malformed(state: Any, named: str) -> None:
     envelope = asking({"city": form()}, requestState=state)
     assert read_envelope(envelope).verdict is Verdict.MALFORMED
     assert only_finding(envelope) == Finding("shape", f"requestState is {named}, not a string")
@@ -139,7 +139,7 @@ def no_message(**params: Any) -> dict[str, Any]:
         ({"method": SAMPLE, "params": {"messages": [], "maxTokens": True}}, "has no valid maxTokens"),
     ],
 )
-def test_an_entry_that_is_no_question_makes_the_whole_malformed(entry: Any, text: str) -> None:
+def test_an_invalid_question_makes_the_response_malformed(entry: Any, text: str) -> None:
     envelope = asking({"units": form(), "city": entry}, requestState=TOKEN)
     read = read_envelope(envelope)
     assert (read.verdict, read.questions, rules(envelope)) == (Verdict.MALFORMED, (), ["question"])
@@ -147,7 +147,7 @@ def test_an_entry_that_is_no_question_makes_the_whole_malformed(entry: Any, text
 
 
 @pytest.mark.parametrize("method", [None, True, 5, ["roots/list"], {"name": "roots/list"}])
-def test_a_method_that_is_no_text_is_not_shown_as_python_writes_it(method: Any) -> None:
+def test_a_method_that_is_not_a_string_is_shown_as_json(method: Any) -> None:
     assert not PYTHON.search(only_finding(asking({"where": {"method": method}})).text)
 
 
@@ -162,7 +162,7 @@ def test_a_form_without_a_mode_is_a_form() -> None:
     assert (found.is_form, found.is_url, found.message, found.schema["type"]) == (True, False, "Which city?", "object")
 
 
-def test_a_url_question_is_no_form() -> None:
+def test_a_url_question_is_not_a_form() -> None:
     (found,) = read_envelope(asking({"login": PAGE})).questions
     assert (found.is_form, found.is_url, found.properties) == (False, True, {})
 
@@ -242,14 +242,14 @@ def test_a_json_rpc_error_asks_nothing(error: Any) -> None:
 
 
 @pytest.mark.parametrize("error", [None, 5, "no", [], True])
-def test_an_error_that_is_no_object_is_malformed(error: Any) -> None:
+def test_an_error_that_is_not_an_object_is_malformed(error: Any) -> None:
     envelope = {"jsonrpc": "2.0", "id": 1, "error": error}
     assert read_envelope(envelope).verdict is Verdict.MALFORMED
     assert rules(envelope) == ["envelope"]
 
 
 @pytest.mark.parametrize("envelope", [None, 0, "input_required", [asking({"city": form()})]])
-def test_a_response_that_is_no_object_is_malformed(envelope: Any) -> None:
+def test_a_response_that_is_not_an_object_is_malformed(envelope: Any) -> None:
     assert read_envelope(envelope).verdict is Verdict.MALFORMED
     assert only_finding(envelope) == Finding("envelope", "the response is not an object")
 

@@ -39,7 +39,7 @@ HALF: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("shape", HALF)
-def test_half_a_shape_is_a_normal_result(shape: str) -> None:
+def test_an_incomplete_shape_is_a_normal_result_with_a_finding(shape: str) -> None:
     read = read_envelope(HALF[shape])
     assert (read.verdict, read.questions, read.state, read.dialect) == (Verdict.COMPLETE, (), None, None)
     assert recognize_input_required(HALF[shape]) is None
@@ -73,5 +73,5 @@ def test_an_id_that_is_there_twice_must_be_answered_if_either_must() -> None:
     assert one.required
 
 
-def test_what_else_an_entry_has_is_no_fault() -> None:
+def test_other_members_of_an_entry_are_allowed() -> None:
     assert recognize_input_required(listing(field(title="City", maxLength=5))) is not None

@@ -27,7 +27,7 @@ def test_a_target_is_a_url_an_object_or_a_command(target: str, meant: dict[str, 
     assert parse_target(target) == Target(**meant)
 
 
-def test_a_program_that_is_no_python_file_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_is_not_a_python_file_is_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my-server").write_text("#!/bin/sh\n")
     (tmp_path / "my-server").chmod(0o755)
     monkeypatch.chdir(tmp_path)
@@ -42,7 +42,7 @@ def test_a_program_that_is_no_python_file_is_started(tmp_path: Path, monkeypatch
         ("python 'x", '"python \'x" is not a valid command: No closing quotation'),
     ],
 )
-def test_a_target_that_means_nothing_is_told(target: str, message: str) -> None:
+def test_an_invalid_target_is_rejected_with_what_would_be_valid(target: str, message: str) -> None:
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - its whole text is compared
         parse_target(target)
     assert str(raised.value) == message

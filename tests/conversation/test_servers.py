@@ -1,7 +1,4 @@
-"""How a suite's server is started and reached: by a command, by a URL, by both, or as an object; and how it is ended.
-
-testing.md section 2 (`command:`, `url:`, `python:`) and section 5 (a server that cannot be reached says why).
-"""
+"""Servers are started and reached by a command, a URL, both, or as an object in this process; and they are ended."""
 
 import asyncio
 import os
@@ -22,6 +19,7 @@ from bespeak.testing.suite.variables import lookup, text_filler
 from tests.testing.canned import Json
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.timing
 MESSAGES = """
 import json, os, pathlib, sys, time
 pathlib.Path(os.environ.get("PIDS", "pids")).open("a").write(f"{os.getpid()}\\n")
@@ -145,7 +143,7 @@ async def test_a_command_with_a_slash_is_found_from_its_folder(folder: Path) -> 
     assert (await seen(Target(command=["./run"], cwd="inner"), folder))["argv"] == []
 
 
-async def test_a_folder_of_that_name_is_no_command(folder: Path) -> None:
+async def test_a_folder_with_the_name_of_a_command_is_skipped(folder: Path) -> None:
     first, second = folder / "first", folder / "second"
     (first / "serve").mkdir(parents=True)
     second.mkdir()
@@ -179,7 +177,7 @@ async def test_a_command_with_a_url_is_started_and_then_reached_on_a_free_port(f
     assert not alive(pid)
 
 
-async def test_a_url_where_something_listens_already_is_told_without_its_secrets(folder: Path) -> None:
+async def test_a_url_that_is_in_use_is_reported_without_its_secrets(folder: Path) -> None:
     other = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
     async with other:
         port = other.sockets[0].getsockname()[1]
@@ -326,7 +324,7 @@ async def test_only_the_end_of_what_a_server_printed_is_shown(folder: Path) -> N
     assert len(str(raised.value)) < 3000
 
 
-async def test_what_a_server_prints_on_stderr_can_be_told(folder: Path) -> None:
+async def test_the_stderr_of_a_server_is_available(folder: Path) -> None:
     (folder / "talks.py").write_text(f"import sys\nprint('öffnet', file=sys.stderr, flush=True)\n{STDIO}")
     server = Target(command=["python", "talks.py"], env={"PYTHONIOENCODING": "utf-8"})
     async with reach(server, folder, filler(), stray) as reached, Connection(reached.transport, "auto", {}, 10):

@@ -65,7 +65,7 @@ async def test_a_line_is_read_by_the_type_of_its_field(shown: Any, typed: str, v
         *((TEXT, typed, "It must not contain control characters") for typed in ("a\x1b[D", "\x00", "\udce9")),
     ],
 )
-async def test_a_line_that_does_not_fit_is_told_what_is_wrong(shown: Any, typed: str, sentence: str) -> None:
+async def test_a_line_that_does_not_fit_is_rejected_with_a_reason(shown: Any, typed: str, sentence: str) -> None:
     assert sentence in await screen(form({"x": shown}, ["x"]), "a", typed)
 
 
@@ -98,7 +98,7 @@ async def test_an_empty_line_takes_the_default_or_leaves_the_field_out(
     assert await answer(question, "a", "") == Reply(Action.ACCEPT, content)
 
 
-async def test_a_default_that_does_not_fit_is_no_default() -> None:
+async def test_a_default_that_does_not_fit_is_ignored() -> None:
     seen = await screen(form({"x": {**SIDE, "default": "roof"}}, ["x"]), "a", "")
     assert "It is required." in seen
     assert "roof" not in seen
@@ -127,7 +127,7 @@ async def test_a_field_is_shown_with_all_that_is_known_of_it() -> None:
         ({**TEXT, "enum": ["2", "1"]}, "one of these, by value; empty"),
     ],
 )
-async def test_what_is_wanted_is_said_in_our_words(shown: Any, words: str) -> None:
+async def test_the_instruction_above_a_field_is_in_our_words(shown: Any, words: str) -> None:
     assert f"Field 1 of 1: {words}" in await screen(form({"x": shown}), "a")
 
 

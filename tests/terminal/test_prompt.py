@@ -36,7 +36,7 @@ async def test_an_empty_line_repeats_the_choice_and_costs_no_try() -> None:
     assert await answer(form({}), "", " ", "", "\t", "x", "y", "d") == Reply(Action.DECLINE)
 
 
-async def test_three_words_that_are_no_choice_end_it() -> None:
+async def test_three_invalid_choices_end_the_prompt() -> None:
     person = Person("yes", "ok", "accep", "a")
     with pytest.raises(NoMoreInput, match="'seat' was not answered: none of accept, decline, cancel in three tries"):
         await person.answer(form({}))
@@ -50,7 +50,7 @@ async def test_the_end_of_the_input_is_never_an_answer(lines: list[str]) -> None
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, asyncio.CancelledError])
-async def test_an_interruption_passes_through_and_is_no_decline(interruption: type[BaseException]) -> None:
+async def test_an_interruption_passes_through_and_does_not_decline(interruption: type[BaseException]) -> None:
     seen: list[str] = []
 
     async def read() -> str:
@@ -140,7 +140,7 @@ async def test_no_roots_are_an_answer() -> None:
         ("~nobody-of-that-name/x", "It must be a path that can be found."),
     ],
 )
-async def test_what_is_no_root_is_said(typed: str, sentence: str) -> None:
+async def test_an_invalid_root_is_rejected_with_a_reason(typed: str, sentence: str) -> None:
     person = Person(typed, typed, typed)
     with pytest.raises(NoMoreInput, match="'r' was not answered: no valid root in three tries"):
         await person.answer(Question("r", ROOTS, {}))
@@ -208,7 +208,7 @@ LINES = ["a", "", "1", "a,1", "0.5", "yes", "decline", "file:///x", "\x1b[A", "~
 
 
 @given(QUESTIONS, st.lists(st.sampled_from(LINES) | ANY_TEXT))
-def test_whatever_is_typed_ends_in_an_answer_that_fits_or_in_no_answer(question: Question, lines: list[str]) -> None:
+def test_any_input_gives_an_answer_that_fits_or_no_answer(question: Question, lines: list[str]) -> None:
     person = Person("a", *lines)
     try:
         answered = asyncio.run(person.answer(question))

@@ -49,7 +49,7 @@ def test_a_terminal_is_both_to_type_and_to_read(
     assert not at_terminal()
 
 
-def test_a_closed_input_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_input_is_not_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = StringIO()
     closed.close()
     monkeypatch.setattr(sys, "stdin", closed)
@@ -211,7 +211,7 @@ def test_an_interrupt_ends_the_program_and_leaves_the_terminal_as_it_was() -> No
         assert termios.tcgetattr(terminal.fd) == before
 
 
-def test_a_question_given_up_takes_no_line_from_the_next() -> None:
+def test_a_cancelled_question_takes_no_line_from_the_next() -> None:
     with at_a_terminal(form({}), form({}, message="And?"), seconds=0.05) as terminal:
         terminal.wait_for("And?")
         terminal.wait_for(CHOICE)
@@ -223,7 +223,7 @@ PROMPTS = {ELICIT: "c = cancel: ", SAMPLE: "on one line: ", ROOTS: "to finish: "
 TYPED = {ELICIT: "d\n", SAMPLE: "x\n", ROOTS: "\n", None: "x\n"}
 
 
-def test_a_terminal_gets_nothing_to_obey() -> None:
+def test_a_terminal_gets_no_control_characters() -> None:
     with at_a_terminal(*HOSTILE.values(), columns=50) as terminal:
         for question in HOSTILE.values():
             terminal.wait_for(PROMPTS[question.method])
