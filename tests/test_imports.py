@@ -48,15 +48,6 @@ def is_allowed(module: str, imported: str) -> bool:
 
 
 NOT_YET = {
-    ("conversation.answer_sources", "testing.expect.expectations"),
-    ("conversation.answer_sources", "testing.suite.suite_file"),
-    ("conversation.exchange", "testing.attacks"),
-    ("conversation.pool", "testing.suite.suite_file"),
-    ("conversation.servers", "testing.suite.suite_file"),
-    ("terminal.form_fields", "conversation.responses"),
-    ("terminal.prompt", "conversation.answers"),
-    ("terminal.prompt", "conversation.responses"),
-    ("terminal.screen", "conversation.responses"),
     ("server.http_process", "server.running"),
     ("transports.http.uvicorn_protocols", "transports.http.uvicorn_httptools"),
 }

@@ -92,7 +92,7 @@ def test_without_a_schema_an_argument_is_json_or_else_text(raw: Raw, page: Any) 
         (["nowhere.py", "t", "--timeout", "-1"], "--timeout"),
         (["nowhere.py", "t", "--nothing"], "No such option"),
         (["", "t"], "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
-        (["'", "t"], "is no command: No closing quotation"),
+        (["'", "t"], "is not a valid command: No closing quotation"),
         (
             ["--resume", "nowhere.json", "desk.py", "t"],
             "it accepts a TARGET, but no tool, arguments or era; type bespeak",
@@ -304,7 +304,7 @@ def test_an_error_that_is_none_is_told_without_python(raw: Raw, error: Any) -> N
     [
         ("exit", "the call broke off: the server"),
         ("hang", "the call broke off: no answer to tools/call within 0.3 s"),
-        ({"result": 5}, "the response has no result that is an object"),
+        ({"result": 5}, "the response has no result object"),
         ({"result": {"resultType": "bogus"}}, "resultType is complete or input_required"),
     ],
 )

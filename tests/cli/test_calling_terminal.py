@@ -160,7 +160,7 @@ def test_a_url_is_shown_and_never_opened(raw: Raw, monkeypatch: pytest.MonkeyPat
     ended = at_terminal("call", target, "t", typed="a\n")
     assert json.loads(ended.out)["inputResponses"] == {"login": {"action": "accept"}}
     assert "https://bank.example@evil.example/%1B[2J%E2%80%AE\n     host | evil.example\n" in ended.screen
-    assert "Nothing is opened for you." in ended.screen
+    assert "Bespeak does not open it for you." in ended.screen
     assert harmless(ended.screen)
 
 

@@ -167,7 +167,7 @@ def test_a_url_is_shown_with_its_host_and_without_its_secrets(tmp_path: Path, pe
     file.write_text(json.dumps({**pending, "target": url}))
     ended = at_terminal("call", "--resume", str(file), typed="\n")
     assert "      url | https://xn--pple-43d.example/mcp\n     host | xn--pple-43d.example\n" in ended.screen
-    assert "Mind: the host is an international name, and may look like another.\n" in ended.screen
+    assert "Warning: the host is an international name and may look like another one.\n" in ended.screen
     assert "The call, its state and your answers would be sent to this host.\n" in ended.screen
     assert "hunter2" not in ended.screen
 
@@ -195,4 +195,4 @@ def test_a_target_in_a_file_that_is_none_is_refused(tmp_path: Path, pending: dic
     file = tmp_path / "call.json"
     file.write_text(json.dumps({**pending, "target": "'"}))
     ended = at_terminal("call", "--resume", str(file), typed="y\n")
-    assert (ended.code, "is no command: No closing quotation" in ended.screen) == (2, True)
+    assert (ended.code, "is not a valid command: No closing quotation" in ended.screen) == (2, True)

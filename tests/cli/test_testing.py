@@ -166,7 +166,7 @@ def test_an_interrupt_is_130_and_what_there_was_is_reported(suite: str, desk: st
         (["--server", "desk"], "NAME=TARGET, not 'desk'"),
         (["--server", "desk="], "NAME=TARGET, not 'desk='"),
         (["--server", "=x.py"], "NAME=TARGET, not '=x.py'"),
-        (["--server", "desk='"], "is no command: No closing quotation"),
+        (["--server", "desk='"], "is not a valid command: No closing quotation"),
         (["--server", "desc=same"], "no suite has a server called 'desc'; there is desk, gone, same"),
         (["--report", "xml"], "there is no report 'xml'; there is pretty, json and junit"),
         (["--report", "json="], "there is no report 'json='"),

@@ -164,7 +164,7 @@ def test_a_schema_that_holds_itself_comes_to_an_end(raw: Raw) -> None:
         ("http://127.0.0.1:9/mcp", 3, "cannot connect to http://127.0.0.1:9/mcp"),
         ("no-such-program-at-all", 3, "cannot start the server 'no-such-program-at-all'"),
         ("", 2, "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
-        ("'", 2, "is no command: No closing quotation"),
+        ("'", 2, "is not a valid command: No closing quotation"),
     ],
 )
 def test_without_a_server_there_is_no_suite(target: str, code: int, said: str) -> None:

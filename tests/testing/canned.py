@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.conversation.results import Result
 from bespeak.conversation.servers import Reached
+from bespeak.testing.report.results import Result
 from bespeak.testing.runner import Options, Runner
 from bespeak.testing.suite.loading import load_suite
 from bespeak.testing.suite.plan import items_of
@@ -198,7 +198,7 @@ def hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hold:
             server.stray = stray
             yield Reached(server)
 
-        monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
+        monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
         path = tmp_path / "desk.bespeak.yaml"
         path.write_text(f"{head}tests:\n{tests}", encoding="utf-8")
         return await run(path, options)

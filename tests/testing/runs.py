@@ -5,8 +5,9 @@ from dataclasses import replace
 from io import StringIO
 from typing import Any
 
-from bespeak.conversation.results import Failure, Kind, Result, Round
+from bespeak.conversation.call_rounds import Round
 from bespeak.testing.report.reports import Summary, Writer
+from bespeak.testing.report.results import Failure, Kind, Result
 
 PASSED = Result("suites/weather.bespeak.yaml", 9, "asks for the city", None, None, "weather", seconds=0.25)
 FAILED = Result(

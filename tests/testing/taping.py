@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.conversation.results import Failure, Kind, Result
 from bespeak.conversation.servers import Reached
 from bespeak.testing.cassettes.cassettes import Mode
+from bespeak.testing.report.results import Failure, Kind, Result
 from bespeak.testing.runner import Options, Runner
 from bespeak.testing.suite.loading import load_suite
 from bespeak.testing.suite.plan import items_of
@@ -140,7 +140,7 @@ class Desk:
             self.connections += 1
             yield Reached(Wire(self.server))
 
-        monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
+        monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
 
     def suite(self, *tests: Json, name: str = "trip", **more: Any) -> Path:
         """Write a suite whose tests are replayed from cassettes."""

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bespeak import MCPServer
+from bespeak.conversation.call_rounds import Conversation
 from bespeak.conversation.responses import Verdict, read_envelope
-from bespeak.conversation.steps import Conversation
 from bespeak.testing import ConversationFailed, converse
 from bespeak.testing.attacks import altered
 from tests.cli.desks import bespeak
@@ -96,7 +96,7 @@ async def test_prompts_and_resources_are_conversed_with_too() -> None:
 
 
 async def test_an_answer_that_nobody_asked_a_prompt_for_fails() -> None:
-    with pytest.raises(ConversationFailed, match="nobody asked for the answer answers: k"):
+    with pytest.raises(ConversationFailed, match="no question asked for the answer answers: k"):
         await converse(MCPServer[Any]("desk"), prompt="p", answers={"k": 1})
 
 

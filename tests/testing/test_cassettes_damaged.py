@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.conversation.results import Kind, Result
+from bespeak.testing.report.results import Kind, Result
 from bespeak.testing.runner import Options, Runner
 from bespeak.testing.suite.loading import load_suite
 from bespeak.testing.suite.plan import items_of

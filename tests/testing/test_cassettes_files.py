@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 
 from bespeak.conversation.connection import Connection
-from bespeak.conversation.results import Kind
 from bespeak.testing.cassettes.cassettes import Book, Recorder
 from bespeak.testing.redaction import Redaction
+from bespeak.testing.report.results import Kind
 from bespeak.testing.suite.loading import BadSuite, load_suite
 from bespeak.testing.suite.plan import items_of
 from tests.testing.taping import (

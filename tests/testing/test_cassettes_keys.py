@@ -291,7 +291,7 @@ async def test_what_is_kept_out_of_a_question_of_ours_does_not_show_in_its_casse
     async def reach(*_: object) -> AsyncGenerator[Reached]:
         yield Reached(MemoryTransport(Shop(number).mcp))
 
-    monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
+    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
     test = {
         "name": "a purchase",
         "tool": "buy",
@@ -332,7 +332,7 @@ async def test_the_key_of_a_pushed_question_is_kept_as_a_handle(
     async def reach(*_: object) -> AsyncGenerator[Reached]:
         yield Reached(Pushing(pushed(f"city~{digits}"), pushed(f"city~{digits[::-1]}")))
 
-    monkeypatch.setattr("bespeak.conversation.pool.reach", reach)
+    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
     test = trip(inputResponses={"city": "Lisbon"}, expect={"asked": ["city", "city"]})
     suite = write_suite(tmp_path, test, servers={"desk": {"command": ["no-such-command"], "protocol": "legacy"}})
     for mode in ("rewrite", "none"):

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bespeak.cli.commands import app
-from bespeak.conversation.results import Kind
 from bespeak.testing.cassettes.cassettes import Mode, RecordingRefused, check_allowed
 from bespeak.testing.pytest_run import Session, UnusableOptions
+from bespeak.testing.report.results import Kind
 from tests.testing.taping import CITY, UNITS, Desk, Trip, form, only, stale, text, trip, without_cassettes, write_suite
 
 MODES = ("none", "once", "new", "rewrite")

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
-from bespeak.conversation.results import Kind
+from bespeak.testing.report.results import Kind
 from tests.testing.desk import BEHAVIOURS, OURS
 from tests.testing.taping import (
     CITY,
@@ -100,7 +100,7 @@ OTHERWISE: dict[str, tuple[Trip, str]] = {
     ),
     "another schema": (
         Trip([{"city": form("Which city?", value={"type": "string", "maxLength": 9})}, UNITS]),
-        "turns[0].asked[0].request.params.requestedSchema.properties.value.maxLength: is there, and was not expected",
+        "turns[0].asked[0].request.params.requestedSchema.properties.value.maxLength: was not expected",
     ),
     "a field of another name": (
         Trip([{"city": form("Which city?", town={"type": "string"})}, UNITS]),
@@ -120,7 +120,7 @@ OTHERWISE: dict[str, tuple[Trip, str]] = {
     ),
     "more in the result": (
         Trip(FIRST, result=text("Sunny.", structuredContent={"degrees": 20})),
-        "turns[2].result.structuredContent: is there, and was not expected",
+        "turns[2].result.structuredContent: was not expected",
     ),
     "one round more": (Trip([*FIRST, {"nights": form("How long?")}]), "turns[2]"),
     "one round fewer": (Trip([CITY]), "turns[1]"),
@@ -134,7 +134,7 @@ OTHERWISE: dict[str, tuple[Trip, str]] = {
     "no state": (Trip(FIRST, with_state=False), "turns[0].state: is not there"),
     "a description of the questions": (
         Trip(FIRST, resulting={"resultType": "input_required", "description": "Two questions"}),
-        "turns[0].asking.description: is there, and was not expected",
+        "turns[0].asking.description: was not expected",
     ),
 }
 

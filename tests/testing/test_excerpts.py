@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bespeak.conversation.call_rounds import Round
 from bespeak.conversation.matchers import ABSENT
-from bespeak.conversation.results import Failure, Kind, Result, Round
 from bespeak.testing.cassettes import cassettes
 from bespeak.testing.expect import snapshots
 from bespeak.testing.report.excerpts import (
@@ -26,6 +26,7 @@ from bespeak.testing.report.excerpts import (
     without_middle,
 )
 from bespeak.testing.report.reports import Json, Junit, Pretty, Summary, describe
+from bespeak.testing.report.results import Failure, Kind, Result
 from tests.testing.canned import Canned, Hold, asking, error, form, round_of, told
 from tests.testing.canned import hold as hold
 from tests.testing.taping import Desk, Trip, text

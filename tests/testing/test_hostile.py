@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from bespeak.conversation.results import Round
+from bespeak.conversation.call_rounds import Round
 from bespeak.testing.attacks import Attack, NotReached, altered, judge_tampered
 from bespeak.testing.suite.suite_file import Fault, Tamper
 from tests.testing.canned import (

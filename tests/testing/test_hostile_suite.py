@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.conversation.results import Result
-from bespeak.conversation.rules import RULES
+from bespeak.conversation.protocol_rules import RULES
+from bespeak.testing.report.results import Result
 from bespeak.testing.runner import Options, Runner
 from bespeak.testing.suite.loading import Suite, load_suite
 from bespeak.testing.suite.plan import Item, items_of, keyword

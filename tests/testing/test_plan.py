@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.runner import Runner
-from bespeak.testing.suite.plan import Item, at_era, items_of, keyword, revision
+from bespeak.testing.suite.plan import Item, at_era, items_of, keyword
 from tests.testing.suite_files import GOOD, NEXT, in_test, load, with_server
 
 
@@ -147,20 +146,6 @@ def test_cases_do_not_alter_one_another(tmp_path: Path) -> None:
 
 
 # `--era`
-
-
-@pytest.mark.parametrize(
-    ("era", "meant"), [("modern", "2026-07-28"), ("legacy", "2025-11-25"), *((one, one) for one in SPOKEN)]
-)
-def test_an_era_is_a_revision_or_the_newest_of_its_kind(era: str, meant: str) -> None:
-    assert revision(era) == meant
-
-
-@pytest.mark.parametrize("era", ["", "Modern", "2025", "auto", "2027-01-01"])
-def test_an_era_that_is_none_is_refused_with_those_there_are(era: str) -> None:
-    with pytest.raises(ValueError, match=r"an era is modern, legacy or one of 2026-07-28, .*not ") as caught:
-        revision(era)
-    assert repr(era) in str(caught.value)
 
 
 def test_an_era_leaves_the_tests_that_name_it_and_those_that_leave_it_open(tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ def test_a_question_without_an_answer_shows_the_yaml_to_paste(raw: Bench) -> Non
 
 def test_an_answer_nobody_asked_for_fails(raw: Bench) -> None:
     raw.write("a.bespeak.yaml", one_test("{}", "{city: Rome, units: C}"))
-    raw.pytest().stdout.fnmatch_lines(["  nobody asked for the answer inputResponses: units"])
+    raw.pytest().stdout.fnmatch_lines(["  no question asked for the answer inputResponses: units"])
 
 
 def test_a_failure_shows_nothing_of_python(raw: Bench) -> None:

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bespeak.conversation.call_rounds import Round
 from bespeak.conversation.matchers import ABSENT
-from bespeak.conversation.results import Failure, Kind, Result, Round
-from bespeak.conversation.rules import RULES
+from bespeak.conversation.protocol_rules import RULES
 from bespeak.testing.report.reports import LONGEST, Json, Junit, Pretty, Summary, describe
+from bespeak.testing.report.results import Failure, Kind, Result
 from tests.testing.runs import FAILED, GONE, PASSED, RUN, STALE, with_failure, written
 
 

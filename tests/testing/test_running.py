@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.conversation.answers import Answer, Way
 from bespeak.conversation.responses import Question
-from bespeak.conversation.results import Kind, Result
+from bespeak.terminal.prompt_types import Action, Reply
+from bespeak.testing.report.results import Kind, Result
 from bespeak.testing.runner import Options, Runner, run_items
 from bespeak.testing.suite.loading import load_suite
 from bespeak.testing.suite.plan import items_of
@@ -78,7 +78,7 @@ async def test_a_question_without_an_answer_fails_with_the_yaml_to_paste(hold: H
 
 async def test_an_answer_nobody_asked_for_fails_too(hold: Hold) -> None:
     results = await hold(Canned(told()), "  - {name: a, tool: x, inputResponses: {city: Rome}}")
-    assert messages(results) == ["nobody asked for the answer inputResponses: city"]
+    assert messages(results) == ["no question asked for the answer inputResponses: city"]
 
 
 async def test_an_error_that_is_not_expected_fails(hold: Hold) -> None:
@@ -382,8 +382,8 @@ async def test_a_run_ends_where_it_is_told_to_and_closes_its_connections(tmp_pat
 
 async def test_a_person_is_asked_instead_of_the_fixture(hold: Hold) -> None:
     class Person:
-        async def ask(self, question: Question) -> Answer:
-            return Answer(Way.VALUE, "Oslo")
+        async def ask(self, question: Question) -> Reply:
+            return Reply(Action.ACCEPT, dict.fromkeys(question.properties, "Oslo"))
 
     server = Canned(asking("city"), told())
     (result,) = await hold(

@@ -13,8 +13,8 @@ from mcp_types import CreateMessageResult, ListRootsResult, SamplingMessage, Tex
 from pydantic import BaseModel, field_validator
 
 from bespeak import AcceptedElicitation, Context, Elicit, ElicitationResult, ListRoots, MCPServer, Resolve, Sample
-from bespeak.conversation.results import Kind, Result
 from bespeak.testing import converse
+from bespeak.testing.report.results import Kind, Result
 from tests.testing.canned import JUNE, MODERN, NOVEMBER, Canned, Hold, Json, Pushing, form, messages, rules, run
 from tests.testing.canned import hold as hold
 
@@ -245,14 +245,14 @@ async def test_a_question_without_an_answer_fails_at_every_revision_with_the_sam
 
 async def test_an_answer_nobody_asked_for_fails_at_every_revision(tmp_path: Path) -> None:
     results = await held(tmp_path, "  - {name: a, tool: maybe, inputResponses: {city: Rome, units: C}}")
-    assert messages(results) == ["nobody asked for the answer inputResponses: units"] * 3
+    assert messages(results) == ["no question asked for the answer inputResponses: units"] * 3
 
 
 async def test_a_question_is_left_out_only_where_it_can_be_asked_again(tmp_path: Path) -> None:
     tests = "  - {name: a, tool: maybe, rounds: [{answer: {city: omit}}, {answer: {city: Rome}}], expect: {text: Rome}}"
     modern, *older = await held(tmp_path, tests)
     assert modern.passed
-    assert messages(older) == ["'city' was pushed in mid-call, and cannot be left out"] * 2
+    assert messages(older) == ["'city' was asked during the call and cannot be omitted"] * 2
 
 
 async def test_what_is_captured_at_one_revision_is_not_used_at_another(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.conversation.results import Result
+from bespeak.testing.report.results import Result
 from tests.testing.canned import (
     HEAD,
     STRING,
@@ -185,8 +185,8 @@ PASSWORD = "os.environ['PASSWORD']"
 @pytest.mark.parametrize(
     ("where", "what", "then", "said"),
     [
-        ("stdout", PASSWORD, "pass", "which is no message"),
-        ("stdout", f"'x' * 1990 + {PASSWORD}", "pass", "which is no message"),
+        ("stdout", PASSWORD, "pass", "which is not a message"),
+        ("stdout", f"'x' * 1990 + {PASSWORD}", "pass", "which is not a message"),
         ("stderr", PASSWORD, "sys.exit(3)", "exited with code 3"),
         ("stderr", f"{PASSWORD} + 'x' * (2000 - len({PASSWORD}.encode()) // 2)", "sys.exit(3)", "exited with code 3"),
     ],

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
-from bespeak.conversation.results import Failure, Result
+from bespeak.testing.report.results import Failure, Result
 from tests.testing.desk import OURS
 from tests.testing.taping import (
     AGAIN,

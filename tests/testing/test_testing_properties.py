@@ -26,7 +26,7 @@ from bespeak.testing import (
     recognize_input_required,
 )
 from bespeak.testing.suite.yaml_positions import read_yaml
-from tests.testing.envelopes import FOLDERS, MODEL, PAGE, asking, enveloped, field, form, listing
+from tests.conversation.envelopes import FOLDERS, MODEL, PAGE, asking, enveloped, field, form, listing
 
 many = settings(max_examples=50 * int(os.environ.get("BESPEAK_SOAK", "1")))
 

@@ -17,23 +17,21 @@ from bespeak.client.pushed_questions import MAX_QUESTIONS
 from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answer_sources import PromptScript, Script, written_for
 from bespeak.conversation.answers import Answer, CannotAnswer
+from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.connection import Connection
+from bespeak.conversation.connection_pool import Pool, Wanted
+from bespeak.conversation.connection_settings import EVERYTHING, mode_of
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, responses_to
-from bespeak.conversation.pool import Pool, Wanted
 from bespeak.conversation.question_names import name_of
 from bespeak.conversation.responses import Question
-from bespeak.conversation.results import Failure
-from bespeak.conversation.servers import Unreachable, described
-from bespeak.conversation.steps import Conversation, MalformedResponse, RoundsExceeded
-from bespeak.conversation.variables import literal
+from bespeak.conversation.result_text import text_of
+from bespeak.conversation.server_targets import parse_target
+from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
-from bespeak.testing.expect.expectations import text_of
 from bespeak.testing.report.files import write_whole
-from bespeak.testing.suite.plan import mode_of
-from bespeak.testing.suite.suite_file import EVERYTHING
 
 FAILED, BAD, UNREACHABLE, WAITING, INTERRUPTED = 1, 2, 3, 6, 130
 PAGES = 100
@@ -103,9 +101,6 @@ class _Nobody:
                 self.given |= written_for(question, answer.as_written(), self.given)
         return responses_to(questions, lambda question: found[question.key])
 
-    def leftovers(self) -> list[Failure]:
-        return []
-
 
 class _Bounded:
     """Refuses a round that asks more than anybody would answer."""
@@ -118,9 +113,6 @@ class _Bounded:
             asked = f"{len(questions):,} questions in one round"
             raise CannotAnswer(f"the server asked {asked}, more than are answered here: {MAX_QUESTIONS}")
         return await self._script.answers(questions, state=state)
-
-    def leftovers(self) -> list[Failure]:
-        return self._script.leftovers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +155,7 @@ async def _called(flags: Flags, out: TextIO) -> int:
     InputResponseFixture(call.answers)
     pool = Pool()
     try:
-        wanted = Wanted("", described(call.target), Path.cwd(), call.mode, EVERYTHING, flags.seconds, literal)
+        wanted = Wanted("", parse_target(call.target), Path.cwd(), call.mode, EVERYTHING, flags.seconds)
         connection = await pool.connection(wanted)
         if flags.resume is None:
             params = {"name": flags.words[1], "arguments": await _arguments(flags, connection)}

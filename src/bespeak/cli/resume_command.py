@@ -14,7 +14,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bespeak.cli.output import tell
-from bespeak.conversation.servers import described
+from bespeak.conversation.server_targets import parse_target
 from bespeak.protocol.quoting import one_line
 from bespeak.terminal.prompt import Prompt
 from bespeak.terminal.screen import Screen
@@ -104,15 +104,14 @@ def _shown(target: str) -> str:
 
 def _show(screen: Screen, saved: SavedCall, file: str) -> None:
     """What a file would have us do, for who is to confirm it. All of it may be somebody else's words."""
-    server = described(saved.target)
+    server = parse_target(saved.target)
     screen.say("\nThe server of this call is named by the file only:")
     screen.mention("file", file)
     if server.url is not None:
         address = read_address(public(server.url) or server.url)
         screen.show("url", address.text)
         screen.show("host", address.host)
-        for warning in address.warnings:
-            screen.say(f"Mind: {warning}.")
+        screen.show_warnings(address)
         consequence = "The call, its state and your answers would be sent to this host."
     else:
         screen.show("command" if server.command is not None else "python", saved.target)

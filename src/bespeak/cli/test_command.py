@@ -10,18 +10,18 @@ from pathlib import Path
 
 from bespeak.cli.output import complain
 from bespeak.cli.signals import run, stoppable
-from bespeak.conversation.results import Result
 from bespeak.conversation.servers import Unreachable
-from bespeak.conversation.variables import Unknown, environment
 from bespeak.terminal.prompt import Prompt, at_terminal
 from bespeak.testing.cassettes.cassettes import RecordingRefused
 from bespeak.testing.report.reports import Summary, Writer, open_writers
+from bespeak.testing.report.results import Result
 from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.drafts import draft
 from bespeak.testing.suite.loading import SUFFIX, BadSuite, Mistake, Suite, load_suite
 from bespeak.testing.suite.plan import Item, at_era, items_of, keyword
 from bespeak.testing.suite.run_options import Options, check_recordable, check_servers, make_options
 from bespeak.testing.suite.suite_file import json_schema
+from bespeak.testing.suite.variables import Unknown, environment
 from bespeak.transports.interfaces import MissingExtra
 
 BAD, UNREACHABLE, REFUSED, NOTHING, INTERRUPTED = 2, 3, 5, 7, 130

@@ -1,4 +1,4 @@
-"""Answers to be filled in: what a suite could say for questions that it has no answer to."""
+"""Example answers for questions that have none: YAML to paste into a suite and fill in."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,23 +9,23 @@ from bespeak.conversation.responses import Question
 
 
 def paste(questions: Sequence[Question]) -> str:
-    """The YAML that would answer questions, to be filled in."""
+    """YAML with an example answer for each question."""
     return written(example(questions)).rstrip()
 
 
 def example(questions: Sequence[Question]) -> dict[str, Any]:
-    """Answers that would do for questions, as far as can be told."""
+    """An example answer for each question, by name."""
     return {question.name: _example(question) for question in questions[:SHOWN]}
 
 
 def written(answers: Mapping[str, Any]) -> str:
-    """Answers as a suite writes them."""
+    """Answers as YAML for a suite."""
     lines = [f"  {in_yaml(key)}: {in_yaml(answer)}" for key, answer in answers.items()]
     return "\n".join(["inputResponses:", *lines, ""])
 
 
 def in_yaml(value: Any) -> str:
-    """A value as YAML in one line, in which nothing is to be filled in: JSON is YAML, and a plain word needs no quotes."""
+    """A value as one line of YAML, with `${` escaped: JSON is YAML, and a plain word does not need quotes."""
     if isinstance(value, str) and value.isidentifier() and value.isascii() and value.lower() not in _READ_OTHERWISE:
         return value
     text = json.dumps(value, ensure_ascii=False)
@@ -54,7 +54,7 @@ def _example(question: Question) -> Any:
 
 
 def _sample_value(shown: Mapping[str, Any]) -> Any:
-    """A value that a field would take, as far as can be told."""
+    """A value that the field probably accepts."""
     default: Any = shown.get("default")
     if isinstance(default, str | int | float | list):
         return cast("Any", default)
@@ -73,7 +73,7 @@ def _sample_value(shown: Mapping[str, Any]) -> Any:
 
 
 def _choices(shown: Mapping[str, Any]) -> list[str]:
-    """The choices of a field, in whatever way they are written."""
+    """The choices of a field, from `enum`, `oneOf` or `anyOf`."""
     plain: Any = shown.get("enum")
     found = [*cast("list[Any]", plain)] if isinstance(plain, list) else []
     for name in ("oneOf", "anyOf"):

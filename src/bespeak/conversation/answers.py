@@ -1,4 +1,4 @@
-"""The ways to answer a question: as a suite writes them, and as they travel in the question's own dialect."""
+"""Answers to questions: as a suite writes them, and as they are sent in the question's dialect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from enum import StrEnum
 from typing import Any, cast
 
 from bespeak.conversation.responses import Question
-from bespeak.conversation.variables import Value
 from bespeak.protocol.forms import check_content, check_value
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
+from bespeak.terminal.prompt_types import Reply
 from bespeak.terminal.safe_text import printable, quoted
 
 MODEL = "bespeak-test"
-"""The model a scripted sampling answer says it comes from."""
+"""The model name in a scripted sampling answer."""
 
 
 class Way(StrEnum):
-    """How an answer is meant."""
+    """The kinds of answers."""
 
     VALUE = "value"
     """One value: it goes into the form's only field."""
@@ -26,7 +26,7 @@ class Way(StrEnum):
     OMIT = "omit"
     """Leave the key out; the server should ask again."""
     RAW = "raw"
-    """Send this, unchecked."""
+    """Send this without checking it."""
     SAMPLE = "sample"
     ROOTS = "roots"
     URL = "url"
@@ -36,25 +36,32 @@ _WORDS = {Way.DECLINE, Way.CANCEL, Way.OMIT}
 _FORMS = {Way.ACCEPT, Way.RAW, Way.SAMPLE, Way.ROOTS, Way.URL}
 
 
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value to answer with, even if it looks like one of the words or forms of a suite."""
+
+    value: Any
+
+
 class CannotAnswer(Exception):
-    """An answer does not fit the question. Says why, and what would."""
+    """An answer does not fit the question. The message says why, and what would fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer, whatever it will be asked for."""
+    """One answer, independent of its question."""
 
     way: Way
     value: Any = None
 
     def as_written(self) -> Any:
-        """What a suite says for it."""
+        """The answer as a suite writes it."""
         if self.way in _WORDS:
             return self.way.value
         return self.value if self.way is Way.VALUE else {self.way.value: self.value}
 
     def saved(self, question: Question) -> Any:
-        """What a suite says for it as the answer to a question: some words mean something else where they stand alone."""
+        """The answer as a suite writes it for this question: a value such as `decline` must not stand alone."""
         if self.way is Way.VALUE and self.value in list(_WORDS) and len(question.properties) == 1:
             return {Way.ACCEPT.value: {next(iter(question.properties)): self.value}}
         return self.as_written()
@@ -65,7 +72,7 @@ class Answer:
 
 
 def parse_answer(written: Any) -> Answer:
-    """What a suite says, read. Raises `ValueError`."""
+    """Parse an answer as a suite writes it. Raises `ValueError`."""
     if isinstance(written, Value):
         return Answer(Way.VALUE, written.value)
     if isinstance(written, str) and written in _WORDS:
@@ -73,7 +80,7 @@ def parse_answer(written: Any) -> Answer:
     if not isinstance(written, dict):
         if written is None:
             raise ValueError(
-                "an answer is a value, decline, cancel, omit, or one of {accept: ...} and its like; not null"
+                "an answer is a value, decline, cancel, omit, or a form such as {accept: ...}; null is not an answer"
             )
         return Answer(Way.VALUE, written)
     said = cast("dict[Any, Any]", written)
@@ -84,13 +91,29 @@ def parse_answer(written: Any) -> Answer:
     return Answer(Way(name), _checked(Way(name), value))
 
 
+def answer_from(question: Question, reply: Reply) -> Answer:
+    """A person's reply, in the shortest form that reads back as the same answer where it is saved."""
+    answer = Answer(Way(reply.action.value), reply.content)
+    alone = question.method is None or len(question.properties) == 1
+    if answer.way is not Way.ACCEPT or not alone or not answer.value:
+        return answer
+    (value,) = answer.value.values()
+    try:
+        shortest = parse_answer(value)
+    except ValueError:
+        return answer
+    return shortest if shortest.way is Way.VALUE else answer
+
+
 def _checked(way: Way, value: Any) -> Any:
     if way is Way.ACCEPT and not isinstance(value, dict):
-        raise ValueError("{accept: ...} takes the form's fields, as a map; for its only field write the value alone")
+        raise ValueError(
+            "{accept: ...} takes a map of the form's fields; if the form has one field, write only its value"
+        )
     if way is Way.URL and value != "done":
         raise ValueError("a URL question is answered with {url: done}, decline or cancel")
     if way is Way.SAMPLE and not isinstance(value, str) and not _is_sampled(value):
-        raise ValueError("{sample: ...} takes the model's words, a block of content, or a whole result with content")
+        raise ValueError("{sample: ...} takes the model's text, a content block, or a whole result with content")
     if way is Way.ROOTS:
         entries = cast("list[Any]", value) if isinstance(value, list) else [None]
         if not all(isinstance(entry, str) or _has_uri(entry) for entry in entries):
@@ -108,9 +131,9 @@ def _has_uri(entry: Any) -> bool:
 
 
 def render(question: Question, answer: Answer) -> Any:
-    """The answer as it travels: a result of the question's method, or the value of its field. Raises `CannotAnswer`.
+    """The answer as it is sent: a result of the question's method, or the value of its field. Raises `CannotAnswer`.
 
-    Not for an answer that leaves its question out.
+    Not for `Way.OMIT`.
     """
     if answer.way is Way.RAW:
         return answer.value
@@ -139,7 +162,7 @@ def _only(way: Way, question: Question, answer: Answer) -> Any:
         Way.URL: "{url: done}",
     }
     asked = "a page to open" if way is Way.URL else question.method
-    instead = "; it has no decline" if answer.declines else ""
+    instead = "; it cannot be declined" if answer.declines else ""
     raise CannotAnswer(f"{quoted(question.name)} asks for {asked}, which is answered with {example[way]}{instead}")
 
 
@@ -185,23 +208,23 @@ def _faults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
     try:
         return check_content(schema, content)
     except (TypeError, AttributeError, KeyError, ValueError):
-        return ["the form is no flat schema (use {raw: ...} to answer it all the same)"]
+        return ["the form is not a flat schema (use {raw: ...} to answer it anyway)"]
 
 
 def _field_value(question: Question, answer: Answer) -> Any:
     if answer.declines:
         raise CannotAnswer(
-            f"{quoted(question.name)} is of the compatibility dialect, and cannot be declined; give it a value"
+            f"{quoted(question.name)} is in the compatibility dialect and cannot be declined; give it a value"
         )
     if answer.way not in (Way.VALUE, Way.ACCEPT):
         raise CannotAnswer(
-            f"{quoted(question.name)} is of the compatibility dialect, and takes one value, not {{{answer.way}: ...}}"
+            f"{quoted(question.name)} is in the compatibility dialect and takes one value, not {{{answer.way}: ...}}"
         )
     value = answer.value
     if answer.way is Way.ACCEPT:
         if len(value) != 1:
             raise CannotAnswer(
-                f"{quoted(question.name)} is of the compatibility dialect, and takes one value, not {len(value)}"
+                f"{quoted(question.name)} is in the compatibility dialect and takes one value, not {len(value)}"
             )
         value = next(iter(value.values()))
     if problem := check_value(question.schema, value):

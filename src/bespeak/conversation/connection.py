@@ -1,6 +1,6 @@
-"""One live connection to a server under test: raw envelopes, notifications in their place, and what was out of place.
+"""One live connection to a server: raw responses, their notifications, and what the server must not send.
 
-It stands on the client's session, which knows what each leg of each revision must carry; what comes back is not read by it.
+It uses the client's session, which knows what each revision requires of a request. The session does not interpret responses.
 """
 
 import json
@@ -16,9 +16,9 @@ from mcp_types import Implementation
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.client.negotiation import negotiate
 from bespeak.client.session import ClientSession
-from bespeak.conversation.matching import shown
+from bespeak.conversation.differences import shown
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question, no_constant
-from bespeak.conversation.rules import Finding
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.legacy import capabilities_at, declared_at
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
@@ -29,17 +29,17 @@ from bespeak.transports.interfaces import Transport
 from bespeak.transports.stdio.client import StdioTransport
 
 SHOWN = 100_000
-"""How much of a stray line is looked at."""
+"""How many bytes of a stray line are shown."""
 SETTLE_SECONDS = 2.0
 DEEPEST = 200
-"""How many levels of a response are looked into."""
+"""How deeply a response may be nested."""
 Push = Callable[[Question], Awaitable[Any]]
-"""Answers one question that a server of an older revision pushes: what to send, and `None` to send an error."""
+"""Answers a question that a server of an older revision pushes. Returns what to send, or `None` to send an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What came for one request."""
+    """The response to one request, with its notifications and findings."""
 
     envelope: Any = field(repr=False)
     notifications: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -51,7 +51,7 @@ class Line(Protocol):
 
     @property
     def version(self) -> str:
-        """The revision that is spoken."""
+        """The negotiated revision."""
         ...
 
     async def send(self, method: str, params: dict[str, Any], push: Push) -> Received:
@@ -59,16 +59,16 @@ class Line(Protocol):
         ...
 
     def astray(self) -> list[Finding]:
-        """What was out of place since this was last asked, also if no response came."""
+        """The findings since the last call of this method that do not belong to a response."""
         ...
 
     async def settle(self) -> None:
-        """Return when what the server wrote beside its last response is there."""
+        """Wait until everything that the server wrote with its last response has arrived."""
         ...
 
 
 class Connection:
-    """One client of one server, which says what it declares."""
+    """One client of one server, with given capabilities."""
 
     def __init__(self, transport: Transport, mode: str, declared: Mapping[str, Any], timeout: float) -> None:
         self._transport = transport
@@ -95,7 +95,7 @@ class Connection:
         try:
             await negotiate(self._session, self._mode)
             if self._transport.sends_headers and is_modern(self.version):
-                # What a tool's requests repeat in headers is written in the list of tools.
+                # The list of tools says which arguments are repeated in headers.
                 with suppress(MCPError, InvalidServerResponse):
                     await self._session.learn_parameter_headers()
         except BaseException as error:
@@ -117,7 +117,7 @@ class Connection:
 
     @property
     def notifications(self) -> list[dict[str, Any]]:
-        """What has come with the request under way so far."""
+        """The notifications of the current request so far."""
         return self._notifications
 
     @property
@@ -126,13 +126,13 @@ class Connection:
 
     @property
     def capabilities(self) -> dict[str, Any]:
-        """What the server may ask, in the words of today."""
+        """The capabilities the server may use, in the form of the latest revision."""
         if is_modern(self.version):
             return self._declared
         return capabilities_at(self.version, declared_at(self.version, self._declared))
 
     def stray(self, line: bytes) -> None:
-        """Take in what the server wrote and should not have."""
+        """Note a line that the server should not have written."""
         try:
             message: Any = json.loads(line)
         except (ValueError, RecursionError):
@@ -142,7 +142,7 @@ class Connection:
             self._findings.append(Finding("pushed", f"the server sent the request {shown(asked)}"))
         elif isinstance(message, dict) and ("result" in message or "error" in message):
             answered: Any = cast("dict[str, Any]", message).get("id")
-            what = f"the server's answer to request {shown(answered)} cannot be read, or nobody made that request"
+            what = f"the server's response to request {shown(answered)} cannot be read, or there was no such request"
             self._findings.append(Finding("envelope", what))
         elif isinstance(message, list) and message:
             if is_modern(self.version):
@@ -150,7 +150,7 @@ class Connection:
         else:
             said = json.dumps(line[:SHOWN].decode(errors="replace"), ensure_ascii=False)
             rule = "envelope" if self._transport.sends_headers else "stdout"
-            self._findings.append(Finding(rule, f"the server wrote {said}, which is no message"))
+            self._findings.append(Finding(rule, f"the server wrote {said}, which is not a message"))
 
     async def send(self, method: str, params: dict[str, Any], push: Push) -> Received:
         self._push, self._keys, self._notifications = push, {}, []
@@ -170,22 +170,22 @@ class Connection:
     async def settle(self) -> None:
         if not isinstance(self._transport, StdioTransport):
             return
-        # All goes through one pipe: what was written before the answer to this is there when that is.
+        # Everything goes through one pipe: when this response arrives, everything written before it has arrived.
         method = "server/discover" if is_modern(self.version) else "ping"
         with suppress(OSError, InvalidServerResponse):
             await self._session.exchange(method, {}, read_timeout_seconds=SETTLE_SECONDS)
 
     async def _noted(self, message: dict[str, Any]) -> None:
         params: Any = message.get("params", {})
-        if isinstance(params, dict):  # without our own token, which is another one in every request
+        if isinstance(params, dict):  # without our own token, which differs in every request
             members = cast("dict[str, Any]", params).items()
             params = {name: value for name, value in members if name not in ("progressToken", "_meta")}
         self._notifications.append({"method": message["method"], "params": params})
 
-    # What answers the questions that are pushed
+    # Answering pushed questions
 
     def check_declared(self, key: str, question: Mapping[str, Any], pushed_to: Mapping[str, Any] | None = None) -> None:
-        """Whether it may be asked is found by who drives the conversation."""
+        """Allow every question here: the conversation checks whether it may be asked."""
 
     async def answer(self, session: ClientSession, key: str, question: Mapping[str, Any]) -> dict[str, Any]:
         method: str = question["method"]
@@ -194,14 +194,14 @@ class Connection:
         if not (isinstance(meta, dict) and isinstance(cast("dict[str, Any]", meta).get(KEY_META), str)):
             key = self._named(method, params)
         if self._push is None:
-            raise CallbackFailed(key, method, "nothing is called that this could belong to")
+            raise CallbackFailed(key, method, "no call is under way")
         answered = await self._push(Question(key, method, params))
         if answered is None:
             raise CallbackFailed(key, method, "it is not answered")
         return answered
 
     def _named(self, method: str, params: Mapping[str, Any]) -> str:
-        """A key for a question that was pushed without one: its form's only field, or what sort of question it is."""
+        """A key for a question that was pushed without one: the form's only field, or the kind of question."""
         schema: Any = params.get("requestedSchema")
         fields: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
         kinds = {ELICIT: "url" if params.get("mode") == "url" else "form", SAMPLE: "sampling", ROOTS: "roots"}
@@ -212,11 +212,11 @@ class Connection:
 
 
 async def _ignore(progress: float, total: float | None, message: str | None) -> None:
-    """Progress is kept with the other notifications."""
+    """Do nothing: progress is kept with the other notifications."""
 
 
 def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
-    """A response, and what a reader who only wants its result would not notice."""
+    """Parse a response, and find faults that a lenient parser would not notice."""
     findings: list[Finding] = []
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
     try:
         envelope: Any = json.loads(response, object_pairs_hook=members, parse_constant=no_constant)
     except (ValueError, RecursionError):
-        return None, [Finding("envelope", "the response is no JSON")]
+        return None, [Finding("envelope", "the response is not valid JSON")]
     if _depth(envelope) > DEEPEST:
         return None, [Finding("envelope", f"the response is nested more than {DEEPEST} levels deep")]
     if isinstance(envelope, dict):
@@ -240,12 +240,14 @@ def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
         if message.get("jsonrpc") != "2.0":
             findings.append(Finding("envelope", "the response does not say jsonrpc: 2.0"))
         if (answered != id_ or isinstance(answered, bool)) and not (answered is None and "error" in message):
-            findings.append(Finding("envelope", f"the response has the id {shown(answered)}, and its request another"))
+            findings.append(
+                Finding("envelope", f"the response has the id {shown(answered)}, which is not the id of its request")
+            )
     return cast("Any", envelope), findings
 
 
 def _depth(value: Any) -> int:
-    """How many arrays and objects stand inside one another."""
+    """How many levels of arrays and objects there are."""
     depth, level = 0, [value]
     while level:
         level = [inner for one in level for inner in _inside(one)]

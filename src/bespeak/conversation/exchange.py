@@ -1,4 +1,4 @@
-"""Holds one conversation: sends, answers what is asked, and stops where the call ends or a rule is broken."""
+"""Drives one conversation: sends requests, answers questions, and stops when the call ends or the server breaks a rule."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -7,41 +7,61 @@ from typing import Any
 from bespeak.client.errors import CallbackFailed
 from bespeak.conversation.answer_sources import Script
 from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.call_rounds import Conversation, MalformedResponse
 from bespeak.conversation.connection import Line, Received
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question, Verdict, read_envelope, read_result
-from bespeak.conversation.rules import Finding
-from bespeak.conversation.steps import Conversation, MalformedResponse
 from bespeak.protocol.versions import is_modern
-from bespeak.testing.attacks import Attack
 
 
 class BrokenRule(Exception):
-    """The server did what makes it useless to go on."""
+    """The server broke a rule, so the conversation cannot continue."""
+
+
+class Interference:
+    """What is done to requests on their way to the server. Here: nothing; a test that attacks a server overrides it."""
+
+    __slots__ = ()
+
+    def alter(self, number: int, params: dict[str, Any]) -> dict[str, Any]:
+        """The params to send after so many answered rounds."""
+        return params
+
+    def is_tampered(self, number: int) -> bool:
+        """Whether the request after so many answered rounds is altered; the conversation ends with its response."""
+        return False
+
+    def loses(self, number: int) -> int:
+        """How many responses to that request are lost, so that it is sent again."""
+        return 0
+
+    def check_reached(self) -> None:
+        """Raises if the call has ended before the request that was to be altered or lost."""
 
 
 @dataclass(slots=True)
 class Talk:
-    """A conversation while it is held, and after."""
+    """A conversation that is being driven, and its outcome."""
 
     line: Line
     conversation: Conversation
     script: Script
-    attack: Attack = field(default_factory=Attack)
+    interference: Interference = field(default_factory=Interference)
     envelope: Any = field(default=None, repr=False)
-    """The response that ended it."""
+    """The last response."""
     notifications: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     questions: list[Question] = field(default_factory=list[Question])
-    """All that was asked, in its order."""
+    """All questions, in order."""
     _failed: list[Exception] = field(default_factory=list[Exception])
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def asked(self) -> list[str]:
-        """The names of all questions, in their order."""
+        """The names of all questions, in order."""
         return [question.name for question in self.questions]
 
     async def hold(self) -> None:
-        """Go on until the call ends. Raises what keeps it from that."""
+        """Drive the conversation until the call ends. Raises the error that prevents that."""
         talk = self.conversation
         while True:
             number = len(talk.rounds)
@@ -49,13 +69,13 @@ class Talk:
             self.envelope = received.envelope
             if received.envelope is None and received.findings:
                 raise MalformedResponse(tuple(received.findings))
-            if self.attack.is_tampered(number):
+            if self.interference.is_tampered(number):
                 state = read_envelope(received.envelope).state
                 talk.states += [] if state is None else [state]
-                return  # whatever it asks now, it does not ask because of an answer
+                return  # a question in this response is not caused by an answer
             read = talk.receive(received.envelope)
             if read.verdict is Verdict.COMPLETE:
-                self.attack.check_reached()
+                self.interference.check_reached()
                 return
             if not is_modern(self.line.version):
                 talk.findings.append(
@@ -68,11 +88,11 @@ class Talk:
             await asyncio.sleep(talk.pause)
 
     async def _send(self, number: int) -> Received:
-        params = self.attack.alter(number, self.conversation.to_send)
+        params = self.interference.alter(number, self.conversation.to_send)
         if isinstance(params.get("requestState"), str):
             self.conversation.states.append(params["requestState"])
         received = await self._exchange(params)
-        for _ in range(self.attack.loses(number)):
+        for _ in range(self.interference.loses(number)):
             received = await self._exchange(params)  # the response before this one never arrived
         return received
 
@@ -90,7 +110,7 @@ class Talk:
         return received
 
     async def _pushed(self, question: Question) -> Any:
-        """The answer to a question that came in mid-call; `None` if there is none, and the call has failed."""
+        """The answer to a pushed question; `None` if it has no answer and the call has failed."""
         async with self._turn:
             try:
                 talk = self.conversation
@@ -100,7 +120,7 @@ class Talk:
                 self._check_allowed()
                 responses = await self.script.answers([question], state=None)
                 if question.key not in responses:
-                    raise CannotAnswer(f"{question.name!r} was pushed in mid-call, and cannot be left out")
+                    raise CannotAnswer(f"{question.name!r} was asked during the call and cannot be omitted")
                 talk.answer(responses)
                 return responses[question.key]
             except MalformedResponse as error:
@@ -112,19 +132,19 @@ class Talk:
                 return None
 
     async def settle(self) -> None:
-        """Let what the server wrote beside its last response arrive."""
+        """Wait until everything that the server wrote with its last response has arrived."""
         await self.line.settle()
         self.conversation.findings += self.line.astray()
 
     def _check_allowed(self) -> None:
-        """A question that may not be asked is not answered either."""
+        """Raises `BrokenRule` for a question that the server was not allowed to ask."""
         broken = next((one for one in self.conversation.findings if one.rule == "undeclared"), None)
         if broken is not None:
             raise BrokenRule(str(broken))
 
 
 def _check_question(question: Question) -> None:
-    """Raises `MalformedResponse` for a pushed question that is none."""
+    """Raises `MalformedResponse` for an invalid pushed question."""
     asked = {"resultType": "input_required", "inputRequests": {question.key: question.as_json()}}
     read = read_result(asked)
     if read.verdict is Verdict.MALFORMED:

@@ -1,4 +1,4 @@
-"""Answers that are written down beforehand: by the question's key, or by rules for keys nobody knows beforehand."""
+"""Answer fixtures: answers written in advance, by key or by rules."""
 
 import copy
 import itertools
@@ -7,36 +7,36 @@ from dataclasses import dataclass
 from typing import Any, cast, overload
 
 from bespeak.conversation.answers import Answer, CannotAnswer, Way, parse_answer, render
-from bespeak.conversation.dialects import InputRequest, InputResponse
+from bespeak.conversation.input_required import InputRequest, InputResponse
 from bespeak.conversation.matchers import Matcher, equal_to, parse_matcher
 from bespeak.conversation.patterns import PatternTimeout
 from bespeak.conversation.question_names import AmbiguousName, SpelledKey, meant, name_of
 from bespeak.conversation.responses import Question, in_one_round
 
 SHOWN = 20
-"""Questions that an error lists."""
+"""How many questions an error lists."""
 CONDITIONS: dict[str, Callable[[Question], Any]] = {
     "key": lambda question: SpelledKey(question.key, question.namesakes),
     "message": lambda question: question.message,
     "method": lambda question: question.method or "",
     "mode": lambda question: "url" if question.is_url else "form" if question.is_form else "",
 }
-"""What a rule can look at."""
+"""The conditions of a rule: what each compares."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """An answer, and which questions it is for. Without conditions, it is for all that no other is for."""
+    """An answer and the conditions for its questions. Without conditions it is for every question."""
 
     where: str
-    """What it is called when nobody asked for it."""
+    """How messages name it."""
     when: Mapping[str, Matcher]
     answer: Answer
     key: str | None = None
-    """The only key or name it is for, if that is all it looks at: thousands of such rules are no work."""
+    """The key or name it is for, if that is its only condition: such rules are found in a map."""
 
     def fits(self, question: Question) -> bool:
-        """Whether it is for a question. Raises `AmbiguousName`, and `CannotAnswer` if that takes too long to find out."""
+        """Whether it is for a question. Raises `AmbiguousName`, and `CannotAnswer` if a pattern takes too long."""
         for name, matcher in self.when.items():
             try:
                 if matcher.check(CONDITIONS[name](question)) is not None:
@@ -47,7 +47,7 @@ class Rule:
 
 
 class MissingAnswer(CannotAnswer):
-    """Questions that nobody has an answer for."""
+    """Questions without an answer."""
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = tuple(questions)
@@ -57,10 +57,10 @@ class MissingAnswer(CannotAnswer):
 
 
 class InputResponseFixture:
-    """A source of answers that needs nobody at a terminal.
+    """Answers for a conversation that runs without a person.
 
     `written` is a map of key to answer, a list of `{id, value}`, or a list of rules: `{when: ..., answer: ...}` and
-    `{otherwise: ...}`, of which the first that fits is taken. Raises `ValueError`.
+    `{otherwise: ...}`. The first rule that fits is used. Raises `ValueError`.
     """
 
     def __init__(self, written: Mapping[str, Any] | Sequence[Any] | None = None) -> None:
@@ -90,7 +90,7 @@ class InputResponseFixture:
         return self.rules[first] if first < len(self.rules) else None
 
     def _naming(self, question: Question) -> int:
-        """The number of the rule for a question's key, else of that for its name; past the last if there is none."""
+        """The index of the rule for a question's key or name; the number of rules if none fits."""
         none = len(self.rules)
         name = name_of(question.key)
         if question.key in self._by_key or name in question.namesakes:  # that name is the key of another question
@@ -119,7 +119,7 @@ def _rule(number: int, entry: Any) -> Rule:
     try:
         if set(said) == {"id", "value"}:
             if not isinstance(said["id"], str):
-                raise ValueError("an id is a text")
+                raise ValueError("an id must be a string")
             return _named(said["id"], said["value"])
         if set(said) == {"otherwise"}:
             return Rule("", {}, parse_answer(said["otherwise"]))
@@ -132,9 +132,9 @@ def _rule(number: int, entry: Any) -> Rule:
 
 def _conditions(when: Any) -> dict[str, Matcher]:
     if not isinstance(when, dict) or not when or not when.keys() <= CONDITIONS.keys():
-        raise ValueError(f"when looks at one or more of {', '.join(CONDITIONS)}")
+        raise ValueError(f"when must have one or more of {', '.join(CONDITIONS)}")
     if has_snapshot(when):
-        raise ValueError("a snapshot is kept of results, not of questions; say what the question is")
+        raise ValueError("snapshots are for results, not for questions; write what the question is")
     return {name: parse_matcher(written) for name, written in cast("dict[str, Any]", when).items()}
 
 
@@ -149,7 +149,7 @@ def has_snapshot(written: Any) -> bool:
 
 
 def responses_to(questions: Sequence[Question], answer_for: Callable[[Question], Answer | None]) -> dict[str, Any]:
-    """What to send for the questions of a round, by key. Raises `CannotAnswer` if one that must be answered cannot be."""
+    """What to send for the questions of a round, by key. Raises `CannotAnswer` if a required answer is missing or does not fit."""
     given = [(question, answer_for(question)) for question in questions]
     missing = [question for question, answer in given if answer is None and question.required]
     if missing:
@@ -185,6 +185,6 @@ def collect_responses(
 
 
 def unused(rules: Sequence[Rule], used: Sequence[Rule]) -> list[Rule]:
-    """The rules nobody asked for. One for whatever may come need not be asked for."""
+    """The rules that were not used. A rule without conditions may stay unused."""
     taken = set(map(id, used))
     return list(itertools.filterfalse(lambda rule: id(rule) in taken or not rule.when, rules))

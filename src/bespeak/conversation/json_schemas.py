@@ -1,13 +1,13 @@
-"""JSON Schemas of suites: checked with jsonschema, but for its patterns, whose searches must come to an end.
+"""JSON Schemas in suites: checked with jsonschema, but with a time limit for patterns.
 
-jsonschema gives patterns to Python's engine, which cannot be stopped, in four keywords. These four are written here.
+In four keywords, jsonschema passes patterns to Python's engine, which cannot be stopped. These four are implemented here.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, reduce
 from typing import Any, cast
 
-from bespeak.conversation.matching import join
+from bespeak.conversation.differences import join
 from bespeak.conversation.patterns import Expression, PatternTimeout
 from bespeak.terminal.safe_text import printable
 from bespeak.transports.interfaces import MissingExtra
@@ -22,7 +22,7 @@ class InvalidSchema(ValueError):
 
 
 def validator_of(schema: Any) -> Any:
-    """What checks values against a schema, and fetches nothing. Raises `InvalidSchema`.
+    """A validator for a schema, which never fetches anything. Raises `InvalidSchema`.
 
     Its checks raise `PatternTimeout`, and `InvalidPattern`.
     """
@@ -37,14 +37,14 @@ def validator_of(schema: Any) -> Any:
         draft.check_schema(schema, format_checker=draft.FORMAT_CHECKER)
     except library.SchemaError as error:
         place = reduce(join, error.absolute_path, "schema")
-        raise InvalidSchema(f"{place} is no JSON Schema: {printable(error.message)}") from None
+        raise InvalidSchema(f"{place} is not a valid JSON Schema: {printable(error.message)}") from None
     registry: Any = Registry  # an empty one: the usual one would fetch what a schema refers to
     kind: Any = library.validators.extend(draft, _Patterns(schema).keywords(library.ValidationError))
     return kind(_without_dialects(schema), registry=registry())
 
 
 def _without_dialects(schema: Any) -> Any:
-    """A schema without `$schema`: wherever that stands, jsonschema would go on with keywords of its own."""
+    """A schema without `$schema`: otherwise jsonschema would switch to its own keywords."""
     if isinstance(schema, list):
         return [_without_dialects(one) for one in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -57,7 +57,7 @@ def _without_dialects(schema: Any) -> Any:
 
 
 class _Patterns:
-    """The patterns of one schema, each with its time."""
+    """The patterns of one schema, each with a time limit."""
 
     def __init__(self, schema: Any) -> None:
         self._schema = schema
@@ -125,7 +125,7 @@ def _valid(validator: Any, instance: Any, schema: Any) -> bool:
 
 
 def _evaluated(validator: Any, instance: Any, schema: Any, found: _Found) -> Iterator[str]:
-    """The properties that a schema speaks of, so that `unevaluatedProperties` does not."""
+    """The properties that a schema evaluates, which `unevaluatedProperties` skips."""
     if isinstance(schema, bool):
         return
     for keyword in ("$ref", "$dynamicRef"):
@@ -144,7 +144,7 @@ def _evaluated(validator: Any, instance: Any, schema: Any, found: _Found) -> Ite
 
 
 def _beside(validator: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """The schemas of the same value that hold for it."""
+    """The subschemas that apply to the same value and hold for it."""
     yield from (inner for name, inner in schema.get("dependentSchemas", {}).items() if name in instance)
     for keyword in ("allOf", "oneOf", "anyOf"):
         yield from (inner for inner in schema.get(keyword, ()) if _valid(validator, instance, inner))
@@ -158,7 +158,7 @@ def _beside(validator: Any, instance: Any, schema: Any) -> Iterator[Any]:
 
 
 def _places(schema: Any, pattern: str, path: str) -> Iterator[str]:
-    """Where a pattern stands in a schema."""
+    """The paths of a pattern in a schema."""
     if isinstance(schema, list):
         for index, one in enumerate(cast("list[Any]", schema)):
             yield from _places(one, pattern, join(path, index))

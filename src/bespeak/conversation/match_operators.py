@@ -1,18 +1,19 @@
-"""The matchers there are: one for each kind of plain value, and one for each operator."""
+"""The matchers: one for each kind of plain value, and one for each operator."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import reduce
 from operator import ge, gt, le, lt
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, cast
 
-from bespeak.conversation.matching import ABSENT, Difference, Matcher, Snapshots, Spelled, join, shown
+from bespeak.conversation.differences import ABSENT, Difference, join, shown
 from bespeak.conversation.patterns import Expression, InvalidPattern, PatternTimeout
 from bespeak.terminal.safe_text import printable
 
 LONGEST_SEARCHED = 2**20
-"""How much of a string `matches` looks at."""
+"""How many characters of a string `matches` searches."""
 
 
 class Operator(StrEnum):
@@ -33,6 +34,66 @@ class Operator(StrEnum):
     LENGTH = "length"
     EACH = "each"
     SNAPSHOT = "snapshot"
+
+
+# What every matcher is
+
+
+class Spelled(str, ABC):
+    """A text with two spellings. It is shown in the first."""
+
+    other: str
+
+    @abstractmethod
+    def is_written(self, text: str) -> bool:
+        """Whether a text is one of its spellings."""
+
+
+class Snapshots(Protocol):
+    """Values kept from an earlier run."""
+
+    def check(self, name: str, actual: Any) -> Difference | None:
+        """How a value differs from the snapshot with that name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher(ABC):
+    """An expectation that a value is compared with."""
+
+    written: Any
+    reads_text: ClassVar[bool] = False
+    """Whether it inspects a text itself instead of leaving that to inner matchers. Such a matcher accepts either spelling."""
+
+    @property
+    def about_presence(self) -> bool:
+        """Whether it can judge a value that is not there."""
+        return False
+
+    def judge(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
+        """The first difference; `None` if the value is as expected. A search that takes too long counts as a difference."""
+        try:
+            return self.check(actual, path, snapshots)
+        except PatternTimeout as timeout:
+            return Difference(timeout.path, str(timeout), self.written, timeout.actual, stopped=True)
+
+    def check(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
+        """The first difference; `None` if the value is as expected. Raises `PatternTimeout`.
+
+        A stopped search has no result that `not` or `oneOf` could use, so it ends the whole check.
+        """
+        if actual is ABSENT and not self.about_presence:
+            return self._differs("is not there", ABSENT, path)
+        found = self._check(actual, path, snapshots)
+        if found is not None and self.reads_text and isinstance(actual, Spelled):
+            return found if self._check(actual.other, path, snapshots) else None
+        return found
+
+    @abstractmethod
+    def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None: ...
+
+    def _differs(self, message: str, actual: Any, path: str) -> Difference:
+        return Difference(path, message, self.written, actual)
 
 
 # Plain values
@@ -77,7 +138,7 @@ class Members(Matcher):
 
     members: Mapping[str, Matcher]
     exact: bool = True
-    """Whether there may be no other members."""
+    """Whether other members are forbidden."""
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not isinstance(actual, dict):
@@ -89,7 +150,7 @@ class Members(Matcher):
         extra = next((key for key in found if key not in self.members), None) if self.exact else None
         if extra is None:
             return None
-        return Difference(join(path, extra), "is there, and was not expected", ABSENT, found[extra])
+        return Difference(join(path, extra), "was not expected", ABSENT, found[extra])
 
 
 # Operators
@@ -169,10 +230,10 @@ class Schema(Matcher):
                 f"the schema has a pattern that cannot be used: {printable(str(invalid))}", actual, path
             )
         except Unresolvable as missing:
-            message = f"the schema refers to {shown(missing.ref)}, which is not in it; write it into its $defs"
+            message = f"the schema refers to {shown(missing.ref)}, which it does not contain; add it to its $defs"
             return self._differs(message, actual, path)
         except RecursionError:
-            return self._differs("the schema refers to itself without end", actual, path)
+            return self._differs("the schema refers to itself endlessly", actual, path)
         if error is None:
             return None
         place = reduce(join, error.absolute_path, path)
@@ -181,7 +242,7 @@ class Schema(Matcher):
 
 @dataclass(frozen=True, slots=True)
 class OneOf(Matcher):
-    """A value for which any of these holds."""
+    """A value that matches at least one of these."""
 
     options: tuple[Matcher, ...]
 
@@ -192,12 +253,12 @@ class OneOf(Matcher):
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if any(option.check(actual, path, snapshots) is None for option in self.options):
             return None
-        return self._differs(f"is none of the {len(self.options)} in oneOf: {shown(actual)}", actual, path)
+        return self._differs(f"matches none of the {len(self.options)} options of oneOf: {shown(actual)}", actual, path)
 
 
 @dataclass(frozen=True, slots=True)
 class Not(Matcher):
-    """A value for which this does not hold."""
+    """A value that does not match this."""
 
     refused: Matcher
 
@@ -208,12 +269,12 @@ class Not(Matcher):
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if self.refused.check(actual, path, snapshots):
             return None
-        return self._differs(f"is what it must not be: {shown(actual)}", actual, path)
+        return self._differs(f"must not match, but does: {shown(actual)}", actual, path)
 
 
 @dataclass(frozen=True, slots=True)
 class Presence(Matcher):
-    """Whether there is a value, whatever it is."""
+    """Whether there is a value at all."""
 
     wanted: bool
 
@@ -237,7 +298,7 @@ _BOUNDS: Mapping[Operator, tuple[Callable[[Any, Any], bool], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Bound(Matcher):
-    """A number on one side of another."""
+    """A number above or below a bound."""
 
     operator: Operator
     bound: int | float
@@ -253,7 +314,7 @@ class Bound(Matcher):
 
 @dataclass(frozen=True, slots=True)
 class Length(Matcher):
-    """A string, list or map of a length."""
+    """A string, list or map with a given length."""
 
     length: Matcher
 
@@ -266,7 +327,7 @@ class Length(Matcher):
 
 @dataclass(frozen=True, slots=True)
 class Each(Matcher):
-    """A list of nothing but such entries."""
+    """A list whose entries all match."""
 
     entry: Matcher
 
@@ -279,13 +340,13 @@ class Each(Matcher):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Matcher):
-    """The value that was kept under a name."""
+    """A value equal to a named snapshot."""
 
     name: str
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if snapshots is None:
-            return self._differs("no snapshots are kept here; say what is expected", actual, path)
+            return self._differs("snapshots cannot be used here; write the expected value", actual, path)
         difference = snapshots.check(self.name, actual)
         if difference is None or not path:
             return difference
@@ -295,7 +356,7 @@ class Snapshot(Matcher):
 
 @dataclass(frozen=True, slots=True)
 class All(Matcher):
-    """A value for which all operators of one map hold."""
+    """A value that matches all operators of one map."""
 
     parts: tuple[Matcher, ...]
 
@@ -311,7 +372,7 @@ class All(Matcher):
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number; `true` is none."""
+    """Whether it is a number; `true` does not count as one."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

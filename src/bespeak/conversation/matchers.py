@@ -1,4 +1,4 @@
-"""Matchers: what a suite says a value must be, and the first place where it is not.
+"""Matchers as a suite writes them: parsed into objects that find the first difference.
 
 A plain value is equality, all the way down. A map whose keys are all operators is a matcher instead, at any depth; `equals`
 is the way out where such a map is the very value that is expected. Whether something may be missing is said by `absent`
@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any, cast
 
+from bespeak.conversation.differences import ABSENT, Difference, join, shown
 from bespeak.conversation.json_schemas import InvalidSchema, validator_of
 from bespeak.conversation.match_operators import (
     LONGEST_SEARCHED,
@@ -19,6 +20,7 @@ from bespeak.conversation.match_operators import (
     Entries,
     Equals,
     Length,
+    Matcher,
     Matches,
     Members,
     Not,
@@ -28,9 +30,9 @@ from bespeak.conversation.match_operators import (
     Scalar,
     Schema,
     Snapshot,
+    Snapshots,
     is_number,
 )
-from bespeak.conversation.matching import ABSENT, Difference, Matcher, Snapshots, join, shown
 from bespeak.conversation.patterns import Expression, InvalidPattern
 from bespeak.terminal.safe_text import printable
 
@@ -53,7 +55,7 @@ _OPERATORS = frozenset(Operator)
 
 
 class InvalidMatcher(ValueError):
-    """What was written is no matcher. `steps` lead to the fault, from the whole of what was written."""
+    """The matcher is not valid. `steps` is the path to the fault."""
 
     def __init__(self, message: str, steps: Steps = ()) -> None:
         super().__init__(message)
@@ -61,7 +63,7 @@ class InvalidMatcher(ValueError):
 
 
 def parse_matcher(written: Any) -> Matcher:
-    """The matcher that was written. Raises `InvalidMatcher`, a `ValueError`."""
+    """Parse a matcher. Raises `InvalidMatcher`, a `ValueError`."""
     return _parse(written, ())
 
 
@@ -100,7 +102,7 @@ def _plain(written: Any, steps: Steps, inner: _Parse) -> Matcher:
                 raise InvalidMatcher(f"the key {shown(key)} must be a string; quote it", steps)
         return Members(written, {key: inner(member, (*steps, key)) for key, member in members.items()})
     if written is not None and not isinstance(written, (str, int, float)):
-        raise InvalidMatcher(f"a value of JSON is needed here, not {type(written).__name__}", steps)
+        raise InvalidMatcher(f"must be a JSON value, not {type(written).__name__}", steps)
     if isinstance(written, float) and not math.isfinite(written):
         raise InvalidMatcher(f"{written} has no form in JSON", steps)
     return Scalar(written)

@@ -1,4 +1,4 @@
-"""Regular expressions of suites: Python's syntax, and an end to every search.
+"""Regular expressions in suites: Python's syntax, with a time limit for searches.
 
 Python's own engine cannot be told to stop: `^(a|a)*$` takes it years on forty letters, and no signal is heard meanwhile. The
 package `regex` takes a limit of time and reads the same syntax, but not everything in it means the same there: `{e}` allows
@@ -17,9 +17,9 @@ from typing import Any
 from bespeak.transports.interfaces import MissingExtra
 
 SECONDS = 5.0
-"""How long all searches for one expression of an expectation may take."""
+"""How long all searches for one expression may take together."""
 LARGEST = 100_000
-"""How many parts an expression may come to with its repetitions written out, as `regex` does."""
+"""How many parts an expression may have once its repetitions are expanded, as `regex` does."""
 
 
 class InvalidPattern(ValueError):
@@ -27,25 +27,25 @@ class InvalidPattern(ValueError):
 
 
 class PatternTimeout(Exception):
-    """The search for an expression took too long: nobody knows whether it would have been found."""
+    """The search for an expression took too long, so its result is not known."""
 
     def __init__(self, pattern: str, path: str = "", actual: Any = None) -> None:
         self.pattern, self.path, self.actual = pattern, path, actual
         self.where = ""
-        """Where in what was written the expression stands, if that is not the whole of it."""
+        """The path to the expression, if it is part of a schema."""
         super().__init__(pattern)
 
     def __str__(self) -> str:
         where = f" at {self.where}" if self.where else ""
         return (
             f"the search for the pattern {self.pattern!r}{where} was stopped after {SECONDS:g} s; "
-            "write it so that there is one way only to match a text"
+            "rewrite it so that it can match a text in only one way"
         )
 
 
 @dataclass(slots=True)
 class Expression:
-    """A regular expression, and the time that is left to search for it."""
+    """A regular expression and its remaining search time."""
 
     pattern: str
     seconds: float = SECONDS
@@ -85,7 +85,7 @@ def _compiled(pattern: str, *, ascii_only: bool) -> Any:
     engine: Any = regex
     written = _Rewriting(pattern, ascii_only=ascii_only)
     if written.size > LARGEST:
-        raise InvalidPattern(f"its repetitions come to more than {LARGEST:,} parts")
+        raise InvalidPattern(f"its repetitions expand to more than {LARGEST:,} parts")
     try:
         return engine.compile(written.text, engine.V0)
     except (engine.error, OverflowError, RecursionError, MemoryError, Warning) as error:

@@ -1,25 +1,25 @@
-"""The names of questions: what suites write, and people read, in place of whole keys.
+"""The names of questions: what suites write and people read instead of whole keys.
 
-A key may end in `~` and eight hexadecimal digits that stand for what was asked: Bespeak's servers write such keys. They are
-others as soon as the wording changes, so no suite should have to know them. What stands before them is the question's name.
+A key may end in `~` and eight hexadecimal digits that stand for what was asked: Bespeak's servers write such keys. They
+change with the wording, so a suite should not have to know them. The part before them is the question's name.
 A whole key means the question of exactly that key. A name means the question of that name, if only one of them is open.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from bespeak.conversation.matching import Spelled
+from bespeak.conversation.match_operators import Spelled
 from bespeak.protocol.question_keys import bare_name
 from bespeak.terminal.safe_text import quoted
 
 SHOWN = 20
-"""Keys that an error lists."""
+"""How many keys an error lists."""
 REQUESTS = "inputRequests"
 """The member of a result that holds questions by their keys."""
 
 
 class AmbiguousName(Exception):
-    """A name fits several questions that are open at the same time. Lists their keys."""
+    """A name fits several open questions. The message lists their keys."""
 
     def __init__(self, name: str, keys: Iterable[str]) -> None:
         fitting = sorted(keys)
@@ -29,7 +29,7 @@ class AmbiguousName(Exception):
 
 
 def name_of(key: str) -> str:
-    """The name in a key. A key that has no such ending, or nothing else, is its own name."""
+    """The name in a key. A key without such an ending, or with nothing before it, is its own name."""
     return bare_name(key) or key
 
 
@@ -54,7 +54,7 @@ def namesakes_in(keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def called(key: str, namesakes: Sequence[str]) -> str:
-    """What a question is called: its name, or its whole key where only that tells it from others of its round."""
+    """What a question is called: its name, or its key if another question of the round has the same name."""
     return key if namesakes else name_of(key)
 
 
@@ -66,9 +66,9 @@ def names_of(keys: Iterable[str]) -> dict[str, str]:
 
 
 class SpelledKey(Spelled):
-    """A key to be held against what a suite has written, which may be its name or the whole key.
+    """A key that equals both itself and its name where matchers compare it with what a suite says.
 
-    Where matchers compare it, they raise `AmbiguousName`.
+    The comparison raises `AmbiguousName`.
     """
 
     namesakes: Sequence[str]
@@ -83,7 +83,7 @@ class SpelledKey(Spelled):
 
 
 def with_names(result: Mapping[str, Any], written: Any) -> dict[str, Any]:
-    """A result whose questions, if it has any, go by their names, or by the whole keys that a suite has written.
+    """A result with the names of its questions instead of their keys, except for keys that the suite contains.
 
     Raises `AmbiguousName`.
     """
@@ -97,7 +97,7 @@ def with_names(result: Mapping[str, Any], written: Any) -> dict[str, Any]:
 
 
 def texts_in(written: Any) -> Iterator[str]:
-    """The texts in what a suite has written, also those of keys."""
+    """All strings in a value of a suite, keys included."""
     if isinstance(written, str):
         yield written
     elif isinstance(written, dict):

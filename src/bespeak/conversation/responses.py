@@ -1,8 +1,8 @@
-"""Reading a server's response as it came: complete, asking in one of two dialects, or malformed.
+"""Responses of a server, classified: complete, asking in one of two dialects, or malformed.
 
-`resultType` decides, so the rules never meet: `input_required` is the MCP shape, `complete` is complete whatever else is
-there, any other string is malformed, and without one the compatibility dialect's rule holds exactly. No wire model stands
-in between: it would hide what is to be found.
+`resultType` decides: `input_required` is the MCP shape, `complete` is complete even if there are other members, any other
+string is malformed, and without it the rule of the compatibility dialect applies. The raw JSON is read without a model, which
+would hide faults.
 """
 
 from collections import Counter
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NoReturn, cast
 
-from bespeak.conversation.matching import shown
+from bespeak.conversation.differences import shown
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.question_names import called, name_of, namesakes_in
-from bespeak.conversation.rules import Finding
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.terminal.safe_text import printable, quoted
 
@@ -40,20 +40,20 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One thing a server wants to know, in either dialect."""
+    """One question of a server, in either dialect."""
 
     key: str
     method: str | None
     """The method of the MCP shape; `None` in the compatibility dialect."""
     params: Mapping[str, Any]
     required: bool = True
-    """Whether it must be answered; only the compatibility dialect has questions that need not be."""
+    """Whether it must be answered; only the compatibility dialect has optional questions."""
     namesakes: tuple[str, ...] = ()
-    """The keys of all questions of its round that have its name, if it is not the only one."""
+    """The keys of all questions of its round with the same name; empty if there is only one."""
 
     @property
     def name(self) -> str:
-        """What it is called where people read it, and where a suite names it."""
+        """The name for people and suites."""
         return called(self.key, self.namesakes)
 
     @property
@@ -62,7 +62,7 @@ class Question:
 
     @property
     def message(self) -> str:
-        """What it says to a person."""
+        """The message for a person."""
         said: Any = self.params.get("message" if self.method else "description")
         return said if isinstance(said, str) else ""
 
@@ -76,7 +76,7 @@ class Question:
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """The form's schema; for the compatibility dialect, that of the one value."""
+        """The schema of the form; in the compatibility dialect, of the one value."""
         if self.method is None:
             return {"type": self.params.get("kind")}
         schema: Any = self.params.get("requestedSchema")
@@ -90,7 +90,7 @@ class Question:
         return {name: cast("dict[str, Any]", field) for name, field in known.items() if isinstance(field, dict)}
 
     def told(self) -> str:
-        """The question in a message: its name, and what it says."""
+        """The question for use in an error message: its name and its message."""
         said = self.message or self.method
         return f"{quoted(self.name)} ({printable(said)})" if said else quoted(self.name)
 
@@ -102,28 +102,28 @@ class Question:
 
 
 def in_one_round(questions: Sequence[Question]) -> tuple[Question, ...]:
-    """Questions that are asked together: each knows the others of its name."""
+    """The questions of one round, each with the keys of its namesakes."""
     found = namesakes_in(question.key for question in questions)
     return tuple(replace(one, namesakes=found[one.key]) if found[one.key] else one for one in questions)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a response turned out to be."""
+    """A classified response."""
 
     verdict: Verdict
     questions: tuple[Question, ...] = ()
     state: str | None = field(default=None, repr=False)
-    """The state's token, `None` if there was none; an empty one is one."""
+    """The requestState token; `None` if there was none. An empty string is a state."""
     dialect: Dialect | None = None
     description: str | None = None
     findings: tuple[Finding, ...] = ()
 
 
 def read_envelope(envelope: Any, method: str = "tools/call") -> Reading:
-    """What a whole JSON-RPC response is, to a request of that method."""
+    """Classify a JSON-RPC response to a request of that method."""
     if not isinstance(envelope, dict):
-        return _malformed(Finding("envelope", "the response is no object"))
+        return _malformed(Finding("envelope", "the response is not an object"))
     message = cast("dict[str, Any]", envelope)
     if "error" in message:
         if "result" in message:
@@ -135,12 +135,12 @@ def read_envelope(envelope: Any, method: str = "tools/call") -> Reading:
         found = (Finding("envelope", f"the code of the error is {_kind(code)}, not a whole number"),) if odd else ()
         return Reading(Verdict.COMPLETE, findings=found)
     if not isinstance(message.get("result"), dict):
-        return _malformed(Finding("envelope", "the response has no result that is an object"))
+        return _malformed(Finding("envelope", "the response has no result object"))
     return read_result(cast("dict[str, Any]", message["result"]), method)
 
 
 def read_result(result: Mapping[str, Any], method: str = "tools/call") -> Reading:
-    """What a result is."""
+    """Classify a result."""
     if "resultType" not in result:
         return _read_list(result, method)
     kind = result["resultType"]
@@ -158,7 +158,7 @@ def _malformed(*findings: Finding, dialect: Dialect | None = None) -> Reading:
 
 
 def _odd_members(result: Mapping[str, Any]) -> list[Finding]:
-    """Members of a complete result that are of no use as they are."""
+    """Members of a complete result with a wrong type."""
     wanted = {"isError": (bool, "a boolean"), "content": (list, "an array"), "structuredContent": (dict, "an object")}
     return [
         Finding("result", f"{name} is {_kind(result[name])}, not {told}")
@@ -197,7 +197,7 @@ def _read_spec(result: Mapping[str, Any], method: str) -> Reading:
 
 
 def _faults(key: str, request: Any) -> list[Finding]:
-    """What is wrong with one entry of the map."""
+    """The faults of one entry of the map."""
     named = quoted(name_of(key))
     if not isinstance(request, dict):
         return [Finding("question", f"the question {named} is {_kind(request)}, not an object")]
@@ -214,7 +214,7 @@ def _faults(key: str, request: Any) -> list[Finding]:
 
 
 def _lacking(method: str, params: Mapping[str, Any]) -> str | None:
-    """The first member that a question must have and has not, or not of the right type."""
+    """The first required member of a question that is missing or has a wrong type."""
     if method == SAMPLE:
         if not isinstance(params.get("messages"), list):
             return "messages"
@@ -244,7 +244,7 @@ def _read_list(result: Mapping[str, Any], method: str) -> Reading:
     fields = cast("list[Any]", asked) if isinstance(asked, list) else []
     questions = [_field(field) for field in fields]
     if not questions or None in questions or not isinstance(state, str) or not state:
-        half = "the result has inputRequests, and is neither the MCP shape nor a whole one of the compatibility dialect"
+        half = "the result has inputRequests, but fits neither the MCP shape nor the compatibility dialect"
         return Reading(Verdict.COMPLETE, findings=(Finding("shape", half),))
     if method not in MAY_ASK:
         return _malformed(Finding("method", f"{method} was answered with inputRequests"), dialect=Dialect.LIST)
@@ -252,7 +252,7 @@ def _read_list(result: Mapping[str, Any], method: str) -> Reading:
     findings = [Finding("dialect", "the server asks with an array of inputRequests and no resultType")]
     times = Counter(question.key for question in found)
     findings += [
-        Finding("duplicate-key", f"the id {quoted(key)} is there {count} times")
+        Finding("duplicate-key", f"the id {quoted(key)} appears {count} times")
         for key, count in times.items()
         if count > 1
     ]
@@ -266,7 +266,7 @@ def _read_list(result: Mapping[str, Any], method: str) -> Reading:
 
 
 def _field(field: Any) -> Question | None:
-    """One entry of the array; `None` if it is none."""
+    """One entry of the array; `None` if it is not valid."""
     if not isinstance(field, dict):
         return None
     asked = cast("dict[str, Any]", field)
@@ -287,7 +287,7 @@ def _description(result: Mapping[str, Any]) -> str | None:
 
 def _odd_keys(questions: Sequence[Question]) -> list[Finding]:
     odd = [question.key for question in questions if not question.key or not question.key.isprintable()]
-    return [Finding("key", f"the key {quoted(key)} cannot be read") for key in odd]
+    return [Finding("key", f"the key {quoted(key)} is not printable") for key in odd]
 
 
 def _named(value: Any) -> str:
@@ -308,10 +308,10 @@ def _kind(value: Any) -> str:
 
 
 def is_secret(state: str) -> bool:
-    """Whether a state is worth hiding where it turns up in other texts; some are plain words, and turn up everywhere."""
+    """Whether a state should be hidden in other texts. Short or plain words are not: they occur everywhere."""
     return len(state) >= SHORTEST_TOKEN and not any(map(str.isspace, state))
 
 
 def no_constant(constant: str) -> NoReturn:
-    """For `json.loads`, which takes NaN and Infinity otherwise."""
-    raise ValueError(f"{constant} is no JSON")
+    """For `json.loads`, which would accept NaN and Infinity."""
+    raise ValueError(f"{constant} is not valid JSON")

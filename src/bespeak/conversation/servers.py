@@ -1,12 +1,10 @@
-"""How a server of a suite is started and reached: over stdio, by URL, or as an object in this process."""
+"""Starts and reaches servers: over stdio, by URL, or as an object in this process."""
 
 import asyncio
 import contextlib
 import os
-import shlex
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable
@@ -16,9 +14,8 @@ from pathlib import Path
 from typing import IO, Any, TextIO, cast
 from urllib.parse import urlsplit
 
-from bespeak.conversation.variables import fill
+from bespeak.conversation.server_targets import Target
 from bespeak.server.targets import NoServer, load
-from bespeak.testing.suite.suite_file import Server
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.http.url_redaction import public
 from bespeak.transports.interfaces import MissingExtra, Transport
@@ -26,103 +23,55 @@ from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.stdio.client import INHERITED, StdioServerParameters, StdioTransport
 
 READY_SECONDS = 30.0
-"""How long a started server may take until it listens."""
+"""How long a started server may take to listen."""
 POLL_SECONDS = 0.05
 KNOCK_SECONDS = 2.0
 LEAVE_SECONDS = 5.0
 TAIL_BYTES = 2000
-"""How much of what a server printed is shown when it fails."""
+"""How much of a server's output is shown when it fails."""
 
 
 class Unreachable(Exception):
-    """There is no server to talk to. Says why."""
+    """A server cannot be reached. The message says why."""
 
 
 @dataclass(slots=True)
 class Reached:
-    """A transport that is not open yet, and what the server has printed meanwhile."""
+    """A transport that is not open yet, and the server's output so far."""
 
     transport: Transport
     printed: Callable[[], str] = str
 
 
-def described(target: str) -> Server:
-    """The server that a command line means: a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in one argument."""
-    if target.startswith(("http://", "https://")):
-        return Server(url=target)
-    path = target.rpartition(":")[0] if not target.endswith(".py") else target
-    if path.endswith(".py") and (len(target.split()) == 1 or _is_file(path)):
-        return Server(python=target)
-    if _is_module_object(target):
-        return Server(python=target)
-    try:
-        words = shlex.split(target)
-    except ValueError as error:
-        raise ValueError(f"{target!r} is no command: {error}") from None
-    if not words:
-        raise ValueError("a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes")
-    return Server(command=words)
-
-
-def _is_file(path: str) -> bool:
-    try:
-        return Path(path).is_file()
-    except OSError:  # too long to be one
-        return False
-
-
-def _is_module_object(target: str) -> bool:
-    module, colon, name = target.rpartition(":")
-    return bool(colon) and name.isidentifier() and all(part.isidentifier() for part in module.split("."))
-
-
 @asynccontextmanager
 async def reach(
-    server: Server, folder: Path, find: Callable[[str], Any], stray: Callable[[bytes], None]
+    server: Target, folder: Path, fill: Callable[[str], str], stray: Callable[[bytes], None]
 ) -> AsyncGenerator[Reached]:
-    """A server, started if it has to be, until the end. `stray` gets what it writes that is no message.
+    """Reach a server, and start it first if it has a command; it is ended on leaving. Raises `Unreachable`.
 
-    Raises `Unreachable`.
+    `fill` fills the placeholders in the texts of the target. `stray` gets each line that is not a message.
     """
-    if server.command is not None and server.url is not None:
-        find = _with_port(find)
     if server.python is not None:
-        yield Reached(MemoryTransport(_loaded(str(fill(server.python, find)), folder)))
+        yield Reached(MemoryTransport(_loaded(fill(server.python), folder)))
         return
     with tempfile.NamedTemporaryFile("a", encoding="utf-8", errors="replace") as log:
         if server.url is None:
-            yield Reached(_stdio(_parameters(server, folder, find), log, stray), lambda: _tail(log))
+            yield Reached(_stdio(_parameters(server, folder, fill), log, stray), lambda: _tail(log))
             return
         async with contextlib.AsyncExitStack() as stack:
-            url, headers = str(fill(server.url, find)), {name: str(fill(v, find)) for name, v in server.headers.items()}
+            url, headers = fill(server.url), {name: fill(value) for name, value in server.headers.items()}
             try:
                 transport = HttpTransport(url, headers=headers, stray=stray)
             except (ValueError, MissingExtra) as error:
                 raise Unreachable(str(error)) from None
             if server.command is not None:
-                await stack.enter_async_context(_listening(_parameters(server, folder, find), url, log))
+                await stack.enter_async_context(_listening(_parameters(server, folder, fill), url, log))
             yield Reached(transport, lambda: _tail(log))
 
 
 def _stdio(parameters: StdioServerParameters, log: IO[str], stray: Callable[[bytes], None]) -> StdioTransport:
-    """A server over stdio. One that dies is not started again behind a test's back, and one that will not end is killed."""
+    """A server over stdio. It is not restarted if it dies, and it is killed if it does not end."""
     return StdioTransport(parameters, errlog=cast("TextIO", log), stray=stray, restarts=False, patience=LEAVE_SECONDS)
-
-
-def _with_port(find: Callable[[str], Any]) -> Callable[[str], Any]:
-    """`${port}` is a free port, the same one wherever it is named."""
-    port: list[int] = []
-
-    def found(name: str) -> Any:
-        if name != "port":
-            return find(name)
-        if not port:
-            with socket.socket() as taken:
-                taken.bind(("127.0.0.1", 0))
-                port.append(taken.getsockname()[1])
-        return port[0]
-
-    return found
 
 
 def _loaded(target: str, folder: Path) -> Any:
@@ -141,21 +90,21 @@ def _loaded(target: str, folder: Path) -> Any:
         raise Unreachable(f"{target} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def _parameters(server: Server, folder: Path, find: Callable[[str], Any]) -> StdioServerParameters:
-    command, *args = (str(fill(word, find)) for word in server.command or ())
-    env = {name: str(fill(value, find)) for name, value in server.env.items()}
+def _parameters(server: Target, folder: Path, fill: Callable[[str], str]) -> StdioServerParameters:
+    command, *args = map(fill, server.command or ())
+    env = {name: fill(value) for name, value in server.env.items()}
     # What this Python has installed comes first: `python` is this one, whether its environment is activated or not.
     path = os.pathsep.join(
         filter(None, [str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", ""))])
     )
-    where = folder if server.cwd is None else folder / str(fill(server.cwd, find))
+    where = folder if server.cwd is None else folder / fill(server.cwd)
     if not where.is_dir():
         raise Unreachable(f"there is no folder {str(where)!r} to run the server in (cwd)")
     return StdioServerParameters(_program(command, where, path), args, {**env, "PATH": path}, where)
 
 
 def _program(command: str, folder: Path, path: str) -> str:
-    """A command as it is found from a folder."""
+    """The path of a command, searched from a folder."""
     if os.sep in command:
         return command if Path(command).is_absolute() else str(folder / command)
     return shutil.which(command, path=path) or command
@@ -163,10 +112,12 @@ def _program(command: str, folder: Path, path: str) -> str:
 
 @asynccontextmanager
 async def _listening(parameters: StdioServerParameters, url: str, log: IO[str]) -> AsyncGenerator[None]:
-    """A server started by a command, once it listens where its URL says."""
+    """Start a server by its command, and wait until it listens at its URL."""
     env = {**{name: os.environ[name] for name in INHERITED if name in os.environ}, **(parameters.env or {})}
     if await _listens(url):
-        raise Unreachable(f"something listens at {public(url)} already; end it, or let ${{port}} choose another")
+        raise Unreachable(
+            f"another program already listens at {public(url)}; stop it, or use ${{port}} for a free port"
+        )
     try:
         process = await asyncio.create_subprocess_exec(
             parameters.command,
@@ -197,7 +148,7 @@ async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str]) ->
                     return
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
-        raise Unreachable(f"the server did not listen within {READY_SECONDS:g} s{said(_tail(log))}") from None
+        raise Unreachable(f"the server did not start to listen within {READY_SECONDS:g} s{said(_tail(log))}") from None
     raise Unreachable(f"the server exited with code {process.returncode}{said(_tail(log))}")
 
 
@@ -215,7 +166,7 @@ async def _listens(url: str) -> bool:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Terminate, and kill what has not listened, or has been left behind by what has."""
+    """Terminate the process group, and kill what is left of it."""
     for name in ("SIGTERM", "SIGKILL"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if sys.platform == "win32":
@@ -228,7 +179,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def said(printed: str) -> str:
-    """What a server printed, to be put after what is wrong."""
+    """A server's output, to append to an error message."""
     return f"; it printed:\n{printed}" if printed else ""
 
 

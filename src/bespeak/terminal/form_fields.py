@@ -1,4 +1,4 @@
-"""Fields of a form: what each wants, and the value of what was typed."""
+"""The fields of a form: what a person is asked to type, and the value that was typed."""
 
 import json
 import re
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, cast
 
-from bespeak.conversation.responses import Question
 from bespeak.protocol.forms import check_value
+from bespeak.terminal.prompt_types import PromptQuestion
 from bespeak.terminal.safe_text import SHORT, clean, text_at
 
 CHOICES = 20
-"""How many choices are shown, and can be chosen by number."""
+"""How many choices are shown and can be chosen by number."""
 
 
 class Unfillable(Exception):
-    """No content can fit this form. Says why."""
+    """The form cannot be filled in. The message says why."""
 
 
 # What is typed
@@ -51,7 +51,7 @@ class Kind(Enum):
     WHOLE = "a whole number"
     NUMBER = "a number"
     YES_NO = "yes or no"
-    SEVERAL = "texts, with commas between them"
+    SEVERAL = "texts, separated by commas"
 
 
 _KINDS = {"integer": Kind.WHOLE, "number": Kind.NUMBER, "boolean": Kind.YES_NO, "array": Kind.SEVERAL}
@@ -76,7 +76,7 @@ class Choice:
 
 
 class Choices:
-    """What a field offers; nothing, if anything may be typed."""
+    """The choices of a field; empty if anything may be typed."""
 
     def __init__(self, shown: Mapping[str, Any]) -> None:
         self.all = tuple(_offered(shown))
@@ -91,7 +91,7 @@ class Choices:
         return typed in self._typed
 
     def find(self, typed: str) -> Any:
-        """The value that is meant by its number or by itself. Raises `ValueError`."""
+        """The value of a choice, given by its number or as it is. Raises `ValueError`."""
         found = self._typed.get(typed) or self._typed.get(typed.strip())
         if found is None and self.numbered:
             found = self._numbers.get(typed.strip())
@@ -113,12 +113,12 @@ class Field:
 
     @property
     def default(self) -> Any:
-        """What an empty line stands for; `None` if there is none, or none that fits."""
+        """The value for an empty line; `None` if the field has no valid default."""
         value = self.shown.get("default")
         return None if value is None or self._problem(value) else value
 
     def read(self, line: str) -> dict[str, Any]:
-        """What a line says, as content; nothing if the field is left out. Raises `ValueError`."""
+        """The content for a typed line; empty if the field is left out. Raises `ValueError`."""
         if line.strip():
             value = self._several(line) if self.kind is Kind.SEVERAL else self._one(line)
             if problem := self._problem(value):
@@ -133,12 +133,12 @@ class Field:
         raise ValueError("is required")
 
     def wanted(self, start: str) -> str:
-        """What is to be typed, in words of ours."""
+        """The instruction above the input line. It contains no text of the server."""
         several = self.kind is Kind.SEVERAL
         wanted = self.kind.value
         if self.choices.all:
             how = "by number or value" if self.choices.numbered else "by value"
-            wanted = f"{'some' if several else 'one'} of these, {how}{', with commas between them' if several else ''}"
+            wanted = f"{'some' if several else 'one'} of these, {how}{', separated by commas' if several else ''}"
         return "; ".join([f"{start}: {wanted}", *self._bounds(), self._empty()])
 
     def _empty(self) -> str:
@@ -147,7 +147,7 @@ class Field:
             return f"{needed}, empty takes the default"
         if not self.required:
             return "empty to leave out"
-        return "required, empty for none" if self._may_be_none else "required"
+        return "required, empty for an empty list" if self._may_be_none else "required"
 
     @property
     def _may_be_none(self) -> bool:
@@ -157,7 +157,7 @@ class Field:
         try:
             return check_value(self.shown, value)
         except (TypeError, AttributeError, KeyError, ValueError):
-            raise Unfillable("one of its fields has no valid schema") from None
+            raise Unfillable("the schema of a field is not valid") from None
 
     def _one(self, typed: str) -> Any:
         if self.choices.all:
@@ -188,12 +188,12 @@ class Field:
             yield _FORMATS[form]
 
 
-def read_fields(question: Question) -> list[Field]:
-    """The fields of a form. Raises `Unfillable` if it cannot be filled in, whatever is typed."""
+def read_fields(question: PromptQuestion) -> list[Field]:
+    """The fields of a form. Raises `Unfillable` if no input can fill it in."""
     properties = question.properties
     required: Any = question.schema.get("required") or []
     if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[Any]", required)):
-        raise Unfillable("it does not say which fields are required")
+        raise Unfillable("its list of required fields is not valid")
     names = set(cast("list[str]", required))
     if names - properties.keys():
         raise Unfillable("it requires a field that it does not have")
@@ -201,7 +201,7 @@ def read_fields(question: Question) -> list[Field]:
 
 
 def read_field(name: str, shown: Mapping[str, Any], *, required: bool) -> Field:
-    """The field of that schema."""
+    """The field for one schema."""
     type_: Any = shown.get("type")
     kind = _KINDS.get(type_, Kind.TEXT) if isinstance(type_, str) else Kind.TEXT
     offering: Any = shown.get("items") if kind is Kind.SEVERAL else shown
@@ -225,5 +225,5 @@ def _offered(shown: Mapping[str, Any]) -> Iterator[Choice]:
 
 
 def as_typed(value: Any) -> str:
-    """How a value is typed: a text as it is, anything else as JSON."""
+    """A value as a person would type it: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Asking a person at the terminal, on standard error: standard output stays the result."""
+"""The prompt: asks a person at the terminal on standard error, so that standard output holds only the result."""
 
 import asyncio
 import os
@@ -12,10 +12,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from bespeak.conversation.answers import Answer, CannotAnswer, Way, parse_answer, render
-from bespeak.conversation.responses import Question
 from bespeak.protocol.methods import ROOTS, SAMPLE
 from bespeak.terminal.form_fields import Field, Unfillable, read_field, read_fields
+from bespeak.terminal.prompt_types import Action, PromptQuestion, Reply
 from bespeak.terminal.safe_text import SHORT, clean
 from bespeak.terminal.screen import Screen, Write, to_stderr
 from bespeak.terminal.web_addresses import as_ascii, read_address
@@ -24,16 +23,16 @@ TRIES = 3
 READ_BYTES = 64 * 1024
 
 Read = Callable[[], Awaitable[str]]
-"""The next line that was typed, with or without its end. Raises `EOFError` when there will be none."""
+"""Returns the next typed line, with or without its newline. Raises `EOFError` at the end of the input."""
 T = TypeVar("T")
 
 
 class NoMoreInput(Exception):
-    """A person did not answer: three tries were of no use, or the input has ended. Says which question it was."""
+    """A person did not answer: three tries failed, or the input ended. The message names the question."""
 
 
 def at_terminal() -> bool:
-    """Whether there is a person to ask: one who can type, and who sees what is asked."""
+    """Whether there is a person to ask: standard input and standard error are a terminal."""
     try:
         return sys.stdin.isatty() and sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed
@@ -48,8 +47,8 @@ class Prompt:
         self._screen = Screen(write or to_stderr)
         self._turn = asyncio.Lock()
 
-    async def ask(self, question: Question) -> Answer:
-        """What the person answers; it fits the question. Raises `NoMoreInput`."""
+    async def ask(self, question: PromptQuestion) -> Reply:
+        """Ask one question. The reply fits the question. Raises `NoMoreInput`."""
         async with self._turn:
             try:
                 return await self._answer(question)
@@ -61,7 +60,7 @@ class Prompt:
                 raise
 
     async def confirm(self, show: Callable[[Screen], None], question: str) -> bool:
-        """Whether the person says yes to what is shown. Anything else is a no, and so is no answer at all."""
+        """Show something and ask for a yes. Anything else means no, as does the end of the input."""
         async with self._turn:
             show(self._screen)
             self._screen.write(f"{question} y = yes, n = no (default): ")
@@ -75,7 +74,7 @@ class Prompt:
                 raise
             return line.strip().lower() in ("y", "yes")
 
-    async def _answer(self, question: Question) -> Answer:
+    async def _answer(self, question: PromptQuestion) -> Reply:
         if question.method == SAMPLE:
             return await self._sampled(question)
         if question.method == ROOTS:
@@ -85,78 +84,76 @@ class Prompt:
             return await self._one_value(question)
         return await self._elicited(question)
 
-    async def _elicited(self, question: Question) -> Answer:
-        ways = [Way.ACCEPT, Way.DECLINE, Way.CANCEL]
+    async def _elicited(self, question: PromptQuestion) -> Reply:
+        actions = [Action.ACCEPT, Action.DECLINE, Action.CANCEL]
         if question.is_url:
             address = read_address(str(question.params.get("url")))
             self._screen.show_address(address)
             if not address.can_be_opened:
                 self._screen.say("This question can only be declined or cancelled: its address is not safe to open.")
-                ways.remove(Way.ACCEPT)
+                actions.remove(Action.ACCEPT)
         while True:
-            way = await self._way(question, ways)
-            if way is not Way.ACCEPT:
-                return Answer(way)
+            action = await self._action(question, actions)
+            if action is not Action.ACCEPT:
+                return Reply(action)
             if question.is_url:
-                return Answer(Way.URL, "done")
+                return Reply(Action.URL, "done")
             try:
-                return await self._filled(question)
+                return Reply(Action.ACCEPT, await self._content(question))
             except Unfillable as why:
                 self._screen.say(f"This form cannot be filled in: {why}.")
-                ways.remove(Way.ACCEPT)
+                actions.remove(Action.ACCEPT)
 
-    async def _way(self, question: Question, ways: Sequence[Way]) -> Way:
+    async def _action(self, question: PromptQuestion, actions: Sequence[Action]) -> Action:
         opened = " (I have opened it)" if question.is_url else ""
-        offer = ", ".join(f"{way[0]} = {way}{opened if way is Way.ACCEPT else ''}" for way in ways)
-        typed = {word: way for way in ways for word in (way.value, way.value[0])}
+        offer = ", ".join(f"{one[0]} = {one}{opened if one is Action.ACCEPT else ''}" for one in actions)
+        typed = {word: one for one in actions for word in (one.value, one.value[0])}
 
-        def read(line: str) -> Way | None:
+        def read(line: str) -> Action | None:
             word = line.strip().lower()
             if word and word not in typed:
-                raise ValueError(f"must be one of {', '.join(way.value for way in ways)}")
+                raise ValueError(f"must be one of {', '.join(actions)}")
             return typed.get(word)
 
-        return await self._tried(question, f"{offer}: ", read, f"none of {', '.join(ways)}")
+        return await self._tried(question, f"{offer}: ", read, f"none of {', '.join(actions)}")
 
-    async def _filled(self, question: Question) -> Answer:
+    async def _content(self, question: PromptQuestion) -> dict[str, Any]:
+        """The values of a form. Raises `Unfillable`."""
         fields = read_fields(question)
         content: dict[str, Any] = {}
         for number, field in enumerate(fields, 1):
             self._screen.show_field(field, f"Field {number} of {len(fields)}")
             content |= await self._field(question, field)
-        answer = _shortest(content, alone=len(fields) == 1)
-        try:
-            render(question, answer)
-        except CannotAnswer:
-            raise Unfillable("what fits each field does not fit the whole") from None
-        return answer
+        return content
 
-    async def _one_value(self, question: Question) -> Answer:
+    async def _one_value(self, question: PromptQuestion) -> Reply:
         """The compatibility dialect has no form, and nothing can be declined in it."""
         field = read_field(question.name, question.schema, required=question.required)
         self._screen.say(field.wanted("One value"))
         content = await self._field(question, field)
-        return _shortest(content, alone=True) if content else Answer(Way.OMIT)
+        return Reply(Action.ACCEPT, content) if content else Reply(Action.OMIT)
 
-    async def _field(self, question: Question, field: Field) -> dict[str, Any]:
+    async def _field(self, question: PromptQuestion, field: Field) -> dict[str, Any]:
         where = f" for its field {_named(field.name)}" if question.method else ""
         return await self._tried(question, "> ", field.read, f"no valid value{where}")
 
-    async def _sampled(self, question: Question) -> Answer:
-        self._screen.introduce("The server asks a model, and you speak for it:", question)
+    async def _sampled(self, question: PromptQuestion) -> Reply:
+        self._screen.introduce("The server asks a model. Answer in its place:", question)
         self._screen.show_messages(question.params)
-        words = await self._tried(question, "The model's words, on one line: ", _words, "no words of the model")
-        return Answer(Way.SAMPLE, words)
+        words = await self._tried(question, "The model's reply, on one line: ", _words, "no reply")
+        return Reply(Action.SAMPLE, words)
 
-    async def _rooted(self, question: Question) -> Answer:
-        self._screen.introduce("The server asks for the folders it may know of (roots):", question)
+    async def _rooted(self, question: PromptQuestion) -> Reply:
+        self._screen.introduce("The server asks which folders it may know about (roots):", question)
         roots: list[str] = []
-        while found := await self._tried(question, "A path or file:// URI; empty ends: ", _roots, "no valid root"):
+        while found := await self._tried(
+            question, "A path or a file:// URI, or an empty line to finish: ", _roots, "no valid root"
+        ):
             roots += found
-        return Answer(Way.ROOTS, roots)
+        return Reply(Action.ROOTS, roots)
 
-    async def _tried(self, question: Question, prompt: str, read: Callable[[str], T | None], failing: str) -> T:
-        """What was read of the first line that can be; one of which `None` was read is asked for again, and costs no try."""
+    async def _tried(self, question: PromptQuestion, prompt: str, read: Callable[[str], T | None], failing: str) -> T:
+        """Ask until `read` accepts a line, three times at most. A line for which it returns `None` does not count as a try."""
         tries = TRIES
         while tries:
             self._screen.write(prompt)
@@ -172,18 +169,6 @@ class Prompt:
         raise NoMoreInput(f"{_named(question.name)} was not answered: {failing} in three tries")
 
 
-def _shortest(content: dict[str, Any], *, alone: bool) -> Answer:
-    """The answer that reads shortest where it is saved, and is read back as what it was."""
-    if not alone or not content:
-        return Answer(Way.ACCEPT, content)
-    (value,) = content.values()
-    try:
-        answer = parse_answer(value)
-    except ValueError:
-        return Answer(Way.ACCEPT, content)
-    return answer if answer.way is Way.VALUE else Answer(Way.ACCEPT, content)
-
-
 def _named(name: str) -> str:
     return f"'{clean(name, SHORT)}'"
 
@@ -192,13 +177,13 @@ def _named(name: str) -> str:
 
 
 class _Keyboard:
-    """Lines of standard input, read when they are wanted, in a thread that nobody waits for."""
+    """Reads lines from standard input on demand, in a daemon thread."""
 
     def __init__(self) -> None:
         self._held = b""
         self._ended = False
         self._reading: Future[bytes] | None = None
-        """A read under way. One whose question was given up is there for the next."""
+        """A read that has started. If its question was cancelled, the next question gets what it reads."""
 
     async def line(self) -> str:
         while b"\n" not in self._held and not self._ended:
@@ -221,7 +206,7 @@ def _in_thread(work: Callable[[], bytes]) -> "Future[bytes]":
 
 
 def _read_stdin() -> bytes:
-    """What there is; empty at the end. Not through `sys.stdin`, which a thread must not hold when the program ends."""
+    """The next bytes; empty at the end. Not through `sys.stdin`: a thread must not hold its lock when the program ends."""
     try:
         with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as stdin:
             while True:
@@ -235,7 +220,7 @@ def _read_stdin() -> bytes:
 
 def _legible(line: str) -> str:
     if any(unicodedata.category(char) in ("Cc", "Cs") and char != "\t" for char in line):
-        raise ValueError("must hold no control characters (arrow keys write some)")
+        raise ValueError("must not contain control characters (arrow keys produce some)")
     return line
 
 
@@ -244,7 +229,7 @@ def _words(line: str) -> str | None:
 
 
 def _roots(line: str) -> list[str]:
-    """The root of a line; none of an empty one."""
+    """The root on a line; an empty list for an empty line."""
     line = line.strip()
     if not line:
         return []

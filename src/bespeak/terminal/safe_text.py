@@ -1,7 +1,7 @@
-"""What a server says, made safe to show: nothing in it that a terminal would obey.
+"""Text of a server, made safe to show: without control characters and escape sequences.
 
-A person at a prompt is to read it, so `clean` takes out what cannot be seen. Who reads a report or a message looks for what
-is wrong, so there every such character leaves a trace: `marked` puts a sign in its place, `printable` its number.
+For a person at a prompt, `clean` removes what cannot be seen. In reports and messages such a character may be the fault that
+the reader is looking for, so it leaves a trace: `marked` replaces it with a sign, `printable` with its number.
 """
 
 import os
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 LONG, SHORT = 4_000, 200
-"""How many characters are shown of a text that is to be read, and of a name."""
+"""How many characters are shown of a message and of a name."""
 REPLACED = "\ufffd"
-"""Stands for a character that is no text."""
+"""Shown in place of a character that is not text."""
 
 _SEQUENCES = re.compile(
     r"(?:\x1b[PX^_\]]|[\x90\x98\x9d-\x9f])[^\x00-\x1f\x7f-\x9f]*(?:\x07|\x1b\\|\x9c)"  # titles, clipboards, strings
@@ -21,7 +21,7 @@ _SEQUENCES = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 _OBEYED = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-"""Kinds of characters that steer a terminal, or the order of what is read, or are no text at all."""
+"""Unicode categories that control a terminal or the reading order, or that are not text."""
 _BREAKS = "\n\v\f\r\x85\u2028\u2029"
 # Characters that no terminal shows, though Unicode does not say that they are for formatting.
 _UNSEEN = frozenset(
@@ -35,7 +35,7 @@ _UNSEEN = frozenset(
 
 
 def clean(text: str, limit: int = LONG) -> str:
-    """A server's text on one line: nothing in it that a terminal would obey or that cannot be seen, and not too long."""
+    """A server's text on one line, shortened, without control characters and invisible characters."""
     start = text[: 8 * limit]  # of what follows little could be seen, and it may be very long
     seen = "".join(map(_seen, _SEQUENCES.sub("", start.replace("\r\n", "\n"))))
     return seen if len(seen) <= limit and start == text else f"{seen[: limit - 1]}…"
@@ -53,7 +53,7 @@ def _seen(char: str) -> str:
 
 
 def marked(text: str) -> str:
-    """The text on one line, with a sign for each character that a terminal would obey or XML cannot carry."""
+    """The text on one line, with a sign for each character that controls a terminal or is not allowed in XML."""
     if text.isprintable():
         return text
     return "".join(
@@ -62,7 +62,7 @@ def marked(text: str) -> str:
 
 
 def rows(line: str, width: int) -> Iterator[str]:
-    """A line in pieces that fit: a terminal would start pieces of its own at the very left, where only we speak."""
+    """A line, wrapped. If the terminal wrapped it, a server's text could start at the left edge, where only our text may be."""
     start, space, used = 0, 0, 0
     for at, char in enumerate(line):
         columns = _wide(char)
@@ -81,7 +81,7 @@ def _wide(char: str) -> int:
 
 
 def columns(stream: TextIO) -> int:
-    """How many characters a line of a terminal has; 80 if that is not known."""
+    """The width of a terminal; 80 if it is not known."""
     try:
         found = os.get_terminal_size(stream.fileno()).columns
     except (AttributeError, OSError, ValueError):
@@ -90,15 +90,15 @@ def columns(stream: TextIO) -> int:
 
 
 def printable(text: str) -> str:
-    """A text in a message: short, and nothing in it that a terminal would obey."""
+    """A text for use in a message: shortened, with control characters escaped."""
     return f"{text if text.isprintable() else ascii(text)[1:-1]:.200}"
 
 
 def quoted(text: str) -> str:
-    """A name of the server's in a message."""
+    """A name from a server, quoted for use in a message."""
     return f"'{printable(text)}'"
 
 
 def text_at(value: Any) -> str:
-    """The value where a text is due; empty if it is none."""
+    """The value if it is a string, otherwise an empty string."""
     return value if isinstance(value, str) else ""

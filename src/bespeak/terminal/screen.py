@@ -1,8 +1,8 @@
-"""The screen of the prompt: what a person sees who is asked, and how it is wrapped.
+"""The screen of the prompt: what a person sees, and how it is wrapped.
 
-The server's text is untrusted. It stands to the right of a bar, stripped, cut and wrapped; what stands to the left of the
-bar, and every line without one, is ours. So nothing a server says can pass for a part of the prompt. A web address alone is
-not wrapped, so that it can be copied: it is shown as ASCII without spaces.
+The server's text is untrusted. It is shown to the right of a bar: cleaned, shortened and wrapped. Everything to the left of
+the bar, and every line without a bar, is ours, so a server's text cannot imitate the prompt. Only a web address is not
+wrapped, so that it can be copied: it is shown as ASCII without spaces.
 """
 
 import sys
@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from bespeak.conversation.responses import Question
 from bespeak.terminal.form_fields import CHOICES, Field, as_typed
+from bespeak.terminal.prompt_types import PromptQuestion
 from bespeak.terminal.safe_text import LONG, SHORT, clean, columns, rows, text_at
 from bespeak.terminal.web_addresses import Address
 
@@ -25,7 +25,7 @@ Write = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Shows what is asked, line by line."""
+    """Shows questions, line by line."""
 
     write: Write
 
@@ -33,7 +33,7 @@ class Screen:
         self.write(f"{sentence}\n")
 
     def show(self, label: str, text: str) -> None:
-        """Text of the server's, behind the bar."""
+        """Show text of the server, to the right of the bar."""
         width = columns(sys.stderr) - MARGIN - 4
         lines = text[:LONG].splitlines() or [""]
         shown = [row for line in lines for row in rows(clean(line), width)]
@@ -43,10 +43,10 @@ class Screen:
             self.say(f"{'':>{MARGIN}}   (cut: there are {len(text):,} characters)")
 
     def mention(self, label: str, name: str) -> None:
-        """A name or a value of the server's, on one line."""
+        """Show a name or a value of the server on one line."""
         self.show(label, clean(name, SHORT))
 
-    def introduce(self, sentence: str, question: Question) -> None:
+    def introduce(self, sentence: str, question: PromptQuestion) -> None:
         self.say(f"\n{sentence}")
         if question.message:
             self.show("message", question.message)
@@ -62,7 +62,7 @@ class Screen:
         for number, choice in enumerate(field.choices.all[:CHOICES], 1):
             self.show(str(number) if field.choices.numbered else "value", str(choice))
         if (more := len(field.choices.all) - CHOICES) > 0:
-            self.say(f"{'':>{MARGIN}}   (and {more:,} more, to be chosen by value)")
+            self.say(f"{'':>{MARGIN}}   (and {more:,} more; choose them by value)")
         if field.default is not None:
             self.mention("default", as_typed(field.default))
 
@@ -72,9 +72,12 @@ class Screen:
             self.say(f"{'':>{MARGIN}}   (cut: there are {len(address.text):,} characters)")
         if address.host:
             self.show("host", address.host)
+        self.show_warnings(address)
+        self.say("Bespeak does not open it for you.")
+
+    def show_warnings(self, address: Address) -> None:
         for warning in address.warnings:
-            self.say(f"Mind: {warning}.")
-        self.say("Nothing is opened for you.")
+            self.say(f"Warning: {warning}.")
 
     def show_messages(self, params: Mapping[str, Any]) -> None:
         if system := text_at(params.get("systemPrompt")):
@@ -95,7 +98,7 @@ def to_stderr(text: str) -> None:
 
 
 def _content(content: Any) -> str:
-    """The text of a message for a model; of what is no text, its type."""
+    """The text of a message for a model; for other content, its type."""
     if isinstance(content, str):
         return content
     blocks = cast("list[Any]", content) if isinstance(content, list) else [content]

@@ -1,4 +1,4 @@
-"""Web addresses that a server hands out: read as a browser would, and shown as ASCII without spaces."""
+"""Web addresses that a server sends: parsed as a browser would, and shown as ASCII without spaces."""
 
 import re
 import unicodedata
@@ -10,13 +10,13 @@ from bespeak.terminal.safe_text import SHORT, clean
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A URL as a browser would read it."""
+    """A URL as a browser would parse it."""
 
     text: str
     host: str = ""
     warnings: tuple[str, ...] = ()
     can_be_opened: bool = True
-    """Whether it is a web address at all, with a host that there can be."""
+    """Whether it is a web address with a valid host."""
 
 
 _WEB = re.compile(r"(https?):[/\\]*([^/\\?#]*)(.*)", re.IGNORECASE | re.DOTALL)
@@ -24,11 +24,11 @@ _PRINTABLE = "".join(chr(code) for code in range(0x21, 0x7F))
 
 
 def read_address(url: str) -> Address:
-    """The address that a browser would open, and what to mind about it."""
+    """Parse a URL into the address that a browser would open, with warnings."""
     whole = re.sub(r"[\t\r\n]", "", url.strip("".join(map(chr, range(0x21)))))
     web = _WEB.fullmatch(whole)
     if web is None:
-        return Address(as_ascii(whole), warnings=("this is no http or https address",), can_be_opened=False)
+        return Address(as_ascii(whole), warnings=("this is not an http or https address",), can_be_opened=False)
     scheme, authority, rest = web.groups()
     user, at, place = authority.rpartition("@")
     ending = re.search(r":[0-9]*\Z", place)
@@ -36,9 +36,9 @@ def read_address(url: str) -> Address:
     host = _ascii_host(name)
     valid = re.fullmatch(r"[a-z0-9._-]{1,253}|\[[0-9a-f:.]+\]", host)
     warnings = [
-        *(["what stands before the @ is not the host"] if at else []),
-        *(["the host is an international name, and may look like another"] if "xn--" in host else []),
-        *(["the host is no valid name"] if not valid else []),
+        *(["the part before the @ is not the host"] if at else []),
+        *(["the host is an international name and may look like another one"] if "xn--" in host else []),
+        *(["the host name is not valid"] if not valid else []),
     ]
     text = f"{scheme.lower()}://{as_ascii(user)}{at}{host if valid else as_ascii(name)}{port}{as_ascii(rest)}"
     # Whose host it is stands at its end.
@@ -47,12 +47,12 @@ def read_address(url: str) -> Address:
 
 
 def as_ascii(text: str) -> str:
-    """The text as it stands in a URL: all that is no visible ASCII is percent-encoded."""
+    """The text as part of a URL: everything except visible ASCII is percent-encoded."""
     return quote(text, safe=_PRINTABLE, errors="replace")
 
 
 def _ascii_host(name: str) -> str:
-    """The host that is looked up: what looks like another letter shows as what it is."""
+    """The host name that is looked up: letters that look like others become visible."""
     uncut = clean(unquote(name), len(name))
     plain = unicodedata.normalize("NFKC", uncut).lower().replace("\u3002", ".")
     if len(plain) > 253:  # longer than any name may be, and slow to write down

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bespeak.conversation.answers import CannotAnswer
-    from bespeak.conversation.dialects import (
+    from bespeak.conversation.call_rounds import (
+        DEFAULT_MAX_ELICITATION_ROUNDS,
+        Conversation,
+        MalformedResponse,
+        Round,
+        RoundsExceeded,
+    )
+    from bespeak.conversation.elicitation_chain import Chain, run_elicitation_chain
+    from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer, collect_responses
+    from bespeak.conversation.input_required import (
         InputRequest,
         InputRequiredResult,
         InputResponse,
@@ -13,18 +22,8 @@ if TYPE_CHECKING:
         build_retry_params,
         recognize_input_required,
     )
-    from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer, collect_responses
+    from bespeak.conversation.protocol_rules import Finding
     from bespeak.conversation.responses import Dialect, Question, Reading, Verdict, read_envelope
-    from bespeak.conversation.results import Round
-    from bespeak.conversation.rules import Finding
-    from bespeak.conversation.steps import (
-        DEFAULT_MAX_ELICITATION_ROUNDS,
-        Chain,
-        Conversation,
-        MalformedResponse,
-        RoundsExceeded,
-        run_elicitation_chain,
-    )
     from bespeak.testing.conversations import ConversationFailed, Conversed, converse
 
 __all__ = [
@@ -58,16 +57,16 @@ __all__ = [
 
 _HOMES = {
     "conversation.answers": ["CannotAnswer"],
-    "conversation.steps": [
+    "conversation.call_rounds": [
         "DEFAULT_MAX_ELICITATION_ROUNDS",
-        "Chain",
         "Conversation",
         "MalformedResponse",
+        "Round",
         "RoundsExceeded",
-        "run_elicitation_chain",
     ],
+    "conversation.elicitation_chain": ["Chain", "run_elicitation_chain"],
     "testing.conversations": ["ConversationFailed", "Conversed", "converse"],
-    "conversation.dialects": [
+    "conversation.input_required": [
         "InputRequest",
         "InputRequiredResult",
         "InputResponse",
@@ -75,9 +74,8 @@ _HOMES = {
         "build_retry_params",
         "recognize_input_required",
     ],
-    "conversation.rules": ["Finding"],
+    "conversation.protocol_rules": ["Finding"],
     "conversation.fixtures": ["InputResponseFixture", "MissingAnswer", "collect_responses"],
-    "conversation.results": ["Round"],
     "conversation.responses": ["Dialect", "Question", "Reading", "Verdict", "read_envelope"],
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from bespeak.conversation.call_rounds import Round
+from bespeak.conversation.exchange import Interference
 from bespeak.conversation.question_names import name_of
 from bespeak.conversation.responses import Verdict, read_envelope
-from bespeak.conversation.results import Failure, Round
+from bespeak.testing.report.results import Failure
 from bespeak.testing.suite.suite_file import Fault, Tamper
 
 
@@ -17,7 +19,7 @@ class NotReached(Exception):
 
 
 @dataclass(slots=True)
-class Attack:
+class Attack(Interference):
     """What is done to one request of a conversation."""
 
     tamper: Tamper | None = None

@@ -7,21 +7,22 @@ from typing import Any, cast
 from bespeak.conversation.answer_examples import example
 from bespeak.conversation.answer_sources import FixtureScript
 from bespeak.conversation.answers import CannotAnswer
-from bespeak.conversation.connection import Connection
-from bespeak.conversation.exchange import BrokenRule, Talk
-from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
-from bespeak.conversation.results import Failure, Round
-from bespeak.conversation.steps import (
+from bespeak.conversation.call_rounds import (
     DEFAULT_MAX_ELICITATION_ROUNDS,
     Conversation,
     MalformedResponse,
+    Round,
     RoundsExceeded,
 )
+from bespeak.conversation.connection import Connection
+from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS, mode_of
+from bespeak.conversation.exchange import BrokenRule, Talk
+from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.result_text import text_of
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
-from bespeak.testing.expect.expectations import ended, text_of
+from bespeak.testing.expect.expectations import ended
 from bespeak.testing.redaction import Redaction
-from bespeak.testing.suite.plan import mode_of
-from bespeak.testing.suite.suite_file import EVERYTHING, TIMEOUT_SECONDS
+from bespeak.testing.report.results import Failure
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Answering, Transport
 from bespeak.transports.memory import MemoryTransport
@@ -105,12 +106,13 @@ async def converse(
         if resource is not None:
             params = {"uri": resource}
         conversation = Conversation(method, params, max_rounds, connection.capabilities)
-        talk = Talk(connection, conversation, FixtureScript(InputResponseFixture(answers), "answers"))
+        script = FixtureScript(InputResponseFixture(answers), "answers")
+        talk = Talk(connection, conversation, script)
         problems = await _problems(talk)
         await talk.settle()
         problems = [*dict.fromkeys(map(str, conversation.findings)), *problems]
         if not problems:
-            problems = [failure.message for failure in talk.script.leftovers()]
+            problems = script.leftovers()
             problems += [ended(talk.envelope).removeprefix("; ")] if problems else []
         if problems:
             raise ConversationFailed(Redaction(tokens=conversation.states).message("\n".join(problems)))

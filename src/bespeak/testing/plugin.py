@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 if TYPE_CHECKING:
-    from bespeak.conversation.results import Result
     from bespeak.testing.conversations import Conversed
     from bespeak.testing.pytest_run import Session
+    from bespeak.testing.report.results import Result
     from bespeak.testing.suite.plan import Item
 
 SUFFIX = ".bespeak.yaml"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bespeak.conversation.results import Result
 from bespeak.testing.cassettes.cassettes import RecordingRefused
 from bespeak.testing.report.reports import Summary, Writer, open_writers
+from bespeak.testing.report.results import Result
 from bespeak.testing.runner import Runner
 from bespeak.testing.suite.loading import Suite, load_suite
 from bespeak.testing.suite.plan import Item, at_era, items_of

@@ -10,32 +10,36 @@ from typing import Any, cast
 
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_examples import paste
-from bespeak.conversation.answer_sources import FixtureScript, PromptScript, RoundsScript, Script
+from bespeak.conversation.answer_sources import FixtureScript, PromptScript, Script
 from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.call_rounds import Conversation, MalformedResponse, Round, RoundsExceeded
 from bespeak.conversation.connection import Connection, Line
+from bespeak.conversation.connection_pool import Pool, Wanted
+from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.conversation.matchers import ABSENT
-from bespeak.conversation.pool import Pool, Wanted
 from bespeak.conversation.question_names import AmbiguousName, SpelledKey, with_names
 from bespeak.conversation.responses import Dialect, Question
-from bespeak.conversation.results import Failure, Kind, Result, Round
-from bespeak.conversation.servers import Unreachable, described
-from bespeak.conversation.steps import Conversation, MalformedResponse, RoundsExceeded
-from bespeak.conversation.variables import Unknown, environment, fill, literal, lookup, names_in
+from bespeak.conversation.result_text import text_of
+from bespeak.conversation.server_targets import parse_target
+from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.versions import is_modern
 from bespeak.terminal.prompt import NoMoreInput
 from bespeak.testing.attacks import Attack, NotReached, judge_tampered
 from bespeak.testing.cassettes.cassettes import Book, Mode, StaleCassette
-from bespeak.testing.expect.expectations import ended, judge, text_of
+from bespeak.testing.expect.expectations import ended, judge
 from bespeak.testing.expect.paths import value_at
+from bespeak.testing.expect.round_expectations import RoundsScript
 from bespeak.testing.expect.snapshots import SnapshotFile
 from bespeak.testing.redaction import Redaction, parse_path
 from bespeak.testing.report.excerpts import LONGEST_NAME, bounded, excerpt, round_excerpt, shortened, without_middle
+from bespeak.testing.report.results import Failure, Kind, Result
 from bespeak.testing.suite.plan import Item, exactly, items_of
 from bespeak.testing.suite.run_options import Options, relative
 from bespeak.testing.suite.substitution import DoesNotFit, filled
-from bespeak.testing.suite.suite_file import EVERYTHING, Expect, Server, Test, Verify
+from bespeak.testing.suite.suite_file import Expect, Test, Verify
+from bespeak.testing.suite.variables import Unknown, environment, fill, lookup, names_in, text_filler
 
 logger = logging.getLogger("bespeak.testing")
 
@@ -128,16 +132,16 @@ class _Run:
         name = self.item.server_name
         target = self.options.servers.get(name, name)
         known = suite.model.servers.get(target)
-        server = known or _in_place_of(self.item.server, described(target))
+        server = known or self.item.server  # another is spoken to as the suite says of the one it replaces
         declared = test.declare if test.declare is not None else server.declare
         return Wanted(
             name,
-            server,
+            server.target() if known else replace(parse_target(target), timeout=server.timeout),
             suite.folder if known is not None else self.options.start,
             self.item.era or server.protocol,
             EVERYTHING if declared is None else declared,
             test.timeout or server.timeout,
-            self.find if known is not None else literal,
+            str if known is None else text_filler(self.find, port=bool(known.command and known.url)),
         )
 
     # The conversation
@@ -220,11 +224,12 @@ class _Run:
         attack = Attack(test.tamper, test.fault, test.retry or 0)
         self.snapshots = SnapshotFile(self.item.suite, self.item.title, self.options.record, self.hidden)
         self.conversation = self._begun(test, capabilities)
-        talk = Talk(line, self.conversation, self._script(), attack)
+        script, leftovers = self._script()
+        talk = Talk(line, self.conversation, script, attack)
         usable = await self._held(talk)
         if not self.failures:
             self._judge(talk)
-            self.failures += talk.script.leftovers()
+            self.failures += leftovers()
         if not self.failures:
             self._capture(talk.envelope)
         for one in test.verify or ():
@@ -241,14 +246,18 @@ class _Run:
         max_rounds = self.item.suite.model.maxRounds if self.test.maxRounds is None else self.test.maxRounds
         return Conversation(target.method, target.params, max_rounds, capabilities)
 
-    def _script(self) -> Script:
+    def _script(self) -> tuple[Script, Callable[[], list[Failure]]]:
+        """What answers the questions of the test, and what is wrong with them once the call has ended."""
         test = self.test
         rounds = None if test.rounds is None else RoundsScript(test.rounds, self._hide)
         if self.options.prompt is not None:
-            return PromptScript(self.options.prompt, rounds=rounds)
+            if rounds is None:
+                return PromptScript(self.options.prompt), list
+            return PromptScript(self.options.prompt, enter=rounds.enter), lambda: rounds.leftovers(answers=False)
         if rounds is not None:
-            return rounds
-        return FixtureScript(InputResponseFixture(test.inputResponses))
+            return rounds, rounds.leftovers
+        fixture = FixtureScript(InputResponseFixture(test.inputResponses))
+        return fixture, lambda: [Failure(one) for one in fixture.leftovers()]
 
     async def _held(self, talk: Talk) -> bool:
         """Hold a conversation, and find what keeps it from its end, or what the server did that it must not.
@@ -346,11 +355,12 @@ class _Run:
     async def _verified(self, verify: Verify, line: Line, capabilities: dict[str, Any] | None) -> bool:
         """Make a call afterwards, to see what the test has done; whether the connection can be used further."""
         conversation = self._begun(verify, capabilities)
-        talk = Talk(line, conversation, FixtureScript(InputResponseFixture(verify.inputResponses), "verify"))
+        script = FixtureScript(InputResponseFixture(verify.inputResponses), "verify")
+        talk = Talk(line, conversation, script)
         usable = await self._held(talk)
         if not self.failures:
             self.failures += self._judged(verify.expect, talk)
-            self.failures += talk.script.leftovers()
+            self.failures += [Failure(one) for one in script.leftovers()]
         lost = self.test.fault is not None
         what = "after a response was lost and the same request came again" if lost else "verify"
         rule = "single-use" if lost else None
@@ -424,12 +434,6 @@ class _Run:
             actual=excerpt(redact.apply(failure.actual)),
             hint=None if failure.hint is None else without_middle(redact.message(failure.hint)),
         )
-
-
-def _in_place_of(server: Server, other: Server) -> Server:
-    """Another server, spoken to as the suite says of the one whose place it takes."""
-    kept = {name: getattr(server, name) for name in ("protocol", "declare", "timeout")}
-    return other.model_copy(update=kept)
 
 
 async def run_items(runner: Runner, items: Sequence[Item], finished: Callable[[Result], bool]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 from mcp_types import SERVER_INFO_META_KEY
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from bespeak.conversation.dialects import ADDED
+from bespeak.conversation.input_required import ADDED
 from bespeak.conversation.matchers import ABSENT, Difference, equal_to
 from bespeak.conversation.responses import Verdict, is_secret, read_envelope
 from bespeak.protocol.versions import SPOKEN

@@ -3,8 +3,8 @@
 from typing import Any, cast
 
 from bespeak.conversation.connection import Connection, Push, Received
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
-from bespeak.conversation.rules import Finding
 from bespeak.testing.cassettes.cassette_format import Writing
 from bespeak.testing.redaction import Redaction
 

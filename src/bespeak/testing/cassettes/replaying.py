@@ -7,8 +7,8 @@ from typing import Any, cast
 from bespeak.client.errors import CallbackFailed
 from bespeak.conversation.connection import Push, Received
 from bespeak.conversation.matchers import ABSENT
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
-from bespeak.conversation.rules import Finding
 from bespeak.testing.cassettes.cassette_format import ANEW, StaleCassette, Writing, compared, diverged
 from bespeak.testing.cassettes.key_handles import KeyHandles
 from bespeak.testing.redaction import Redaction

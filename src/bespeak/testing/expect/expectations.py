@@ -1,12 +1,13 @@
 """Whether a conversation came to what its test expects: what is not as expected, each with its first differing path."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from pydantic import BaseModel
 
 from bespeak.conversation.matchers import ABSENT, Difference, Snapshots, parse_matcher
-from bespeak.conversation.results import Failure
+from bespeak.conversation.result_text import text_of
+from bespeak.testing.report.results import Failure
 from bespeak.testing.suite.suite_file import Expect
 
 Hide = Callable[[Any], Any]
@@ -104,32 +105,6 @@ def _bare(result: Any) -> dict[str, Any]:
     if not isinstance(result, dict):
         return {}
     return {name: value for name, value in cast("dict[str, Any]", result).items() if name not in _ENVELOPE}
-
-
-def text_of(result: Mapping[str, Any]) -> str:
-    """The text of a result, of whatever kind: its blocks, one after the other."""
-    return "\n".join(_texts(result))
-
-
-def _texts(result: Mapping[str, Any]) -> Iterable[str]:
-    for block in _entries(result.get("content")):
-        yield from _text(block)
-    for message in _entries(result.get("messages")):
-        content: Any = message.get("content")
-        for block in _entries(content if isinstance(content, list) else [content]):
-            yield from _text(block)
-    for contents in _entries(result.get("contents")):
-        yield from _text(contents)
-
-
-def _entries(value: Any) -> list[dict[str, Any]]:
-    return [one for one in cast("list[Any]", value) if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _text(block: Mapping[str, Any]) -> Iterable[str]:
-    text: Any = block.get("text")
-    if isinstance(text, str):
-        yield text
 
 
 def _told(error: Any) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
+from bespeak.conversation.call_rounds import Round
 from bespeak.conversation.matchers import ABSENT
-from bespeak.conversation.results import Failure, Kind, Result, Round
+from bespeak.testing.report.results import Failure, Kind, Result
 
 LONGEST_TEXT = 4_000
 """How many characters of one text are told."""

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO, cast
 from xml.etree import ElementTree as ET
 
+from bespeak.conversation.call_rounds import Round
 from bespeak.conversation.matchers import ABSENT
-from bespeak.conversation.results import Failure, Kind, Result, Round
 from bespeak.terminal.safe_text import REPLACED, marked
 from bespeak.testing.report.excerpts import Told
 from bespeak.testing.report.files import beside, write_whole
+from bespeak.testing.report.results import Failure, Kind, Result
 
 VERSION = 1
 """The version of the JSON report."""

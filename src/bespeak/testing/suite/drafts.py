@@ -6,11 +6,11 @@ from typing import Any, cast
 
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.answer_examples import in_yaml
-from bespeak.conversation.pool import Pool, Wanted
-from bespeak.conversation.servers import Unreachable, described
-from bespeak.conversation.variables import literal
+from bespeak.conversation.connection_pool import Pool, Wanted
+from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS
+from bespeak.conversation.server_targets import Target, parse_target
+from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.errors import MCPError
-from bespeak.testing.suite.suite_file import EVERYTHING, TIMEOUT_SECONDS, Server
 
 PAGES = 100
 DEEPEST = 5
@@ -18,10 +18,10 @@ DEEPEST = 5
 
 async def draft(target: str) -> str:
     """A suite with one test for each tool. Raises `Unreachable`, and `ValueError` for a target that is none."""
-    server = described(target)
+    server = parse_target(target)
     pool = Pool()
     try:
-        wanted = Wanted("server", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS, literal)
+        wanted = Wanted("server", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS)
         connection = await pool.connection(wanted)
         tools: list[dict[str, Any]] = []
         cursor: str | None = None
@@ -46,10 +46,10 @@ async def draft(target: str) -> str:
     return _suite(server, named)
 
 
-def _suite(server: Server, tools: Mapping[str, Mapping[str, Any]]) -> str:
+def _suite(server: Target, tools: Mapping[str, Mapping[str, Any]]) -> str:
     lines = ["version: 1", "servers:", "  server:"]
-    reached: dict[str, Any] = server.model_dump(exclude_unset=True)
-    lines += [f"    {name}: {in_yaml(value)}" for name, value in reached.items()]
+    reached = {"command": server.command, "url": server.url, "python": server.python}
+    lines += [f"    {name}: {in_yaml(value)}" for name, value in reached.items() if value is not None]
     lines += ["    protocol: auto", "tests:"]
     for name, tool in tools.items():
         schema: Any = tool.get("inputSchema")

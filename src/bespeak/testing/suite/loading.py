@@ -9,9 +9,9 @@ from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from bespeak.conversation.variables import environment_names
 from bespeak.testing.suite.suite_checks import Place, meaning
 from bespeak.testing.suite.suite_file import SuiteModel
+from bespeak.testing.suite.variables import environment_names
 from bespeak.testing.suite.yaml_positions import Document, YamlError, read_yaml
 
 SUFFIX = ".bespeak.yaml"

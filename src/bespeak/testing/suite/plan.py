@@ -5,11 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from bespeak.protocol.versions import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS, SPOKEN
+from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS
 from bespeak.testing.suite.loading import Suite
 from bespeak.testing.suite.suite_file import Case, Server, Test
-
-ERAS = {"modern": LATEST_MODERN_VERSION, "legacy": LATEST_HANDSHAKE_VERSION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +62,6 @@ def _put_over(test: Test, case: Case) -> Test:
         else:
             changes[name] = theirs
     return test.model_copy(update=changes)
-
-
-def revision(era: str) -> str:
-    """What `--era` means: a revision, or the newest one of an era. Raises `ValueError`."""
-    if era not in (*ERAS, *SPOKEN):
-        raise ValueError(f"an era is modern, legacy or one of {', '.join(SPOKEN)}, not {era!r}")
-    return ERAS.get(era, era)
-
-
-def mode_of(era: str) -> str:
-    """How a connection agrees on a revision, in the words of `--era` or `auto`. Raises `ValueError`."""
-    return era if era in ("auto", "legacy") else revision(era)
 
 
 def at_era(items: Sequence[Item], era: str) -> list[Item]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bespeak.conversation.answer_sources import Asks
+from bespeak.conversation.connection_settings import revision
 from bespeak.conversation.fixtures import has_snapshot
-from bespeak.conversation.servers import described
+from bespeak.conversation.server_targets import parse_target
 from bespeak.testing.cassettes.cassettes import Mode, check_allowed
 from bespeak.testing.suite.loading import Suite
-from bespeak.testing.suite.plan import revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def named_server(given: str) -> tuple[str, str]:
     name, equals, target = given.partition("=")
     if not (name and equals and target):
         raise ValueError(f"a server is given as NAME=TARGET, not {given!r}")
-    described(target)
+    parse_target(target)
     return name, target
 
 

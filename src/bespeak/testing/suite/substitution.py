@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.conversation.matchers import parse_matcher
-from bespeak.conversation.variables import fill, fill_answers, fill_expected, has_holes, names_in
 from bespeak.testing.suite.suite_file import Test
+from bespeak.testing.suite.variables import fill, fill_answers, fill_expected, has_holes, names_in
 
 
 class DoesNotFit(Exception):

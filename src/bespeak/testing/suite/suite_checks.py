@@ -9,10 +9,10 @@ from pydantic import BaseModel
 
 from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.conversation.matchers import Operator, parse_matcher
-from bespeak.conversation.variables import NAME, has_holes, names_in
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, SPOKEN
 from bespeak.testing.redaction import EVERY, parse_path
 from bespeak.testing.suite.suite_file import MODES, Expect, RoundExpect, Server, SuiteModel, Test
+from bespeak.testing.suite.variables import NAME, has_holes, names_in
 
 SAID_TO_PEOPLE = ("message", "description")
 Place = tuple[str | int, ...]

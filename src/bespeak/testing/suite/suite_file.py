@@ -4,18 +4,13 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from bespeak.conversation.call_rounds import DEFAULT_MAX_ELICITATION_ROUNDS
+from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
 from bespeak.conversation.fixtures import CONDITIONS
-from bespeak.conversation.steps import DEFAULT_MAX_ELICITATION_ROUNDS
+from bespeak.conversation.server_targets import Target
 from bespeak.protocol.versions import SPOKEN
 
 MODES = ("auto", "legacy", *SPOKEN)
-EVERYTHING: dict[str, Any] = {
-    "elicitation": {"form": {}, "url": {}},
-    "sampling": {"tools": {}, "context": {}},
-    "roots": {},
-}
-"""What a test declares that it can be asked, unless it says otherwise."""
-TIMEOUT_SECONDS = 30.0
 
 
 class Part(BaseModel):
@@ -159,6 +154,10 @@ class Server(Part):
         if self.url is None and self.headers:
             raise ValueError("headers are for a url")
         return self
+
+    def target(self) -> Target:
+        """How to reach it."""
+        return Target(self.command, self.env, self.cwd, self.url, self.headers, self.python, self.timeout)
 
 
 class Failing(Part):

@@ -1,0 +1,54 @@
+"""Targets: the server that a command line or a suite names, and how it is reached."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How a server is reached: by a command over stdio, by a URL, by both, or as an object in this process."""
+
+    command: Sequence[str] | None = None
+    """Starts the server; it speaks over stdio, unless there is a URL."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: str | None = None
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    python: str | None = None
+    """MODULE:OBJECT or FILE[:OBJECT], a server in this process."""
+    timeout: float = TIMEOUT_SECONDS
+    """How long a request may take while the connection is opened, in seconds."""
+
+
+def parse_target(target: str) -> Target:
+    """Parse a target of the command line: a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in one argument."""
+    if target.startswith(("http://", "https://")):
+        return Target(url=target)
+    path = target.rpartition(":")[0] if not target.endswith(".py") else target
+    if path.endswith(".py") and (len(target.split()) == 1 or _is_file(path)):
+        return Target(python=target)
+    if _is_module_object(target):
+        return Target(python=target)
+    try:
+        words = shlex.split(target)
+    except ValueError as error:
+        raise ValueError(f"{target!r} is not a valid command: {error}") from None
+    if not words:
+        raise ValueError("a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes")
+    return Target(command=words)
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except OSError:  # too long to be one
+        return False
+
+
+def _is_module_object(target: str) -> bool:
+    module, colon, name = target.rpartition(":")
+    return bool(colon) and name.isidentifier() and all(part.isidentifier() for part in module.split("."))

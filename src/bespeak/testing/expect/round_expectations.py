@@ -1,0 +1,149 @@
+"""Tests that check each round: what the round should ask, and what it is answered."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bespeak.conversation.answer_sources import never_asked
+from bespeak.conversation.answers import Answer, CannotAnswer
+from bespeak.conversation.fixtures import SHOWN, InputResponseFixture, Rule, responses_to, unused
+from bespeak.conversation.matchers import ABSENT, equal_to, join, parse_matcher
+from bespeak.conversation.question_names import AmbiguousName, meant, name_of, names_of
+from bespeak.conversation.responses import Question
+from bespeak.testing.expect.expectations import Hide, as_told
+from bespeak.testing.report.results import Failure
+from bespeak.testing.suite.suite_file import RoundExpect, RoundSpec
+
+
+@dataclass(slots=True)
+class _Block:
+    """One round of a test: what it should ask, and what is answered."""
+
+    expect: RoundExpect
+    fixture: InputResponseFixture
+    asked: dict[str, Question] = field(default_factory=dict[str, Question])
+    used: list[Rule] = field(default_factory=list[Rule])
+    state: bool | None = None
+
+
+class RoundsScript:
+    """A fixture for each round, and what each should ask.
+
+    A pushed question comes alone where a round would bring several at once: so it belongs to the round under way as long
+    as that has an answer to it that was not given yet.
+    """
+
+    def __init__(self, rounds: Sequence[RoundSpec], hide: Hide = lambda value: value) -> None:
+        self._hide = hide
+        self._blocks = [_Block(one.expect, InputResponseFixture(one.answer)) for one in rounds]
+        self._now = -1
+
+    async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
+        block = self.enter(questions, state)
+
+        def answer_for(question: Question) -> Answer | None:
+            rule = block.fixture.rule_for(question)
+            if rule is None:
+                return None
+            block.used.append(rule)
+            return rule.answer
+
+        return responses_to(questions, answer_for)
+
+    def enter(self, questions: Sequence[Question], state: bool | None) -> _Block:
+        """The round that questions belong to. Raises `CannotAnswer` if there is none."""
+        if state is not None or not self._goes_on(questions):
+            self._now += 1
+        if self._now >= len(self._blocks):
+            listed = ", ".join(repr(question.name) for question in questions[:SHOWN])
+            raise CannotAnswer(f"round {self._now + 1} was not expected; it asks {listed or 'nothing'}")
+        block = self._blocks[self._now]
+        block.asked |= {question.key: question for question in questions}
+        block.state = state
+        return block
+
+    def _goes_on(self, questions: Sequence[Question]) -> bool:
+        if not 0 <= self._now < len(self._blocks):
+            return False
+        block = self._blocks[self._now]
+        asks = block.expect.asks
+        return all(
+            self._is_new(block, one)
+            and (asks is None or one.key in asks or one.name in asks)
+            and block.fixture.rule_for(one) is not None
+            for one in questions
+        )
+
+    def _is_new(self, block: _Block, question: Question) -> bool:
+        """Whether a question was not asked in a round yet. One of the same name is, but where a suite tells them apart."""
+        if question.key in block.asked:
+            return False
+        rule = block.fixture.rule_for(question)
+        told_apart = rule is not None and rule.key == question.key
+        return told_apart or name_of(question.key) not in map(name_of, block.asked)
+
+    def leftovers(self, *, answers: bool = True) -> list[Failure]:
+        """What was not as expected, and, unless somebody else has answered, what was never asked for."""
+        found: list[Failure] = []
+        for number, block in enumerate(self._blocks, 1):
+            if number > self._now + 1:
+                found.append(Failure(f"round {number} was never reached: the server asked no more"))
+                break
+            found += _differences(number, block, self._hide)
+            if not answers:
+                continue
+            found += [
+                Failure(never_asked(rule, f"rounds[{number - 1}].answer"))
+                for rule in unused(block.fixture.rules, block.used)
+            ]
+        return found
+
+
+def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
+    """What a round asked other than it should have."""
+    expect, found = block.expect, list[Failure]()
+    where = f"rounds[{number - 1}]"
+    if expect.asks is not None:
+        found += _asked_otherwise(number, expect.asks, block, f"{where}.asks")
+    looks: list[tuple[str, Mapping[str, Any], Callable[[Question], Any]]] = [
+        ("messages", expect.messages, lambda question: question.message),
+        ("schemas", expect.schemas, lambda question: dict(question.schema)),
+        ("methods", expect.methods, lambda question: question.method or ABSENT),
+    ]
+    for name, expected, look in looks:
+        for key, written in expected.items():
+            path = join(f"{where}.{name}", key)
+            try:
+                question = meant(key, block.asked)
+            except AmbiguousName as error:
+                found.append(Failure(f"round {number}, {name}: {error}", path=path, actual=ABSENT))
+                continue
+            actual: Any = ABSENT if question is None else look(block.asked[question])
+            difference = parse_matcher(written).judge(actual, path)
+            if difference is not None:
+                difference = as_told(difference, written, actual, path, hide)
+                text = f"round {number}, {name} of {key!r}: {difference.message}"
+                found.append(
+                    Failure(text, path=difference.path, expected=difference.expected, actual=difference.actual)
+                )
+    if expect.state is not None and block.state is not None:
+        actual = "present" if block.state else "absent"
+        if difference := equal_to(expect.state).check(actual, f"{where}.state"):
+            message = f"round {number}: requestState is {actual}, and should be {expect.state}"
+            found.append(Failure(message, path=difference.path, expected=expect.state, actual=actual))
+    return found
+
+
+def _asked_otherwise(number: int, asks: Sequence[str], block: _Block, path: str) -> list[Failure]:
+    """Whether a round asked other questions than those that a suite names."""
+    names = names_of(block.asked)
+    asked = [key if key in asks else names[key] for key in block.asked]
+    try:
+        for name in asks:
+            meant(name, block.asked)
+    except AmbiguousName as error:
+        return [Failure(f"round {number}, asks: {error}", path=path, expected=list(asks), actual=asked)]
+    if sorted(asks) == sorted(asked):
+        return []
+    message = f"round {number} asked {', '.join(asked) or 'nothing'} instead of {', '.join(asks) or 'nothing'}"
+    return [Failure(message, path=path, expected=list(asks), actual=asked)]

@@ -1,0 +1,313 @@
+"""The connections of a run: opened when they are needed, shared by those that can share one, and always closed.
+
+testing.md section 5: a server that cannot be reached says why; nothing outlives the run.
+"""
+
+import asyncio
+import contextlib
+import gc
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+
+from bespeak import MCPServer
+from bespeak.conversation.connection import Connection
+from bespeak.conversation.connection_pool import Pool, Wanted
+from bespeak.conversation.server_targets import Target
+from bespeak.conversation.servers import Reached, Unreachable
+from bespeak.transports.interfaces import Ask, Outgoing, Transport
+from bespeak.transports.memory import MemoryTransport
+from tests.testing.canned import MODERN, Canned, Json, Pushing, Silent
+
+Opened = list[Canned]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """All servers that a pool has opened, instead of those it was to open."""
+    servers: Opened = []
+
+    @asynccontextmanager
+    async def reach(*_: Any) -> AsyncGenerator[Reached]:
+        servers.append(Canned())
+        yield Reached(servers[-1], lambda: "what it printed")
+
+    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
+    return servers
+
+
+def reached(monkeypatch: pytest.MonkeyPatch, transport: Transport, printed: str = "") -> None:
+    """Have a pool reach this instead of whatever it is to reach."""
+
+    @asynccontextmanager
+    async def reach(*_: Any) -> AsyncGenerator[Reached]:
+        yield Reached(transport, lambda: printed)
+
+    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
+
+
+def wanted(**other: Any) -> Wanted:
+    usual: Json = {
+        "name": "desk",
+        "server": Target(command=["desk"]),
+        "folder": Path("suites"),
+        "mode": MODERN,
+        "declared": {"elicitation": {}},
+        "timeout": 5.0,
+    }
+    return Wanted(**{**usual, **other})
+
+
+@asynccontextmanager
+async def pool() -> AsyncGenerator[Pool]:
+    one = Pool()
+    try:
+        yield one
+    finally:
+        await one.close()
+
+
+async def call(connection: Connection) -> Any:
+    async def nobody(question: Any) -> Any:
+        raise AssertionError("nobody is asked")
+
+    return (await connection.send("tools/call", {"name": "look", "arguments": {}}, nobody)).envelope["result"]
+
+
+# Sharing
+
+
+async def test_those_that_want_the_same_share_a_connection(opened: Opened) -> None:
+    async with pool() as connections:
+        first = await connections.connection(wanted())
+        again = await connections.connection(wanted(fill=str.upper, server=Target(command=["desk"])))
+        assert first is again
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"name": "counter"},
+        {"server": Target(command=["desk", "--new"])},
+        {"folder": Path("others")},
+        {"mode": "auto"},
+        {"declared": {}},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+async def test_those_that_want_something_else_get_a_connection_of_their_own(opened: Opened, other: Json) -> None:
+    async with pool() as connections:
+        assert await connections.connection(wanted()) is not await connections.connection(wanted(**other))
+    assert len(opened) == 2
+
+
+async def test_what_is_dropped_is_closed_at_once_and_opened_anew_for_the_next(opened: Opened) -> None:
+    async with pool() as connections:
+        first = await connections.connection(wanted())
+        other = await connections.connection(wanted(name="counter"))
+        await connections.drop(wanted())
+        assert [server.left for server in opened] == [1, 0]
+        assert await connections.connection(wanted()) is not first
+        assert await connections.connection(wanted(name="counter")) is other
+    assert [server.left for server in opened] == [1, 1, 1]
+
+
+# In which task
+
+
+class Watched(Canned):
+    """A connection that remembers the tasks in which it was entered and left."""
+
+    def __init__(self, *, fails_to_end: bool = False) -> None:
+        super().__init__()
+        self.tasks: list[asyncio.Task[Any] | None] = []
+        self._fails_to_end = fails_to_end
+
+    async def __aenter__(self) -> "Watched":
+        self.tasks.append(asyncio.current_task())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.tasks.append(asyncio.current_task())
+        if self._fails_to_end:
+            raise RuntimeError("the database is gone")
+
+
+@pytest.mark.parametrize("end", ["drop", "close"])
+async def test_a_connection_is_entered_and_left_in_one_task(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    server = Watched()
+    reached(monkeypatch, server)
+    connections = Pool()
+    connection = await asyncio.create_task(connections.connection(wanted()))
+    await asyncio.create_task(call(connection))
+    await asyncio.create_task(connections.drop(wanted()) if end == "drop" else connections.close())
+    entered, left = server.tasks
+    assert entered is left
+    await connections.close()
+
+
+@pytest.mark.parametrize("end", ["drop", "close"])
+async def test_a_server_that_fails_to_end_is_ignored_silently(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    noise: list[Json] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: noise.append(context))
+    server = Watched(fails_to_end=True)
+    reached(monkeypatch, server)
+    connections = Pool()
+    await connections.connection(wanted())
+    await (connections.drop(wanted()) if end == "drop" else connections.close())
+    assert len(server.tasks) == 2
+    server.tasks.clear()  # nobody holds the task any more, so what it raised is told now or never
+    gc.collect()
+    assert noise == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("no database"), FileNotFoundError(2, "No such file", "desk.toml"), ValueError("no port"), OSError()],
+)
+async def test_a_lifespan_that_fails_to_begin_is_a_server_that_cannot_be_reached(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    @asynccontextmanager
+    async def failing(server: MCPServer[Any]) -> AsyncGenerator[None]:
+        if server.name:
+            raise error
+        yield
+
+    reached(monkeypatch, MemoryTransport(MCPServer("desk", lifespan=failing)))
+    async with pool() as connections:
+        with pytest.raises(Unreachable) as raised:
+            await connections.connection(wanted())
+    assert str(error) in str(raised.value)
+    assert str(raised.value)
+    assert "command" not in str(raised.value)  # there is none
+
+
+# What cannot be reached
+
+
+class Refusing(Canned):
+    """A server to which no connection can be made."""
+
+    def __init__(self, error: Exception | bytes) -> None:
+        super().__init__()
+        self._error = error
+
+    async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
+        if isinstance(self._error, bytes):
+            return self._error
+        raise self._error
+
+
+UNSUPPORTED = (
+    b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32022, "message": "no", "data": {"supported": ["1999"]}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("server", "mode", "message"),
+    [
+        (Refusing(ConnectionError("nobody is there")), "auto", "nobody is there"),
+        (Refusing(TimeoutError("no answer to server/discover")), MODERN, "no answer to server/discover"),
+        (Refusing(b"hello"), "auto", "the server's response is not JSON"),
+        (Refusing(b'{"jsonrpc": "2.0", "id": 1}'), MODERN, "the server's response has no result"),
+        (Refusing(UNSUPPORTED), "auto", "the server supports 1999; this client supports 2026-07-28"),
+        (
+            Pushing(version="2025-06-18"),
+            "2025-11-25",
+            "the server chose the protocol version '2025-06-18', but this client supports 2025-11-25",
+        ),
+        (Pushing(version="2025-06-18"), MODERN, "unknown method"),
+    ],
+)
+async def test_a_failed_connection_is_reported_with_the_output_of_the_server(
+    monkeypatch: pytest.MonkeyPatch, server: Canned, mode: str, message: str
+) -> None:
+    reached(monkeypatch, server, "Traceback: no port")
+    async with pool() as connections:
+        with pytest.raises(Unreachable) as raised:
+            await connections.connection(wanted(mode=mode))
+    assert message in str(raised.value)
+    assert str(raised.value).endswith("; it printed:\nTraceback: no port")
+    assert (server.entered, server.left) == (1, 1)
+
+
+async def test_the_reason_why_a_modern_revision_was_not_used_is_reported_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached(monkeypatch, Pushing(version="1999-01-01"))
+    async with pool() as connections:
+        with pytest.raises(Unreachable) as raised:
+            await connections.connection(wanted(mode="auto"))
+    assert "chose the protocol version '1999-01-01'" in str(raised.value)
+    assert "the server did not support 2026-07-28: unknown method (-32601)" in str(raised.value)
+
+
+async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Mute(Silent):
+        async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
+            return await self.replied(b"")
+
+    reached(monkeypatch, Mute())
+    async with pool() as connections:
+        with pytest.raises(Unreachable, match=r"^no answer to server/discover within 0\.05 s$"):
+            await connections.connection(wanted(server=Target(command=["desk"], timeout=0.05)))
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        ({"command": ["nobody-has-this"]}, "cannot start the server 'nobody-has-this': there is no such command"),
+        ({"command": ["sh"], "cwd": "nowhere"}, "/nowhere' to run the server in (cwd)"),
+        ({"command": ["sh", "\0"]}, "embedded null byte"),
+        ({"command": ["sh", "-c", "echo no till >&2; exit 4"]}, "exited with code 4"),
+        ({"command": ["sh", "-c", "echo no till >&2; exit 4"]}, "it printed:\nno till"),
+        ({"command": ["sh", "-c", "kill -9 $$"]}, "was ended by signal 9"),
+    ],
+)
+async def test_a_command_that_does_not_become_a_server_is_reported(tmp_path: Path, server: Json, message: str) -> None:
+    async with pool() as connections:
+        with pytest.raises(Unreachable) as raised:
+            await connections.connection(wanted(server=Target(**server), folder=tmp_path))
+    assert message in str(raised.value)
+    assert str(raised.value).count("exited with code") <= 1
+
+
+async def test_what_could_not_be_reached_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with pool() as connections:
+        reached(monkeypatch, Refusing(ConnectionError("not yet")))
+        with pytest.raises(Unreachable):
+            await connections.connection(wanted())
+        reached(monkeypatch, Canned())
+        await connections.connection(wanted())
+
+
+async def test_cancelling_while_a_connection_opens_closes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    opens, left = asyncio.Event(), asyncio.Event()
+
+    class Slow(Canned):
+        async def __aenter__(self) -> "Slow":
+            opens.set()
+            await asyncio.Event().wait()
+            return self
+
+    @asynccontextmanager
+    async def reach(*_: Any) -> AsyncGenerator[Reached]:
+        try:
+            yield Reached(Slow())
+        finally:
+            left.set()
+
+    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
+    opening = asyncio.create_task(Pool().connection(wanted()))
+    await opens.wait()
+    opening.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await opening
+    async with asyncio.timeout(5):
+        await left.wait()
