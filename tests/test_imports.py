@@ -70,8 +70,6 @@ NOT_YET = {
     ("terminal.prompt", "conversation.answers"),
     ("terminal.prompt", "conversation.responses"),
     ("terminal.screen", "conversation.responses"),
-    ("server.http_process", "server.running"),
-    ("transports.http.uvicorn_protocols", "transports.http.uvicorn_httptools"),
 }
 """Imports that are still to be cut."""
 

@@ -19,7 +19,7 @@ from mcp_types import (
 from bespeak import Client
 from bespeak.client import CallbackContext, CallbackFailed, InvalidServerResponse
 from bespeak.transports.interfaces import Ask, Outgoing
-from bespeak.transports.pending_requests import Conversation
+from bespeak.transports.stdio.client_requests import ClientRequests
 from tests.answering import CANCEL, DECLINE, accept, text
 from tests.client.test_callbacks import ROOTS, SAMPLE, SAMPLE_WITH_TOOLS, URL, list_roots, say_yes, write
 from tests.client.test_session import FORM
@@ -54,7 +54,7 @@ class OldServer:
         self.heard: list[dict[str, Any]] = []
 
     async def __aenter__(self) -> "OldServer":
-        self._conversation = Conversation(self._write, 1_000_000)
+        self._conversation = ClientRequests(self._write, 1_000_000)
         return self
 
     async def __aexit__(

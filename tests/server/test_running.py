@@ -16,8 +16,9 @@ import httpx2
 import pytest
 
 from bespeak import Client, MCPError, MCPServer
-from bespeak.server.running import GRACE_SECONDS, KEEP_ALIVE_SECONDS, http_server, uvicorn_options
-from bespeak.transports.http.modern_answers import BROKEN_OFF
+from bespeak.server.running import http_server
+from bespeak.transports.http.modern_responses import BROKEN_OFF
+from bespeak.transports.http.uvicorn_server import GRACE_SECONDS, KEEP_ALIVE_SECONDS, uvicorn_options
 from tests.answering import text
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from bespeak import MCPServer
-from bespeak.server.running import uvicorn_options
 from bespeak.transports.http import connection_limits as connections
 from bespeak.transports.http.connection_limits import (
     FULL,
@@ -17,6 +16,7 @@ from bespeak.transports.http.connection_limits import (
     Connections,
     Refusal,
 )
+from bespeak.transports.http.uvicorn_server import uvicorn_options
 from tests.waiting import eventually
 
 # Limits

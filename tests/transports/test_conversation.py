@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bespeak.transports.interfaces import Lost, Outgoing
-from bespeak.transports.pending_requests import Conversation
+from bespeak.transports.stdio.client_requests import ClientRequests
 
 LIMIT = 1000
 
@@ -24,7 +24,7 @@ class Line:
         self.notes: dict[int, list[Any]] = {}
         self.stuck = asyncio.Event()
         self.stuck.set()
-        self.conversation = Conversation(self._write, LIMIT)
+        self.conversation = ClientRequests(self._write, LIMIT)
 
     async def _write(self, line: bytes) -> None:
         self.written.append(line)

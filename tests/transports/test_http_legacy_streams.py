@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.transports.http import modern_answers as http_exchange
-from bespeak.transports.http.legacy import post_streams as http_streams
+from bespeak.transports.http import event_streams
+from bespeak.transports.http.legacy import post_streams
 from tests.transports.legacy import (
     JUNE,
     MARCH,
@@ -28,7 +28,7 @@ PARSERS = pytest.mark.parametrize("parser", ["h11", "httptools"])
 
 @pytest.fixture
 def short_silence(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (http_exchange, http_streams):
+    for module in (event_streams, post_streams):
         monkeypatch.setattr(module, "SILENCE_SECONDS", 0.02)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 
 from bespeak import Context, Elicit, MCPError, MCPServer, Resolve
-from bespeak.transports.http import modern_answers as http_exchange
+from bespeak.transports.http import event_streams, modern_responses
 from tests.wires import Listening, Parser
 
 HEADERS = {
@@ -221,7 +221,8 @@ async def test_a_notification_arrives_while_the_call_still_runs(serve: Serve) ->
 async def test_a_silent_call_becomes_an_event_stream_and_is_kept_alive(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_exchange, "SILENCE_SECONDS", 0.02)
+    monkeypatch.setattr(event_streams, "SILENCE_SECONDS", 0.02)
+    monkeypatch.setattr(modern_responses, "SILENCE_SECONDS", 0.02)
     body = Body()
 
     async def slow() -> str:
@@ -240,7 +241,8 @@ async def test_a_silent_call_becomes_an_event_stream_and_is_kept_alive(
 
 
 async def test_a_stream_that_fell_silent_is_kept_alive(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_exchange, "SILENCE_SECONDS", 0.02)
+    monkeypatch.setattr(event_streams, "SILENCE_SECONDS", 0.02)
+    monkeypatch.setattr(modern_responses, "SILENCE_SECONDS", 0.02)
     body = Body()
 
     async def slow(ctx: Context) -> str:
@@ -295,7 +297,8 @@ async def test_a_tool_error_is_a_result(serve: Serve) -> None:
 
 
 async def test_once_it_is_a_stream_an_error_is_an_event(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_exchange, "SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr(event_streams, "SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr(modern_responses, "SILENCE_SECONDS", 0.01)
 
     async def fails_late() -> str:
         await asyncio.sleep(0.05)
@@ -363,7 +366,8 @@ async def test_a_disconnect_cancels_a_waiting_resolver_and_no_body_runs(serve: S
 
 
 async def test_a_disconnect_after_the_silence_cancels_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_exchange, "SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr(event_streams, "SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr(modern_responses, "SILENCE_SECONDS", 0.01)
     body = Body()
 
     async def slow() -> str:

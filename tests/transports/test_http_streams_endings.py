@@ -9,7 +9,7 @@ import pytest
 
 from bespeak import Context, MCPServer, Resolve
 from bespeak.aio import outbox
-from bespeak.transports.http import modern_answers as http_exchange
+from bespeak.transports.http import event_streams, modern_responses
 from bespeak.transports.http.app import HttpApp
 from tests.transports.test_http_streams import HEADERS, Answer, Body, Caller, call, confirm, post, server_with, soon
 from tests.waiting import eventually
@@ -305,7 +305,8 @@ async def test_a_call_ends_though_nobody_reads_from_its_socket(parser: Any, monk
 async def test_an_app_that_answers_in_json_only_drops_notifications_and_wants_no_streams(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http_exchange, "SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr(event_streams, "SILENCE_SECONDS", 0.01)
+    monkeypatch.setattr(modern_responses, "SILENCE_SECONDS", 0.01)
     body = Body()
 
     async def slow(ctx: Context) -> str:

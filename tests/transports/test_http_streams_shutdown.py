@@ -10,7 +10,7 @@ import uvicorn
 
 from bespeak import Context
 from bespeak.transports.http.app import HttpApp
-from bespeak.transports.http.modern_answers import BROKEN_OFF
+from bespeak.transports.http.modern_responses import BROKEN_OFF
 from tests.transports.test_http_streams import Answer, Body, Caller, call, server_with, soon
 from tests.transports.test_http_streams_endings import Wire, settle, shop, yes_to
 

@@ -16,7 +16,7 @@ from bespeak.client import Lost, streamable_http_client
 from bespeak.transports.http import client as http_client
 from bespeak.transports.http.app import HttpApp
 from bespeak.transports.interfaces import Outgoing
-from bespeak.transports.pending_requests import Conversation
+from bespeak.transports.stdio.client_requests import ClientRequests
 from tests.transports.test_http_streams import call, server_with
 from tests.transports.test_http_streams_endings import Wire
 from tests.waiting import eventually
@@ -93,7 +93,7 @@ async def test_a_request_that_cannot_be_written_is_lost() -> None:
     async def broken(line: bytes) -> None:
         raise BrokenPipeError("nobody reads")
 
-    conversation = Conversation(broken, 1000)
+    conversation = ClientRequests(broken, 1000)
     with pytest.raises(Lost, match="the server cannot be written to: nobody reads"):
         await asyncio.wait_for(conversation.exchange(Outgoing(1, "tools/call", b"{}", {}), lambda _: None), 5)
 

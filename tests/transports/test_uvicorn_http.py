@@ -16,7 +16,8 @@ from bespeak.transports.http.client_addresses import ClientAddresses
 from bespeak.transports.http.connection_limits import FULL, TOO_MANY, ConnectionLimits
 from bespeak.transports.http.custom_routes import HttpRequest, HttpResponse
 from bespeak.transports.http.framing import HEAD_BYTES
-from bespeak.transports.http.uvicorn_protocols import READ_FIRST, HttpProtocols, LimitedH11
+from bespeak.transports.http.uvicorn_connections import READ_FIRST, H11Connection
+from bespeak.transports.http.uvicorn_server import HttpProtocols
 from tests.waiting import eventually
 from tests.wires import Listening, Parser
 
@@ -508,7 +509,7 @@ async def test_without_httptools_there_is_h11(parser: Parser, monkeypatch: pytes
     from uvicorn.server import ServerState
 
     made = HttpProtocols(ConnectionLimits())(config, ServerState(), {})
-    assert isinstance(made, LimitedH11)
+    assert isinstance(made, H11Connection)
     if parser == "httptools":
         with pytest.raises(ImportError):
             HttpProtocols(ConnectionLimits(), parser)

@@ -5,7 +5,7 @@ import secrets
 import sys
 from dataclasses import dataclass
 
-from bespeak.server.running import CUT_OFF_STATUS, import_uvicorn, uvicorn_options
+from bespeak.server.running import CUT_OFF_STATUS, SHUTDOWN, require_uvicorn
 from bespeak.server.targets import load
 from bespeak.state.seal import KEYS_VARIABLE
 from bespeak.transports.http.app import HttpApp
@@ -39,17 +39,19 @@ class Settings:
 
 def run(settings: Settings, number: int) -> None:
     """Run so many workers until told to stop. Keys are made here, once, unless there are some already."""
-    uvicorn = import_uvicorn()
+    require_uvicorn()
+    import uvicorn
+
+    from bespeak.transports.http.uvicorn_server import run_workers, uvicorn_options
+
     if not os.environ.get(KEYS_VARIABLE, "").strip(" ,"):
         os.environ[KEYS_VARIABLE] = secrets.token_urlsafe(32)
     settings.hand_down()
     limits = ConnectionLimits(trusted_proxies=settings.proxies)
     options = uvicorn_options(settings.host, settings.port, {"workers": number, "factory": True}, limits)
     config = uvicorn.Config("bespeak.cli.workers:make_app", **options)
-    from bespeak.server.http_process import run_workers
-
     with config.bind_socket() as listening:
-        statuses = run_workers(config, listening)
+        statuses = run_workers(config, listening, SHUTDOWN)
     for status in (STARTUP_FAILURE, CUT_OFF_STATUS):
         if status in statuses:
             sys.exit(status)

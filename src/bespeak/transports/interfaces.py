@@ -1,10 +1,12 @@
 """What joins clients and servers: how a request is carried, and what carries it needs of a server."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
+
+from pydantic_core import to_json
 
 from bespeak.protocol.capabilities import Obstacle
 from bespeak.protocol.headers import Headers
@@ -20,7 +22,7 @@ ANSWER_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest message a client takes."""
 
 
-class Answer(NamedTuple):
+class WrittenResponse(NamedTuple):
     """The response to one request, and the code of the error it carries, if it does."""
 
     message: bytes
@@ -62,11 +64,11 @@ class Peer(Protocol):
 
     def answer(
         self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
-    ) -> Coroutine[Any, Any, Answer]:
+    ) -> Coroutine[Any, Any, WrittenResponse]:
         """Answer one request."""
         ...
 
-    def at_once(self, request: Bare) -> Answer | None:
+    def at_once(self, request: Bare) -> WrittenResponse | None:
         """The answer to a request that needs no waiting, such as the handshake; `None` to any other."""
         ...
 
@@ -92,7 +94,7 @@ class Answering(Protocol):
 
     def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
-    ) -> Coroutine[Any, Any, Answer]:
+    ) -> Coroutine[Any, Any, WrittenResponse]:
         """Answer one request."""
         ...
 
@@ -109,6 +111,19 @@ class Answering(Protocol):
     def attended(self) -> bool:
         """Whether somebody runs it, and will wait at its end for what outlives its requests."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """What a program does about calls that outlive their requests when its HTTP server stops. Functions of a module, which
+    can be sent to another process."""
+
+    cut_off: Callable[[str], Awaitable[None]]
+    """Ends the calls of the running event loop now; takes the reason."""
+    were_cut_off: Callable[[], Sequence[str]]
+    """The names of the approved calls of the running event loop that were not waited for to their end."""
+    end_program: Callable[[Sequence[str]], None]
+    """Called with these names when the server of a process has ended."""
 
 
 CANCELLED_INSIDE = "the request ended in a cancellation that nobody asked for; whether it was carried out is not known"
@@ -174,3 +189,9 @@ class Transport(Protocol):
 
 Ask = Callable[[dict[str, Any]], None]
 """Takes a request that a server pushes, and sees that it is answered."""
+
+
+def cancellation(id_: int) -> bytes:
+    """The notification that a request is not waited for any more."""
+    params = {"requestId": id_, "reason": "the client no longer waits"}
+    return to_json({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})

@@ -26,7 +26,7 @@ from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSH
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from bespeak.server.legacy.pushing import Asker, PushAsker, Questions
 from bespeak.server.legacy.waiting_calls import WaitingCalls, weigh
-from bespeak.transports.interfaces import Answer, Channel, Notify
+from bespeak.transports.interfaces import Channel, Notify, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
 
@@ -41,7 +41,7 @@ class Serve(Protocol):
 
     def __call__(
         self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
-    ) -> Awaitable[Answer]: ...
+    ) -> Awaitable[WrittenResponse]: ...
 
 
 class LegacyPeer:
@@ -80,7 +80,7 @@ class LegacyPeer:
 
     async def answer(
         self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
-    ) -> Answer:
+    ) -> WrittenResponse:
         """Answer one request."""
         answer = self.at_once(request)
         if answer is not None:
@@ -112,15 +112,15 @@ class LegacyPeer:
             asker.call = None  # each holds the other, and the call its arguments
             self._under_way.pop(request.id, None)
 
-    def at_once(self, request: Bare) -> Answer | None:
+    def at_once(self, request: Bare) -> WrittenResponse | None:
         """The answer to a request that needs no waiting; `None` to any other."""
         try:
             own = self._own.get(request.method)
             if own is not None:
-                return Answer(write_result(request.id, own(request.params)))
+                return WrittenResponse(write_result(request.id, own(request.params)))
             self._check_agreed(request.method)
         except MCPError as error:
-            return Answer(write_error(request.id, error), error.code)
+            return WrittenResponse(write_error(request.id, error), error.code)
         return None
 
     def heard(self, message: Notification | Response) -> None:

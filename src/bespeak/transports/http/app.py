@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bespeak.aio.in_place import within
-from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError, http_status
+from bespeak.protocol.errors import INVALID_REQUEST, MCPError, http_status
 from bespeak.protocol.headers import SESSION_HEADER, Headers, check_routing
 from bespeak.protocol.media_types import accepts_answers, is_json
 from bespeak.protocol.messages import (
@@ -26,10 +26,11 @@ from bespeak.protocol.origins import Gate, TransportSecuritySettings
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, check_version
 from bespeak.transports.http.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http.client_addresses import ClientAddresses
-from bespeak.transports.http.custom_routes import NO_ROOM, RETRY, Bounds, Route, serve_routes
+from bespeak.transports.http.custom_routes import Bounds, Route, serve_routes
 from bespeak.transports.http.large_bodies import LARGE_BYTES, LargeBodies, LargeBody
 from bespeak.transports.http.legacy.endpoint import LegacyHttp, LegacyOptions
-from bespeak.transports.http.modern_answers import Exchange
+from bespeak.transports.http.modern_responses import ModernResponse
+from bespeak.transports.http.refusals import NO_ROOM, refuse
 from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering
 
 logger = logging.getLogger("bespeak.http")
@@ -116,8 +117,8 @@ class HttpApp:
             except Malformed as malformed:
                 message = write_error(malformed.id, malformed.error)
                 return await respond(send, http_status(malformed.error.code), message, JSON)
-            exchange = Exchange(request.id, receive, send, json_only=self._options.json_response)
-            return await exchange.run(self._server.answer(request, exchange.notify, headers))
+            response = ModernResponse(request.id, receive, send, json_only=self._options.json_response)
+            return await response.run(self._server.answer(request, response.notify, headers))
         finally:
             if large is not None:
                 large.let_out()
@@ -292,14 +293,3 @@ def own_path(scope: Scope) -> str:
 
 def too_large(limit: int) -> str:
     return f"the body is larger than {limit} bytes, the most this server takes"
-
-
-async def refuse(send: Send, status: int, reason: str, *, unread: bool = False) -> None:
-    """Turn a request away, with the reason where a client of this protocol looks for it."""
-    error = MCPError(INTERNAL_ERROR if status >= 500 else INVALID_REQUEST, reason)
-    extra = [(b"allow", b"POST")] if status == 405 else []
-    if unread or status in (408, 413):  # there is more to come that nobody wants
-        extra.append((b"connection", b"close"))
-    if status in (429, 503):
-        extra.append(RETRY)
-    await respond(send, status, write_error(None, error), JSON, *extra)

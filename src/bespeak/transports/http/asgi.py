@@ -10,6 +10,8 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+END_OF_STREAM = "bespeak.end_of_stream"
+"""The key of a request's scope for what ends the stream that the request has opened."""
 NO_CONTENT = 204
 JSON = (b"content-type", b"application/json")
 
@@ -21,15 +23,32 @@ async def respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, b
     await send({"type": "http.response.body", "body": body})
 
 
+async def disconnected(receive: Receive) -> None:
+    """Return when the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def when_stopping(scope: Scope, end: Callable[[], object]) -> None:
+    """Have the stream of a request ended when the server stops, which otherwise waits for it."""
+    scope[END_OF_STREAM] = end
+
+
+def end_stream(scope: Scope | None) -> None:
+    """End the stream that a request has opened, if it has opened one."""
+    end: Callable[[], object] | None = scope.get(END_OF_STREAM) if scope else None
+    if end is not None:
+        end()
+
+
 async def read_body(receive: Receive, limit: int, large: LargeBody | None = None) -> bytes | bytearray | None:
     """A request's body; `None` if the client went away. Raises `BodyTooLarge`. A large one is let in first."""
     message = await receive()
     body: bytes = message.get("body", b"")
     if message["type"] == "http.request" and not message.get("more_body", False) and len(body) <= limit:
         return body
-    whole = (
-        bytearray()
-    )  # and no list of pieces: these would lie between what stays, and keep memory from being given back
+    # Not a list of pieces: they would lie between what stays, and keep memory from being given back.
+    whole = bytearray()
     while message["type"] == "http.request":
         whole += message.get("body", b"")
         if len(whole) > limit:

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from bespeak.protocol.headers import SESSION_HEADER
 from bespeak.protocol.quoting import one_line
 from bespeak.protocol.server_sent_events import EventReader, EventTooLong
-from bespeak.transports.http.client_responses import Reading, error_in, excerpt, media_type, rest_of
+from bespeak.transports.http.received_responses import Reading, error_in, excerpt, media_type, rest_of
 from bespeak.transports.http.url_redaction import forget, hiding, public
-from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Lost, MissingExtra, Outgoing, SessionGone
-from bespeak.transports.pending_requests import cancellation
+from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Lost, MissingExtra, Outgoing, SessionGone, cancellation
 
 if TYPE_CHECKING:
     import ssl

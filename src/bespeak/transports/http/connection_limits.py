@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from bespeak.transports.http.refusals import Refusal
+
 logger = logging.getLogger("bespeak.http")
 
 MOST_CONNECTIONS = 16_384
@@ -72,14 +74,6 @@ class ConnectionLimits:
     def backlog(self, *, at_once: bool) -> int:
         """How many connections may wait to be accepted. Where they are accepted all at once, there must be files for them."""
         return min(max(self.connections() // 5, 16), BACKLOG) if at_once else BACKLOG
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """What a connection is told that is not to go on."""
-
-    status: int
-    reason: str
 
 
 FULL = Refusal(503, "the server has as many connections as it can hold; try again soon")

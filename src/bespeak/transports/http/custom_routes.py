@@ -27,13 +27,9 @@ from bespeak.transports.http.asgi import (
     respond,
 )
 from bespeak.transports.http.large_bodies import LargeBody
+from bespeak.transports.http.refusals import NO_ROOM, RETRY
 
 logger = logging.getLogger("bespeak.http")
-
-NO_ROOM = "too many large bodies are being received; try again later"
-RETRY_SECONDS = 1
-"""When a client that is refused for now may try again."""
-RETRY = (b"retry-after", b"%d" % RETRY_SECONDS)
 
 Handler = Callable[[Any], Awaitable["HttpResponse | ASGIApp"]]
 _TEXT = (b"content-type", b"text/plain; charset=utf-8")

@@ -6,6 +6,8 @@ their messages are taken up one after the other.
 """
 
 import asyncio
+import contextlib
+import ctypes
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -24,6 +26,9 @@ PRESSURE = 2
 """From 1 / `PRESSURE` of the room on, each address is held to its share."""
 SHARE = 10
 """One address has at most 1 / `SHARE` of the room then, or one body."""
+MMAP_THRESHOLD = -3
+"""What glibc calls M_MMAP_THRESHOLD."""
+LARGE_BLOCK = 256 * 1024
 
 
 class LargeBodies:
@@ -132,3 +137,12 @@ class LargeBody:
             await send(message)
 
         return answer
+
+
+def give_large_blocks_back() -> None:
+    """Have the memory of large bodies given back to the system as soon as it is free, where the C library is glibc.
+
+    By default, glibc puts large blocks among small ones once it has seen some, and can then not give them back.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE_BLOCK)

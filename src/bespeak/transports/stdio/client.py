@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TextIO, cast
 
 from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Outgoing, SessionGone
-from bespeak.transports.pending_requests import Conversation
+from bespeak.transports.stdio.client_requests import ClientRequests
 
 logger = logging.getLogger("bespeak.client")
 
@@ -88,17 +88,17 @@ class StdioTransport:
         child = await self._living(begin=request.method == "initialize")
         if child is not self._known and self._known is not None and request.method != "initialize":
             raise SessionGone("the server was started again, and does not know this client yet")
-        return await child.conversation.exchange(request, notify, ask)
+        return await child.requests.exchange(request, notify, ask)
 
     async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
         if self._child is None:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
-        await self._child.conversation.say(message)
+        await self._child.requests.say(message)
 
     async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
         self._known = self._child
         if self._child is not None:
-            self._child.conversation.begin(notify, ask)
+            self._child.requests.begin(notify, ask)
 
     async def _living(self, *, begin: bool) -> "Child":
         """The child, started again if it has died. One that never answered is given another chance only to begin with."""
@@ -106,9 +106,9 @@ class StdioTransport:
             child = self._child
             if child is None:
                 raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
-            over = child.conversation.over
+            over = child.requests.over
             if over is not None:
-                if not (child.conversation.answered or begin) or not self._restarts:
+                if not (child.requests.answered or begin) or not self._restarts:
                     raise over
                 logger.warning("%s; it is started again", over)
                 await child.end()
@@ -155,7 +155,7 @@ class Child(asyncio.SubprocessProtocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._output_lost = False
-        self.conversation = Conversation(self._write, limit, stray)
+        self.requests = ClientRequests(self._write, limit, stray)
 
     # What the event loop says
 
@@ -164,7 +164,7 @@ class Child(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         if isinstance(data, bytes):
-            self.conversation.feed(data)
+            self.requests.feed(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
@@ -194,7 +194,7 @@ class Child(asyncio.SubprocessProtocol):
         code = self._transport.get_returncode() if self._transport else None
         if code is not None:
             how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
-        self.conversation.end(ConnectionError(f"the server {self._command!r} {how}"))
+        self.requests.end(ConnectionError(f"the server {self._command!r} {how}"))
 
     # What the client does
 
@@ -227,7 +227,7 @@ class Child(asyncio.SubprocessProtocol):
                 await self._gone(LEAVE_SECONDS)
             if self._transport is not None:
                 self._transport.close()
-            self.conversation.end(ConnectionError("the client is closed"))
+            self.requests.end(ConnectionError("the client is closed"))
 
     async def _gone(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):

@@ -1,32 +1,25 @@
-"""uvicorn's HTTP protocols with what they lack: bounds on connections, heads, bodies and unread output, refusals that a client
-can read, and an end to streams when uvicorn stops.
+"""uvicorn's connections with what they lack: bounds on heads, bodies and unread output, refusals that a client can read, and
+an end to streams when uvicorn stops.
 
-All that relies on uvicorn's insides stands here, and in `limited_http`, which only exists where httptools does.
+Relies on the insides of uvicorn, as do `uvicorn_httptools` and `uvicorn_server`, and nothing else in this package.
 """
 
 import asyncio
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError
-from bespeak.protocol.messages import write_error
-from bespeak.transports.http.app import refuse
-from bespeak.transports.http.asgi import Receive, Scope, Send
+from bespeak.transports.http.asgi import Receive, Scope, Send, end_stream
 from bespeak.transports.http.client_addresses import ClientAddresses
-from bespeak.transports.http.connection_limits import ConnectionLimits, Connections, Refusal
-from bespeak.transports.http.custom_routes import RETRY_SECONDS
+from bespeak.transports.http.connection_limits import Connections
 from bespeak.transports.http.framing import HEAD_BYTES, Framing
-from bespeak.transports.http.legacy.endpoint import END_OF_STREAM
+from bespeak.transports.http.refusals import Refusal, refuse
 
 if TYPE_CHECKING:
     from uvicorn.config import Config
     from uvicorn.protocols.http.flow_control import FlowControl
     from uvicorn.server import ServerState
-
-    from bespeak.transports.http.uvicorn_httptools import LimitedHttp
 
 LINGER_BYTES = 16 * 1024 * 1024
 """How much of what a refused client still sends is thrown away before it is cut off."""
@@ -35,60 +28,9 @@ HEAD_TOO_LONG = Refusal(431, f"the head of the request is longer than {HEAD_BYTE
 LATE_HEAD = Refusal(408, "the head of the request did not arrive in time")
 LATE_BODY = Refusal(408, "the body of the request did not arrive in time")
 READ_FIRST = "this address does not read what it asked for; read the responses, and try again soon"
-_PHRASES = {
-    408: "Request Timeout",
-    429: "Too Many Requests",
-    431: "Request Header Fields Too Large",
-    503: "Service Unavailable",
-}
 
 
-class HttpProtocols:
-    """Makes the protocol of each connection; what uvicorn takes for its class. A worker's own table begins empty."""
-
-    def __init__(self, limits: ConnectionLimits, parser: Literal["h11", "httptools"] | None = None) -> None:
-        self._limits = limits
-        self._parser: Literal["h11", "httptools"] | None = parser
-        self._class = _parser_class(parser)
-        self._addresses = ClientAddresses(limits.trusted_proxies)
-        self._table: Connections | None = None
-
-    def __reduce__(self) -> Any:
-        return HttpProtocols, (self._limits, self._parser)
-
-    @property
-    def table(self) -> Connections:
-        """The connections there are, and what is known about them."""
-        if self._table is None:  # not before there is somebody to serve: the limit on files is this process's
-            self._table = Connections(self._limits)
-        return self._table
-
-    def __call__(
-        self,
-        config: "Config",
-        server_state: "ServerState",
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> asyncio.Protocol:
-        protocol = self._class(config, server_state, app_state, _loop)
-        protocol.attach(self.table, self._addresses)
-        return protocol
-
-
-def _parser_class(parser: Literal["h11", "httptools"] | None) -> "type[LimitedHttp | LimitedH11]":
-    """The fast parser where it is installed."""
-    if parser != "h11":
-        try:
-            from bespeak.transports.http.uvicorn_httptools import LimitedHttp
-        except ImportError:
-            if parser is not None:
-                raise
-        else:
-            return LimitedHttp
-    return LimitedH11
-
-
-class Limited(asyncio.Protocol):
+class BoundedConnection(asyncio.Protocol):
     """What both protocols have in common; it stands before uvicorn's own among their bases."""
 
     if TYPE_CHECKING:  # uvicorn's own, in both
@@ -128,7 +70,7 @@ class Limited(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._raw = cast("asyncio.Transport", transport)
-        super().connection_made(_Ending(self._raw, self))
+        super().connection_made(_UvicornTransport(self._raw, self))
         host = self.client[0] if self.client else None
         self.address = None if self._addresses.is_proxy(host) else self._addresses.of_peer(host)
         refusal = self._table.admit(self)
@@ -140,7 +82,7 @@ class Limited(asyncio.Protocol):
         self._lost = True
         self._table.leave(self)
         super().connection_lost(exc)
-        cast("_Ending", self.transport).forget()
+        cast("_UvicornTransport", self.transport).forget()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -249,13 +191,13 @@ class Limited(asyncio.Protocol):
     def _say(self) -> None:
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
-            self._raw.write(written(refusal))
+            self._raw.write(refusal.written())
         if self._raw.can_write_eof():
             self._raw.write_eof()
 
     def _linger(self) -> None:
         self._ending = self._deaf = True
-        cast("_Ending", self.transport).end()
+        cast("_UvicornTransport", self.transport).end()
         if self._refusal is None and self._raw.can_write_eof():
             self._raw.write_eof()
         self.flow.resume_reading()
@@ -302,13 +244,13 @@ class Limited(asyncio.Protocol):
         self._table.received(self)
 
 
-class _Ending(asyncio.Transport):
+class _UvicornTransport(asyncio.Transport):
     """A transport as uvicorn sees it: how it is closed is decided by us."""
 
-    def __init__(self, raw: asyncio.Transport, protocol: Limited) -> None:
+    def __init__(self, raw: asyncio.Transport, protocol: BoundedConnection) -> None:
         super().__init__()
         self._raw = raw
-        self._protocol: Limited | None = protocol
+        self._protocol: BoundedConnection | None = protocol
         self._ended = False
         self.write = raw.write
         self.get_extra_info = raw.get_extra_info
@@ -336,7 +278,7 @@ def _ignore(data: Any) -> None:
     pass
 
 
-class LimitedH11(Limited, H11Protocol):
+class H11Connection(BoundedConnection, H11Protocol):
     """uvicorn's parser without httptools."""
 
     def __init__(
@@ -364,21 +306,5 @@ class LimitedH11(Limited, H11Protocol):
         return None if self._deaf else self._follow(framing)
 
 
-def end_stream(scope: Mapping[str, object] | None) -> None:
-    """End the stream that a request has opened, if it has: uvicorn would wait for it when it stops."""
-    end = scope.get(END_OF_STREAM) if scope else None
-    if callable(end):
-        end()
-
-
 async def _read_first(scope: Scope, receive: Receive, send: Send) -> None:
     await refuse(send, 429, READ_FIRST)
-
-
-def written(refusal: Refusal) -> bytes:
-    """A response that says why, where a client of this protocol looks for it."""
-    code = INTERNAL_ERROR if refusal.status >= 500 else INVALID_REQUEST
-    body = write_error(None, MCPError(code, refusal.reason))
-    retry = b"retry-after: %d\r\n" % RETRY_SECONDS if refusal.status in (429, 503) else b""
-    head = f"HTTP/1.1 {refusal.status} {_PHRASES[refusal.status]}\r\ncontent-type: application/json\r\n"
-    return b"%bcontent-length: %d\r\n%bconnection: close\r\n\r\n%b" % (head.encode(), len(body), retry, body)

@@ -14,9 +14,9 @@ import uvicorn
 
 from bespeak import Client, Elicit, MCPServer, Resolve
 from bespeak.cli import workers
-from bespeak.server import http_process
-from bespeak.server.http_process import HttpServer, Worker
-from bespeak.server.running import end_program, http_server, run_http, serve_http
+from bespeak.server.running import SHUTDOWN, end_program, http_server, run_http, serve_http
+from bespeak.transports.http import uvicorn_server
+from bespeak.transports.http.uvicorn_server import HttpServer, Worker
 from tests.answering import Person, accept
 from tests.waiting import eventually
 
@@ -125,7 +125,7 @@ async def test_two_interrupts_at_once_are_two(heard: list[int]) -> None:
 async def test_a_lifespan_that_hangs_does_not_survive_a_second_interrupt(
     heard: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_process, "FORCED_SECONDS", 0.5)
+    monkeypatch.setattr(uvicorn_server, "FORCED_SECONDS", 0.5)
     desk = Desk(hangs=True)
     async with serving(desk) as task:
         for _ in range(2):
@@ -138,7 +138,7 @@ async def test_a_lifespan_that_hangs_does_not_survive_a_second_interrupt(
 
 
 def test_a_second_interrupt_ends_an_app_that_does_not_start() -> None:
-    server = HttpServer(uvicorn.Config("nowhere:app", log_config=None))
+    server = HttpServer(uvicorn.Config("nowhere:app", log_config=None), SHUTDOWN)
     server.handle_exit(signal.SIGINT, None)
     with pytest.raises(KeyboardInterrupt):
         server.handle_exit(signal.SIGINT, None)
@@ -195,12 +195,12 @@ class Ran(HttpServer):
 
 
 def test_a_program_whose_server_ended_in_order_goes_on() -> None:
-    run_http(Ran(uvicorn.Config("nowhere:app", log_config=None)))
+    run_http(Ran(uvicorn.Config("nowhere:app", log_config=None), SHUTDOWN))
     end_program([])
 
 
 def test_a_program_that_has_cut_an_approved_call_off_ends_with_an_error() -> None:
-    server = Ran(uvicorn.Config("nowhere:app", log_config=None))
+    server = Ran(uvicorn.Config("nowhere:app", log_config=None), SHUTDOWN)
     server.cut_off = ["buy"]
     with pytest.raises(SystemExit) as ended:
         run_http(server)
@@ -211,7 +211,7 @@ def test_a_program_that_has_cut_an_approved_call_off_ends_with_an_error() -> Non
 
 
 def test_a_worker_s_server_is_one_of_these() -> None:
-    worker = Worker(uvicorn.Config("nowhere:app", log_config=None), [])
+    worker = Worker(SHUTDOWN, set(), uvicorn.Config("nowhere:app", log_config=None), [])
     assert isinstance(worker.server, HttpServer)
     assert worker.server is worker.server
     assert worker.server.last
@@ -223,10 +223,10 @@ def test_a_worker_s_server_is_one_of_these() -> None:
 def test_the_status_of_workers_is_that_of_their_program(
     monkeypatch: pytest.MonkeyPatch, statuses: set[int], status: int | None
 ) -> None:
-    def ran(config: uvicorn.Config, listening: socket.socket) -> Any:
+    def ran(config: uvicorn.Config, listening: socket.socket, shutdown: object) -> Any:
         return statuses
 
-    monkeypatch.setattr(http_process, "run_workers", ran)
+    monkeypatch.setattr(uvicorn_server, "run_workers", ran)
     monkeypatch.setenv("BESPEAK_STATE_KEYS", "a key for this test only, long enough")
     for name in ("TARGET", "HOST", "PORT", "PATH"):
         monkeypatch.setenv(f"BESPEAK_RUN_{name}", "")  # which the run sets, and monkeypatch takes back

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic_core import from_json, to_json
 
 from bespeak.protocol.messages import MOST_IN_A_BATCH
-from bespeak.transports.interfaces import Ask, Lost, Outgoing
+from bespeak.transports.interfaces import Ask, Lost, Outgoing, cancellation
 from bespeak.transports.stdio.lines import LineCutter, LineTooLong
 
 logger = logging.getLogger("bespeak.client")
@@ -24,7 +24,7 @@ class Waiting:
     ask: Ask | None
 
 
-class Conversation:
+class ClientRequests:
     """A client's end of a line-delimited stream."""
 
     def __init__(
@@ -175,12 +175,6 @@ class Conversation:
             self._misplaced("the server sent a request, which this revision does not allow", line)
         else:
             ask(message)
-
-
-def cancellation(id_: int) -> bytes:
-    """The notification that a request is not waited for any more."""
-    params = {"requestId": id_, "reason": "the client no longer waits"}
-    return to_json({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
 
 
 def _is_number(value: Any) -> bool:

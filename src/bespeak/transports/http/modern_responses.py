@@ -11,32 +11,24 @@ from collections.abc import Coroutine
 from typing import Any
 
 from bespeak.aio.in_place import straight
-from bespeak.aio.outbox import Outbox
 from bespeak.protocol.errors import INTERNAL_ERROR, MCPError, http_status
 from bespeak.protocol.messages import RequestId, write_error
-from bespeak.protocol.server_sent_events import KEEP_ALIVE, write_event
-from bespeak.transports.http.asgi import JSON, Receive, Send, respond
-from bespeak.transports.interfaces import Answer
+from bespeak.protocol.server_sent_events import write_event
+from bespeak.transports.http.asgi import JSON, Receive, Send, disconnected, respond
+from bespeak.transports.http.event_streams import SILENCE_SECONDS, EventStream
+from bespeak.transports.interfaces import WrittenResponse
 
 QUICK_SECONDS = 0.005
 """A call that suspends for no longer than this is not worth watching."""
-SILENCE_SECONDS = 15.0
-"""After so long without a word a response becomes an event stream, and a stream is kept alive."""
-LAST_WORDS_SECONDS = 1.0
-_STREAM_HEADERS = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),
-]
 
 
-class Exchange:
+class ModernResponse:
     """Answers one request."""
 
     _answering = False
     _cancellations = 0
     _gone = False
-    _stream: "EventStream | None" = None
+    _stream: EventStream | None = None
     _task: asyncio.Task[Any] | None = None
     _watcher: asyncio.Task[None] | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -53,7 +45,7 @@ class Exchange:
             return None
         return self._streaming().put(write_event(notification))
 
-    async def run(self, work: Coroutine[Any, Any, Answer]) -> None:
+    async def run(self, work: Coroutine[Any, Any, WrittenResponse]) -> None:
         """Send what the work answers. If the client goes away the work is cancelled, and that is the end of it."""
         try:
             answer = await straight(work, self._suspended)
@@ -112,13 +104,12 @@ class Exchange:
             self._timer = loop.call_later(SILENCE_SECONDS, self._streaming)
 
     async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
+        await disconnected(self._receive)
         self._gone = True
         if self._task is not None:
             self._task.cancel("the client went away")
 
-    def _streaming(self) -> "EventStream":
+    def _streaming(self) -> EventStream:
         if self._stream is None:
             self._stream = EventStream(self._send)
         return self._stream
@@ -134,67 +125,3 @@ class Exchange:
 
 
 BROKEN_OFF = "the server broke this request off, perhaps because it stops; whether it was carried out is not known"
-
-
-class EventStream:
-    """A response that is sent event by event, by a task of its own."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._outbox = Outbox()
-        self._ended = False
-        self._writer = asyncio.create_task(self._write(), name="bespeak event stream")
-
-    def put(self, event: bytes) -> Coroutine[Any, Any, None] | None:
-        """Send what may be dropped soon. What is returned waits until the reader has caught up a little."""
-        return self._outbox.offer(event)
-
-    def room(self) -> Coroutine[Any, Any, bool] | None:
-        """`None` if there is room for more; else what waits for it, and says whether there is."""
-        return self._outbox.room()
-
-    def add(self, event: bytes) -> None:
-        """Send what must not be dropped soon."""
-        self._outbox.add(event)
-
-    async def finish(self, event: bytes) -> None:
-        """Send the last event, and return when everything is sent."""
-        self.end(event)
-        await self.sent()
-
-    def end(self, event: bytes = b"") -> None:
-        """Send the last event, if there is one, and nothing more."""
-        self._ended = True
-        self._outbox.add(event)
-
-    async def sent(self) -> None:
-        """Return when everything is sent, or the reader has gone."""
-        await asyncio.shield(self._writer)
-
-    async def last_words(self) -> None:
-        """Let what has been said reach the client, if it takes it soon."""
-        await asyncio.wait({self._writer}, timeout=LAST_WORDS_SECONDS)
-
-    def close(self) -> None:
-        """Stop sending, whatever is left."""
-        self._outbox.abandon()
-        self._writer.cancel()
-
-    async def _write(self) -> None:
-        try:
-            await self._write_all()
-        except OSError:  # some ASGI servers say so that the client has gone
-            self._outbox.abandon()
-
-    async def _write_all(self) -> None:
-        await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
-        more = True
-        while more:
-            chunk = self._outbox.take()
-            more = not self._ended
-            await self._send(
-                {"type": "http.response.body", "body": chunk or (KEEP_ALIVE if more else b""), "more_body": more}
-            )
-            self._outbox.sent()
-            if more:
-                await self._outbox.something(SILENCE_SECONDS)
