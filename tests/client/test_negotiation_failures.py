@@ -282,7 +282,7 @@ async def test_a_child_that_dies_of_the_discovery_is_started_again_for_a_handsha
         assert client.protocol_version == NOVEMBER
         assert text(await client.call_tool("tool")) == str(older.heard.count("start") - 1)
     assert older.heard[-3:] == ["initialize", "notifications/initialized", "tools/call"]
-    assert "exited with code 4; it is started again" in caplog.text
+    assert "exited with code 4; restarting it" in caplog.text
 
 
 async def test_a_child_that_dies_of_the_handshake_too_is_given_up(older: Older) -> None:

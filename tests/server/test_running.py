@@ -125,7 +125,7 @@ def test_an_option_nobody_knows_is_refused() -> None:
 
 
 def test_a_path_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match="streamable_http_path must start with '/', unlike 'mcp'"):
+    with pytest.raises(ValueError, match="streamable_http_path must start with '/'; got 'mcp'"):
         shop().run("streamable-http", streamable_http_path="mcp")
 
 

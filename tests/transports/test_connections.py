@@ -81,10 +81,10 @@ def test_where_no_limit_on_files_is_known_there_is_one_on_connections(monkeypatc
     ("option", "says"),
     [
         ({"max_connections": 0}, "max_connections must be at least 1, or None for what the limit on open files allows"),
-        ({"request_head_timeout": 0}, "request_head_timeout is seconds and must be positive"),
-        ({"request_body_timeout": -1}, "request_body_timeout is seconds and must be positive"),
-        ({"response_read_timeout": float("nan")}, "response_read_timeout is seconds and must be positive"),
-        ({"max_unread_output": 0}, "max_unread_output is bytes and must be positive"),
+        ({"request_head_timeout": 0}, "request_head_timeout must be a positive number of seconds"),
+        ({"request_body_timeout": -1}, "request_body_timeout must be a positive number of seconds"),
+        ({"response_read_timeout": float("nan")}, "response_read_timeout must be a positive number of seconds"),
+        ({"max_unread_output": 0}, "max_unread_output must be a positive number of bytes"),
         ({"trusted_proxies": ["nginx"]}, "trusted_proxies: 'nginx' is not an IP address"),
     ],
 )

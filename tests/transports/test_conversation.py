@@ -174,7 +174,7 @@ async def test_what_is_no_message_is_logged_and_skipped(garbage: bytes, caplog: 
     (task,) = await line.asked(1)
     line.conversation.feed(garbage + b"\n")
     assert [record.name for record in caplog.records] == ["bespeak.client"]
-    assert "the server wrote something that is no message: b" in caplog.text
+    assert "the server wrote a line that is not a message: b" in caplog.text
     line.say(result(1, "a"))
     assert await value(task) == "a"
 

@@ -251,7 +251,7 @@ async def test_what_is_sent_again_is_what_was_sent() -> None:
 async def test_an_id_that_is_not_known_is_refused(server: Served, id_: str) -> None:
     reply = await (await server.client()).get(last_event_id=id_)
     assert (reply.status, reply.code) == (400, -32600)
-    assert "nothing is known of this Last-Event-ID; what came after it is lost" in reply.reason
+    assert "the Last-Event-ID is not known; the events after it are lost" in reply.reason
 
 
 async def test_an_event_of_another_session_is_as_unknown_as_any(server: Served) -> None:
@@ -261,7 +261,7 @@ async def test_an_event_of_another_session_is_as_unknown_as_any(server: Served) 
         for place in places:
             reply = await other.get(last_event_id=place)
             assert (reply.status, b"secret" in reply.body) == (400, False)
-            assert "nothing is known of this Last-Event-ID" in reply.reason
+            assert "the Last-Event-ID is not known" in reply.reason
             assert (await server.stranger().get(last_event_id=place)).status == 400
 
 

@@ -222,7 +222,7 @@ async def test_what_says_nowhere_which_revision_it_speaks_is_told_what_is_missin
 async def test_get_and_delete_are_for_the_sessions_of_older_clients(server: Listening, verb: str) -> None:
     response = await send(server, b"", lines(without="mcp-protocol-version"), verb=verb)
     assert (response.status, response.code) == (400, -32600)
-    assert ("no stream without a session" if verb == "GET" else "Mcp-Session-Id is missing") in response.message
+    assert ("a stream needs a session" if verb == "GET" else "Mcp-Session-Id is missing") in response.message
     assert "id" not in response.json()
 
 
@@ -257,7 +257,7 @@ async def test_the_path_may_end_in_a_slash_and_carry_a_query(server: Listening, 
 
 
 def test_a_path_that_is_none_is_refused_when_the_app_is_made() -> None:
-    with pytest.raises(ValueError, match="streamable_http_path must start with '/', unlike 'mcp'"):
+    with pytest.raises(ValueError, match="streamable_http_path must start with '/'; got 'mcp'"):
         make_server().streamable_http_app(streamable_http_path="mcp")
 
 

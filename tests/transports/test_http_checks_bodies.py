@@ -216,7 +216,7 @@ async def begin(server: Listening, headers: Lines, first: bytes = b"") -> Respon
 async def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(server: Listening) -> None:
     response = await begin(server, lines(content_length=str(5 * 1024 * 1024)))
     assert (response.status, response.code) == (413, -32600)
-    assert f"the body is larger than {LIMIT} bytes, the most this server takes" in response.message
+    assert f"the body is larger than {LIMIT} bytes, the most this server accepts" in response.message
 
 
 async def test_a_client_that_waits_to_be_told_to_go_on_hears_that_the_body_is_too_large(server: Listening) -> None:

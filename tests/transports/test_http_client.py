@@ -154,7 +154,7 @@ async def test_what_is_no_message_for_this_request_is_passed_over_with_a_warning
     odd = [event(b"nonsense"), event(b"[1]"), event(asked), b"event: ping\ndata: {}\n\n", b":\n\n", event(ANSWER)]
     assert await ask(streams(*odd), got.append) == ANSWER
     assert got == []
-    assert caplog.text.count("sent an event that is no JSON object; it is ignored") == 2
+    assert caplog.text.count("sent an event that is not a JSON object; ignoring it") == 2
     assert caplog.text.count("sent a request, which this revision does not allow") == 1
 
 
@@ -179,7 +179,7 @@ async def test_a_compressed_answer_is_read(kind: str) -> None:
 
 
 async def test_what_cannot_be_decompressed_is_an_error() -> None:
-    with pytest.raises(ConnectionError, match="/mcp sent what cannot be decoded"):
+    with pytest.raises(ConnectionError, match="/mcp sent a response that cannot be decoded"):
         await ask(says(200, b"no gzip at all", JSON, (b"content-encoding", b"gzip")))
 
 

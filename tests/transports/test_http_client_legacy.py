@@ -223,7 +223,7 @@ async def test_a_server_without_sessions_gets_no_session_and_no_delete() -> None
 @pytest.mark.parametrize("session", [b"", b"two words", b"caf\xe9", b"\x7f", b"x" * 5000])
 async def test_a_session_id_that_no_header_can_carry_is_an_error(session: bytes) -> None:
     app = OldHttp(sessions=[session])
-    with pytest.raises(ConnectionError, match="/mcp gave this client a session id that no header can carry") as caught:
+    with pytest.raises(ConnectionError, match="/mcp sent a session id that a header cannot contain") as caught:
         await call(app)
     assert "words" not in str(caught.value)
     assert app.methods == ["server/discover", "initialize"]

@@ -138,7 +138,7 @@ async def test_row_1_without_sessions_there_is_only_post(verb: str) -> None:
     ):
         reply = await exchange.whole()
     assert (reply.status, reply.headers["allow"]) == (405, "POST")
-    assert "there are no sessions here" in reply.reason
+    assert "this server has no sessions" in reply.reason
 
 
 @pytest.mark.parametrize("version", ["1999-01-01", "2025-06-19", "garbage", ""])

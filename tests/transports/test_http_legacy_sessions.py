@@ -456,7 +456,7 @@ async def test_above_half_full_one_address_has_at_most_a_tenth_of_the_sessions()
         replies = [await flood.post(hello()) for _ in range(4)]
         assert [reply.status for reply in replies] == [200, 200, 429, 429]
         assert replies[-1].reason == (
-            "your address has 2 sessions, the most it may have while there are so many; end one, or try again later"
+            "your address has 2 sessions, the most allowed while there are so many; end one, or try again later"
         )
         assert replies[-1].headers["retry-after"] == "30"
         flood.session, flood.version = replies[0].headers["mcp-session-id"], NOVEMBER

@@ -306,7 +306,7 @@ async def test_a_session_may_have_four_standing_streams_and_no_more() -> None:
             assert stream.said["content-type"] == "text/event-stream"
         reply = await older.get()
         assert (reply.status, reply.code) == (409, -32600)
-        assert "this session has enough standing streams" in reply.reason
+        assert "this session has as many standing streams as it may have" in reply.reason
         async with other.stand() as another:
             assert await another.head() == 200
         streams[0].leave()
@@ -336,12 +336,12 @@ async def test_a_get_without_a_session_says_that_http_sse_is_not_served() -> Non
     async with served(Desk().mcp) as server:
         reply = await server.stranger().get()
         assert (reply.status, reply.code) == (400, -32600)
-        assert "HTTP+SSE transport of 2024-11-05: that is not served here" in reply.reason
+        assert "HTTP+SSE transport of 2024-11-05 is not supported" in reply.reason
         assert "POSTing initialize to this URL" in reply.reason
         async with server.stranger().open(verb="GET", path="/sse", accept="text/event-stream") as exchange:
             elsewhere = await exchange.whole()
         assert elsewhere.status == 404
-        assert "HTTP+SSE, the transport of 2024-11-05, is not served here" in elsewhere.reason
+        assert "The HTTP+SSE transport of 2024-11-05 is not supported" in elsewhere.reason
         assert "MCP messages go to '/mcp'" in elsewhere.reason
 
 
@@ -367,7 +367,10 @@ async def test_a_post_must_accept_both_kinds_of_response(accept: str) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"json_response": True}, "with json_response=True there is no stream to ask a client of an older revision on"),
+        (
+            {"json_response": True},
+            "with json_response=True there is no stream on which to ask a client of an older revision",
+        ),
         ({"stateless_http": True}, "over HTTP without sessions (stateless_http=True"),
     ],
     ids=["json only", "stateless"],

@@ -529,11 +529,11 @@ async def takes_none() -> HttpResponse:
 @pytest.mark.parametrize(
     ("path", "methods", "handler", "says"),
     [
-        ("x", ["GET"], fine, "a route's path must start with '/', unlike 'x'"),
+        ("x", ["GET"], fine, "the path of a route must start with '/'; got 'x'"),
         ("", ["GET"], fine, "a route's path must start with '/'"),
         ("/x", [], fine, "a route needs a list of methods, such as"),
         ("/x", "GET", fine, "a route needs a list of methods, such as"),
-        ("/{a", ["GET"], fine, "a parameter of a path is written {name} and stands for one segment"),
+        ("/{a", ["GET"], fine, "write a parameter as {name}; it matches one segment"),
         ("/{a:path}", ["GET"], fine, "a parameter of a path is written {name}"),
         ("/{}", ["GET"], fine, "a parameter of a path is written {name}"),
         ("/x", ["GET"], takes_two, "the handler of '/x' must take one parameter, the request"),

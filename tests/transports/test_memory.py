@@ -158,7 +158,7 @@ async def test_what_is_pushed_reaches_the_client_as_a_question_or_as_a_notificat
 
 async def test_a_question_to_a_client_that_takes_none_is_a_connection_error() -> None:
     async with MemoryTransport(Echo()) as transport:
-        with pytest.raises(ConnectionError, match="the client takes no questions"):
+        with pytest.raises(ConnectionError, match="the client does not accept questions"):
             await transport.exchange(outgoing("ask", older=True), ignore)
 
 
@@ -173,7 +173,7 @@ async def test_what_wants_no_answer_is_told_to_the_peer() -> None:
 async def test_no_answer_to_a_request_is_a_connection_error() -> None:
     async with MemoryTransport(Echo()) as transport:
         silence = Outgoing(1, "silence", b'{"jsonrpc": "2.0", "method": "silence"}', {})
-        with pytest.raises(ConnectionError, match="the server gave no answer to a request"):
+        with pytest.raises(ConnectionError, match="the server did not respond to a request"):
             await transport.exchange(silence, ignore)
 
 

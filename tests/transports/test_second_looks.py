@@ -94,7 +94,7 @@ async def test_a_request_that_cannot_be_written_is_lost() -> None:
         raise BrokenPipeError("nobody reads")
 
     conversation = ClientRequests(broken, 1000)
-    with pytest.raises(Lost, match="the server cannot be written to: nobody reads"):
+    with pytest.raises(Lost, match="cannot write to the server: nobody reads"):
         await asyncio.wait_for(conversation.exchange(Outgoing(1, "tools/call", b"{}", {}), lambda _: None), 5)
 
 

@@ -192,8 +192,8 @@ async def test_what_is_no_message_is_skipped_and_logged(puppet: Puppet, caplog: 
         assert text(await asyncio.wait_for(client.call_tool("garbage"), 10)) == "after all that"
     # an array may be several messages of an older server: each is looked at by itself
     for garbage in (b"hello", b"\xff\x00", b"1", b"2", b"{"):
-        assert caplog.text.count(f"the server wrote something that is no message: {garbage!r}") == 1
-    assert caplog.text.count("the server wrote something that is no message") == 5
+        assert caplog.text.count(f"the server wrote a line that is not a message: {garbage!r}") == 1
+    assert caplog.text.count("the server wrote a line that is not a message") == 5
     assert caplog.text.count("the server sent a line of more than 100000 bytes; it is skipped") == 1
     assert caplog.text.count("the server sent a request, which this revision does not allow") == 1
 
@@ -278,7 +278,7 @@ async def test_a_child_that_dies_in_mid_call_loses_the_call_and_is_started_again
         async with asyncio.timeout(10):
             assert [text(result) for result in await asyncio.gather(*again)] == ["a", "b"]
     assert len(puppet.pids) == 2, "one child is started for all who wait"
-    assert f"{fate}; it is started again" in caplog.text
+    assert f"{fate}; restarting it" in caplog.text
     assert puppet.alive() == []
 
 

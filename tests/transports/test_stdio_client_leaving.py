@@ -49,7 +49,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TERMINATE_SECONDS", 0.2)
 
 
-KILLED = "did not end in time and is killed"
+KILLED = "did not exit in time; killing it"
 
 
 async def test_a_child_that_leaves_when_its_input_is_closed_is_not_hurried(

@@ -267,7 +267,7 @@ async def test_somebody_at_a_terminal_is_told_what_it_waits_for(
     finally:
         os.close(keyboard)
         os.close(terminal)
-    said = "Waiting for MCP messages on standard input, one a line. Ctrl-D ends."
+    said = "Waiting for MCP messages on standard input, one per line. Press Ctrl-D to stop."
     assert said in capfd.readouterr().err
 
 

@@ -348,7 +348,7 @@ async def test_a_message_over_the_limit_is_refused_once_and_the_next_is_served()
         wire.send(b"x" * (MESSAGE_LIMIT + 1))
         refused = await wire.next()
         assert refused["error"]["code"] == -32600
-        assert refused["error"]["message"] == "the message is larger than 4194304 bytes, the most this server takes"
+        assert refused["error"]["message"] == "the message is larger than 4194304 bytes, the most this server accepts"
         assert "id" not in refused
         wire.send(b"x" * MESSAGE_LIMIT, b"\n")
         assert await wire.rest() == []

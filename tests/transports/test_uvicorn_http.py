@@ -421,7 +421,7 @@ async def test_those_who_are_refused_are_held_in_bounds_and_told_all_the_same(
         for one in [*crowd, *refused]:
             one.close()
     (warning,) = [record.getMessage() for record in caplog.records if record.name == "bespeak.http"]
-    assert warning == f"connections are refused: {TOO_MANY.reason} (4 of 8 are open; this is said once a minute)"
+    assert warning == f"connections are refused: {TOO_MANY.reason} (4 of 8 are open; logged once a minute)"
 
 
 # What clients do not read

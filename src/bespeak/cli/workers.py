@@ -1,4 +1,4 @@
-"""Several processes behind one port: each loads the server for itself, and all share the keys of its states."""
+"""Several worker processes behind one port: each loads the server for itself, and all share its state keys."""
 
 import os
 import secrets
@@ -13,12 +13,12 @@ from bespeak.transports.http.connection_limits import ConnectionLimits
 
 _PREFIX = "BESPEAK_RUN_"
 STARTUP_FAILURE = 3
-"""What a worker of uvicorn ends with if it cannot start."""
+"""The exit status of a worker of uvicorn that cannot start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a worker has to know. It travels by the environment, which a worker inherits."""
+    """The settings of a worker. They are passed in environment variables, which a worker inherits."""
 
     target: str
     host: str
@@ -38,7 +38,7 @@ class Settings:
 
 
 def run(settings: Settings, number: int) -> None:
-    """Run so many workers until told to stop. Keys are made here, once, unless there are some already."""
+    """Run workers until told to stop. State keys are made here, once, unless they are configured."""
     require_uvicorn()
     import uvicorn
 
@@ -58,7 +58,7 @@ def run(settings: Settings, number: int) -> None:
 
 
 def make_app() -> HttpApp:
-    """A worker's app. A session lives in one process, and the next request may reach another: so there are none."""
+    """A worker's app, without sessions: a session lives in one process, and the next request may reach another."""
     settings = Settings.inherited()
     return load(settings.target).streamable_http_app(
         host=settings.host,

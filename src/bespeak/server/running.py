@@ -1,4 +1,4 @@
-"""Running a server as a program: on stdio, or behind uvicorn, until it is told to stop."""
+"""Running a server as a program, over stdio or HTTP, until it is told to stop."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from bespeak.transports.http.uvicorn_server import HttpServer
 
 CUT_OFF_STATUS = 1
-"""What a program ends with whose server could not wait for an approved call."""
+"""The exit status of a program whose server could not wait for an approved call."""
 
 
 def run_stdio(make: Callable[[], Answering]) -> None:
-    """Serve the client at the other end of stdin and stdout until it leaves, or a signal says so.
+    """Serve the client at the other end of stdin and stdout until it leaves or a signal ends the server.
 
-    The server is made here, so that nothing it prints on its way gets between the messages. Raises `SystemExit` if an
+    The server is made here, so that nothing it prints meanwhile gets between the messages. Raises `SystemExit` if an
     approved call was cut off.
     """
     cut_off: list[str] = []
@@ -37,14 +37,14 @@ def run_stdio(make: Callable[[], Answering]) -> None:
 
 
 def run_http(server: "HttpServer") -> None:
-    """Listen until a signal says to stop. Raises `SystemExit` if an approved call was cut off."""
+    """Listen until a signal ends the server. Raises `SystemExit` if an approved call was cut off."""
     with contextlib.suppress(KeyboardInterrupt):  # which comes again when the server has ended in order
         server.run()
     end_program(server.cut_off)
 
 
 def end_program(cut_off: Sequence[str]) -> None:
-    """What is to be done when a program's server has ended. Raises `SystemExit` if approved calls were cut off."""
+    """Called when the server of a program has ended. Raises `SystemExit` if approved calls were cut off."""
     leave_threads_behind()
     if cut_off:
         sys.exit(CUT_OFF_STATUS)
@@ -62,7 +62,7 @@ async def serve_stdio(server: Answering) -> None:
 async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool) -> list[str]:
     """Serve until the client leaves; the names of approved calls that were cut off."""
     if os.isatty(files.stdin):
-        print("Waiting for MCP messages on standard input, one a line. Ctrl-D ends.", file=sys.stderr)
+        print("Waiting for MCP messages on standard input, one per line. Press Ctrl-D to stop.", file=sys.stderr)
     stdio = StdioServer(server, files.stdin, files.stdout)
     if signals:
         loop = asyncio.get_running_loop()
@@ -90,9 +90,9 @@ def http_server(
 
 
 async def serve_http(server: "HttpServer") -> None:
-    """Listen until told to stop; being cancelled is one way to be told.
+    """Listen until told to stop, by a signal or by being cancelled.
 
-    Raises `SystemExit` if a signal told it that would have ended the process: whoever awaits this is to end as well.
+    Raises `SystemExit` if it was a signal that would have ended the process, so that the caller ends as well.
     """
     serving = asyncio.create_task(server.serve(), name="bespeak http")
     try:

@@ -1,4 +1,4 @@
-"""ASGI, as far as it is used here: its types, reading a body, and a plain response."""
+"""ASGI as it is used here: its types, reading a body, sending a response, and ending a stream when the server stops."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -63,7 +63,7 @@ async def read_body(receive: Receive, limit: int, large: LargeBody | None = None
 
 
 class BoundedBody:
-    """A `receive` within bounds, whoever reads: it raises `BodyTooLarge` or `BodyTooSlow`. After the body it only hands on."""
+    """A `receive` that raises `BodyTooLarge` or `BodyTooSlow`, whoever calls it. After the body it only passes messages on."""
 
     def __init__(self, receive: Receive, limit: int, seconds: float, large: LargeBody | None) -> None:
         self._receive = receive
@@ -95,13 +95,13 @@ class BoundedBody:
 
 
 def declares_more(headers: Iterable[tuple[bytes, bytes]], limit: int) -> bool:
-    """Whether a request says that its body is longer than that."""
+    """Whether the Content-Length of a request is above the limit."""
     declared = next((value for name, value in headers if name == b"content-length"), b"")
     return declared.isdigit() and (len(declared) > 18 or int(declared) > limit)
 
 
 class BodyTooLarge(Exception):
-    """A body is longer than its reader takes."""
+    """A body is longer than its reader accepts."""
 
 
 class BodyTooSlow(Exception):

@@ -32,7 +32,7 @@ class EventStream:
         return self._outbox.offer(event)
 
     def room(self) -> Coroutine[Any, Any, bool] | None:
-        """`None` if there is room for more; else what waits for it, and says whether there is."""
+        """`None` if there is room for more; else an awaitable that waits for room and returns whether there is any."""
         return self._outbox.room()
 
     def add(self, event: bytes) -> None:
@@ -54,7 +54,7 @@ class EventStream:
         await asyncio.shield(self._writer)
 
     async def last_words(self) -> None:
-        """Let what has been said reach the client, if it takes it soon."""
+        """Wait a moment for what has been sent to reach the client."""
         await asyncio.wait({self._writer}, timeout=LAST_WORDS_SECONDS)
 
     def close(self) -> None:

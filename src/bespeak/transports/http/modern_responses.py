@@ -1,4 +1,4 @@
-"""One request over HTTP once it may be answered: a plain response if it can be, an event stream if it must.
+"""The response to one modern request: plain JSON if possible, an event stream if there is something to send before it.
 
 A call that never suspends is driven to its end in the request's own task: no other task, no timer, nobody watching the
 connection. One that does is given a moment; then the connection is watched, so that a disconnect cancels the task, and
@@ -23,7 +23,7 @@ QUICK_SECONDS = 0.005
 
 
 class ModernResponse:
-    """Answers one request."""
+    """Sends the response to one request."""
 
     _answering = False
     _cancellations = 0
@@ -46,7 +46,7 @@ class ModernResponse:
         return self._streaming().put(write_event(notification))
 
     async def run(self, work: Coroutine[Any, Any, WrittenResponse]) -> None:
-        """Send what the work answers. If the client goes away the work is cancelled, and that is the end of it."""
+        """Do the work and send its response. If the client goes away, the work is cancelled."""
         try:
             answer = await straight(work, self._suspended)
             if self._only_gone():  # it took the cancellation and went on all the same
@@ -80,13 +80,13 @@ class ModernResponse:
                 self._stream.close()
 
     async def _end_for_nobody(self) -> None:
-        """The client has gone: nothing reaches it, but what lies between may insist on a response."""
+        """The client has gone. Nothing reaches it, but middleware may expect a response."""
         if self._stream is None and not self._answering:
             with contextlib.suppress(OSError):
                 await respond(self._send, 499, b"")
 
     def _only_gone(self) -> bool:
-        """Whether the client has gone, and nobody else cancelled the task; the cancellation is taken back."""
+        """Whether the task was cancelled only because the client has gone; that cancellation is undone."""
         if not self._gone or self._task is None:
             return False
         return self._task.uncancel() <= self._cancellations
@@ -97,7 +97,7 @@ class ModernResponse:
         self._timer = asyncio.get_running_loop().call_later(QUICK_SECONDS, self._attend)
 
     def _attend(self) -> None:
-        """The call takes its time: see whether the client is still there, and that it hears something now and then."""
+        """The call takes its time: watch for a disconnect, and keep the client from taking the server for dead."""
         loop = asyncio.get_running_loop()
         self._watcher = loop.create_task(self._watch(), name="bespeak disconnect watcher")
         if not self._json_only and self._stream is None:
@@ -115,7 +115,7 @@ class ModernResponse:
         return self._stream
 
     async def _interrupted(self) -> None:
-        """Somebody stopped the server's own task: the client is told before it ends."""
+        """Tell the client that the server has cancelled the task that serves it."""
         message = write_error(self._id, MCPError(INTERNAL_ERROR, BROKEN_OFF))
         if self._stream is None:
             await respond(self._send, 503, message, JSON)
@@ -124,4 +124,6 @@ class ModernResponse:
             await self._stream.last_words()
 
 
-BROKEN_OFF = "the server broke this request off, perhaps because it stops; whether it was carried out is not known"
+BROKEN_OFF = (
+    "the server cancelled this request, perhaps because it is stopping; whether it was carried out is not known"
+)

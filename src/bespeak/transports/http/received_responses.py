@@ -1,4 +1,4 @@
-"""What comes in a response: a stream of events that may be gone on with, or a body that is a message, or is none."""
+"""Reading a response in the HTTP client: an event stream, which can be resumed, or a body."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ logger = logging.getLogger("bespeak.client")
 EXCERPT = 200
 REST_SECONDS = 0.2
 LEAST_PAUSE, LONGEST_PAUSE = 0.05, 60.0
-"""What a server may have a client wait before it goes on with a stream, in seconds."""
+"""The limits on how long a server can make a client wait before it resumes a stream, in seconds."""
 
 
 class Reading:
@@ -36,16 +36,16 @@ class Reading:
         self._notify = notify
         self._ask = ask
         self._stray = stray
-        """Gets what has no business being there; without it, that is logged."""
+        """Gets each message that does not belong there; if not given, they are logged."""
 
     def pause(self, otherwise: float) -> float:
-        """How long to wait before going on, in seconds, if the server says so."""
+        """How long to wait before resuming, in seconds: what the server says, or else `otherwise`."""
         wanted = otherwise if self.events.retry_ms is None else self.events.retry_ms / 1000
         return min(max(wanted, LEAST_PAUSE), LONGEST_PAUSE)
 
     @property
     def resumable(self) -> bool:
-        """Whether the server can be asked for the rest: it has said where that begins, in words that a header carries."""
+        """Whether the server can be asked for the rest: it has sent an event id, and a header can contain it."""
         last = self.events.last_id
         return self._ask is not None and last is not None and last.isprintable() and last == last.strip()
 
@@ -67,7 +67,7 @@ class Reading:
 
     def _one(self, read: Any, data: bytes, where: str) -> bytes | None:
         if not isinstance(read, dict):
-            self._misplaced(f"{where} sent an event that is no JSON object; it is ignored", data)
+            self._misplaced(f"{where} sent an event that is not a JSON object; ignoring it", data)
             return None
         message = cast("dict[str, Any]", read)
         if "method" not in message:
@@ -88,7 +88,7 @@ class Reading:
 
 
 def media_type(response: "httpx2.Response") -> str:
-    """What a response says it is, without parameters."""
+    """The media type of a response, without parameters."""
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
@@ -101,7 +101,7 @@ async def rest_of(pieces: AsyncIterator[bytes]) -> None:
 
 
 def parsed(data: bytes | bytearray) -> Any:
-    """The JSON in some bytes; `None` if there is none."""
+    """The JSON in some bytes; `None` if they are not JSON."""
     try:
         return from_json(data)
     except ValueError:
@@ -109,7 +109,7 @@ def parsed(data: bytes | bytearray) -> Any:
 
 
 def error_in(body: bytes | bytearray) -> str | None:
-    """What a JSON-RPC error says; `None` if a body is none, but just some JSON about one."""
+    """The message of a JSON-RPC error; `None` if a body does not contain one."""
     message = parsed(body)
     error: Any = cast("dict[str, Any]", message).get("error") if isinstance(message, dict) else None
     if not isinstance(error, dict) or not isinstance(cast("dict[str, Any]", error).get("code"), int):
@@ -118,7 +118,7 @@ def error_in(body: bytes | bytearray) -> str | None:
 
 
 def excerpt(kind: str, body: bytearray) -> str:
-    """The beginning of a body that somebody may want to read."""
+    """The beginning of a body, if it is text."""
     if kind not in ("text/plain", "application/json"):
         return ""
     return " ".join(body[:EXCERPT].decode(errors="replace").split())

@@ -27,11 +27,11 @@ LINGER_BYTES = 16 * 1024 * 1024
 HEAD_TOO_LONG = Refusal(431, f"the head of the request is longer than {HEAD_BYTES} bytes")
 LATE_HEAD = Refusal(408, "the head of the request did not arrive in time")
 LATE_BODY = Refusal(408, "the body of the request did not arrive in time")
-READ_FIRST = "this address does not read what it asked for; read the responses, and try again soon"
+READ_FIRST = "clients at this address do not read their responses; read them, then try again"
 
 
 class BoundedConnection(asyncio.Protocol):
-    """What both protocols have in common; it stands before uvicorn's own among their bases."""
+    """The bounds on a connection, for both parsers: a mixin before uvicorn's own protocol class."""
 
     if TYPE_CHECKING:  # uvicorn's own, in both
         app: Any
@@ -51,7 +51,7 @@ class BoundedConnection(asyncio.Protocol):
     _framing: Framing | None = None
     _expected: Literal["request", "head", "body"] | None = "request"
     _refusal: Refusal | None = None
-    """What the client is told when the connection ends, and has not been told yet."""
+    """What is still to be sent to the client before the connection ends."""
     _deaf = False
     """Whether what the client sends is thrown away."""
     _ending = False
@@ -59,11 +59,11 @@ class BoundedConnection(asyncio.Protocol):
     _lost = False
     _stopping = False
     _malformed = False
-    """Whether the parser gave up: then nobody knows what the client is in the middle of."""
+    """Whether the parser gave up: then it is not known what the client is still sending."""
     _discarded = 0
 
     def attach(self, table: Connections, addresses: ClientAddresses) -> None:
-        """Say where this connection counts."""
+        """Set the table that this connection is counted in."""
         self._table, self._addresses = table, addresses
 
     # What the transport calls
@@ -183,7 +183,7 @@ class BoundedConnection(asyncio.Protocol):
         self._tell()
 
     def _tell(self) -> None:
-        """Say why, and let the client read it: to close at once would reset the connection while it still sends."""
+        """Send the reason, and wait for the client to read it: closing at once would reset the connection while it still sends."""
         if self._refusal is not None:
             self._say()
         self._linger()
@@ -245,7 +245,7 @@ class BoundedConnection(asyncio.Protocol):
 
 
 class _UvicornTransport(asyncio.Transport):
-    """A transport as uvicorn sees it: how it is closed is decided by us."""
+    """A transport as uvicorn sees it; closing it is left to the connection."""
 
     def __init__(self, raw: asyncio.Transport, protocol: BoundedConnection) -> None:
         super().__init__()
@@ -279,7 +279,7 @@ def _ignore(data: Any) -> None:
 
 
 class H11Connection(BoundedConnection, H11Protocol):
-    """uvicorn's parser without httptools."""
+    """A connection with h11, the parser that is always installed."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ class HttpProtocols:
     @property
     def table(self) -> Connections:
         """The connections there are, and what is known about them."""
-        if self._table is None:  # not before there is somebody to serve: the limit on files is this process's
+        if self._table is None:  # not earlier: the limit on open files is that of the process that serves
             self._table = Connections(self._limits)
         return self._table
 
@@ -73,7 +73,7 @@ class HttpProtocols:
 
 
 def _parser_class(parser: Literal["h11", "httptools"] | None) -> "type[HttptoolsConnection | H11Connection]":
-    """The fast parser where it is installed."""
+    """The class for a parser; if none is named, the fast one where it is installed."""
     if parser != "h11":
         try:
             from bespeak.transports.http.uvicorn_httptools import HttptoolsConnection
@@ -119,13 +119,13 @@ def _no_cancellation(record: logging.LogRecord) -> bool:
 class HttpServer(uvicorn.Server):
     """Ends in order at the first signal, approved calls included, and soon at a second interrupt.
 
-    A second SIGTERM is no hurry: a supervisor and a terminal may send one each.
+    A second SIGTERM changes nothing: a supervisor and a terminal may send one each.
     """
 
     cut_off: Sequence[str] = ()
     """The approved calls that were not waited for to their end."""
     ended_by: int | None = None
-    """The signal that it has ended because of, if nobody but the system would have handled it."""
+    """The signal that ended it, if without this server the signal would have ended the process."""
     last = False
     """Whether its process ends with it. Then a SIGTERM that comes later changes nothing: a supervisor sends one to each of
     its workers, those included that a terminal has interrupted already, and their exit handlers are to run."""
@@ -184,9 +184,9 @@ class HttpServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Take signals while the block is open, and hand them to whoever had them before.
+        """Handle signals while the block is open, and pass them on to the handlers that were there before.
 
-        Unlike uvicorn, without killing the process: its exit handlers, and whatever it wants to do next, are to run.
+        Unlike uvicorn, without killing the process, so that exit handlers and the rest of the program can run.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -1,4 +1,4 @@
-"""A client's side of stdio: a server as a child process, started, spoken to, restarted, and ended in order."""
+"""The client of stdio: a server as a child process, which is started, restarted when it dies, and ended in order."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ LAST_WORDS_SECONDS = 0.2
 INHERITED = {
     "win32": "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE",
 }.get(sys.platform, "HOME LOGNAME PATH SHELL TERM USER").split()
-"""What a child gets to know of the environment; a server is another program, and not all there is meant for it."""
+"""The environment variables that a child inherits. Others may be secrets that are not meant for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class StdioServerParameters:
     command: str
     args: list[str] = field(default_factory=list[str])
     env: dict[str, str] | None = None
-    """What the child needs beside the few variables it inherits, such as HOME and PATH."""
+    """More environment variables for the child, beside the few it inherits, such as HOME and PATH."""
     cwd: str | Path | None = None
 
 
 class StdioTransport:
-    """Reaches a server by its standard input and output. A child that died is started again by the next request."""
+    """Reaches a server through its standard input and output. The next request restarts a server that has died."""
 
     mirrors = False
 
@@ -110,7 +110,7 @@ class StdioTransport:
             if over is not None:
                 if not (child.requests.answered or begin) or not self._restarts:
                     raise over
-                logger.warning("%s; it is started again", over)
+                logger.warning("%s; restarting it", over)
                 await child.end()
                 self._child = child = await self._start()
             return child
@@ -157,7 +157,7 @@ class Child(asyncio.SubprocessProtocol):
         self._output_lost = False
         self.requests = ClientRequests(self._write, limit, stray)
 
-    # What the event loop says
+    # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
@@ -201,7 +201,7 @@ class Child(asyncio.SubprocessProtocol):
     async def _write(self, line: bytes) -> None:
         pipe = self._input()
         if pipe is None or pipe.is_closing():
-            return  # how it ended is said soon
+            return  # how it ended is reported soon
         pipe.write(line)
         await self._writable.wait()
 
@@ -215,11 +215,11 @@ class Child(asyncio.SubprocessProtocol):
             if pipe is not None:
                 pipe.close()
             left = await self._gone(LEAVE_SECONDS)
-            self._signal("SIGTERM")  # and whoever of its group has stayed, though it has left itself
+            self._signal("SIGTERM")  # also to processes of its group that are still there after it has left
             if not left:
                 if not await self._gone(TERMINATE_SECONDS if self._patience is None else self._patience):
-                    logger.warning("the server %r did not end in time and is killed", self._command)
-                self._signal("SIGKILL")  # whoever of its group has not listened
+                    logger.warning("the server %r did not exit in time; killing it", self._command)
+                self._signal("SIGKILL")  # to processes of its group that have ignored it
                 await self._gone(LEAVE_SECONDS)
         finally:
             if not self._exited.is_set():

@@ -1,4 +1,4 @@
-"""Many requests over one pair of streams: responses find their request by its id, notifications by what they hold."""
+"""A client's requests over stdio: many at a time, each matched with its response and its notifications."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ class Waiting:
 
 
 class ClientRequests:
-    """A client's end of a line-delimited stream."""
+    """The requests of one client over a pair of line-delimited streams."""
 
     def __init__(
         self, write: Callable[[bytes], Awaitable[None]], limit: int, stray: Callable[[bytes], None] | None = None
@@ -33,7 +33,7 @@ class ClientRequests:
         self._write = write
         self._limit = limit
         self._stray = stray
-        """Gets each line that has no business being there; without it, that is logged."""
+        """Gets each line that does not belong there; if not given, they are logged."""
         self._cutter = LineCutter(limit)
         self._waiting: dict[int, Waiting] = {}
         self._parting: set[asyncio.Task[None]] = set()
@@ -44,11 +44,11 @@ class ClientRequests:
         """Why nothing can be sent any more."""
 
     def begin(self, notify: Callable[[bytes], None], ask: Ask) -> None:
-        """Hand what belongs to no request, or nobody knows to which, to these."""
+        """Set the callbacks for messages that do not belong to a known request."""
         self._elsewhere = notify, ask
 
     async def say(self, message: bytes) -> None:
-        """Send what wants no response."""
+        """Send a message that has no response."""
         if self.over is not None:
             raise self.over
         await self._say(message + b"\n")
@@ -84,10 +84,10 @@ class ClientRequests:
         try:
             await self._write(line)
         except OSError as error:
-            self.end(ConnectionError(f"the server cannot be written to: {error}"))
+            self.end(ConnectionError(f"cannot write to the server: {error}"))
 
     def end(self, reason: ConnectionError) -> None:
-        """The other end is gone: nobody waits any longer."""
+        """The server is gone: fail all requests that wait for a response."""
         if self.over is None:
             self.over = reason
         for waiting in self._waiting.values():
@@ -97,7 +97,7 @@ class ClientRequests:
             task.cancel()
 
     def feed(self, piece: bytes) -> None:
-        """Take in what the other end has sent."""
+        """Take bytes that the server has sent."""
         for line in self._cutter.feed(piece):
             if isinstance(line, LineTooLong):
                 self._too_long(line)
@@ -105,10 +105,10 @@ class ClientRequests:
                 self._line(line)
 
     def _too_long(self, line: LineTooLong) -> None:
-        if line.head.lstrip().startswith(b"{"):  # and nobody knows whose answer it was
+        if line.head.lstrip().startswith(b"{"):  # and it is not known whose response it was
             self.end(ConnectionError(f"the server sent a message of more than {self._limit} bytes"))
         else:
-            logger.error("the server sent a line of more than %d bytes; it is skipped", self._limit)
+            logger.error("the server sent a line of more than %d bytes; skipping it", self._limit)
 
     def _line(self, line: bytes) -> None:
         try:
@@ -125,14 +125,14 @@ class ClientRequests:
 
     def _message(self, read: Any, line: bytes) -> None:
         if not isinstance(read, dict):
-            self._misplaced(f"the server wrote something that is no message: {line!r:.80}", line)
+            self._misplaced(f"the server wrote a line that is not a message: {line!r:.80}", line)
             return
         message = cast("dict[str, Any]", read)
         if "method" in message:
             self._said(message, line)
             return
         if "result" not in message and "error" not in message:
-            self._misplaced(f"the server wrote something that is no message: {line!r:.80}", line)
+            self._misplaced(f"the server wrote a line that is not a message: {line!r:.80}", line)
             return
         self.answered = True
         id_: Any = message.get("id")
@@ -168,7 +168,7 @@ class ClientRequests:
             self._elsewhere[0](line)
 
     def _asked(self, message: dict[str, Any], line: bytes) -> None:
-        """A request of the server's. It does not say which of ours it belongs to, unless there is only one."""
+        """Take a request of the server. Which of ours it belongs to is only known if there is just one."""
         waiting = next(iter(self._waiting.values())) if len(self._waiting) == 1 else None
         ask = waiting.ask if waiting is not None and waiting.ask is not None else self._elsewhere and self._elsewhere[1]
         if ask is None:

@@ -23,7 +23,7 @@ class PrivateFiles:
 
 @contextmanager
 def private_stdio() -> Generator[PrivateFiles]:
-    """File descriptors of the real standard input and output, which nobody else has while the block is open."""
+    """File descriptors of the real standard input and output. While the block is open, no other code uses them."""
     try:
         files = PrivateFiles(os.dup(0), os.dup(1))
     except OSError:

@@ -1,4 +1,4 @@
-"""A server on standard input and output: one message a line, requests served side by side."""
+"""The server on standard input and output: one message per line, requests served concurrently."""
 
 import asyncio
 import logging
@@ -49,7 +49,7 @@ class StdioServer:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody reads or writes its files any more."""
+        """Whether its threads have stopped reading and writing its files."""
         for thread in (self._reader.thread, self._writer.thread):
             thread.join(JOIN_SECONDS)  # one that was told to end needs a moment
         return not (self._reader.thread.is_alive() or self._writer.thread.is_alive())
@@ -82,7 +82,7 @@ class StdioServer:
 
     def _line(self, line: bytes | LineTooLong) -> None:
         if isinstance(line, LineTooLong):
-            reason = f"the message is larger than {self._limit} bytes, the most this server takes"
+            reason = f"the message is larger than {self._limit} bytes, the most this server accepts"
             return self._send(write_error(None, MCPError(INVALID_REQUEST, reason)))
         if not line.strip():
             return None

@@ -1,4 +1,4 @@
-"""Streamable HTTP for clients of older revisions: the requests of a session, its streams, and who may come back to what."""
+"""The HTTP endpoint for clients of older revisions: POST, GET and DELETE of a session, and resuming its streams."""
 
 import asyncio
 import logging
@@ -50,17 +50,17 @@ STATELESS = Obstacle(
     "over HTTP without sessions (stateless_http=True, or several workers) a client of an older revision cannot be asked",
 )
 NO_STREAM = Obstacle(
-    "no_way_back", "with json_response=True there is no stream to ask a client of an older revision on"
+    "no_way_back", "with json_response=True there is no stream on which to ask a client of an older revision"
 )
 NO_SESSION = "the header Mcp-Session-Id is missing; its value comes with the response to initialize"
 NO_VERSION = (
-    "the header MCP-Protocol-Version is missing, which modern requests carry, and so is Mcp-Session-Id, which older ones do "
-    "after initialize"
+    "the headers MCP-Protocol-Version and Mcp-Session-Id are missing: modern requests need the first, older ones need the "
+    "second after initialize"
 )
-NO_SUCH_SESSION = "there is no such session, or no longer; initialize again without Mcp-Session-Id"
+NO_SUCH_SESSION = "the session does not exist or has ended; initialize again without Mcp-Session-Id"
 HTTP_SSE = (
-    "no stream without a session. If this is a client of the HTTP+SSE transport of 2024-11-05: that is not served here; use "
-    "Streamable HTTP, which begins with POSTing initialize to this URL"
+    "a stream needs a session. The HTTP+SSE transport of 2024-11-05 is not supported: use Streamable HTTP, which begins with "
+    "a POST of initialize to this URL"
 )
 
 
@@ -93,7 +93,7 @@ class LegacyHttp:
         return len(self._sessions)
 
     async def close(self) -> None:
-        """The app stops: so do all sessions, and every call that nobody has approved of."""
+        """End all sessions, and every call that is not approved, because the app stops."""
         self._closed = True
         self._sessions.end_all(STOPPING)
         await cancel_and_wait(self._tasks, STOPPING, CLOSE_SECONDS, logger)
@@ -109,7 +109,7 @@ class LegacyHttp:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Answer a POST whose message is of no modern revision. `version` is that of its header."""
+        """Answer a POST of an older revision. `version` is that of its header."""
         try:
             if isinstance(message, Bare) and message.method == "initialize" and headers.only(SESSION_HEADER) is None:
                 return await self._initialize(message, headers, send)
@@ -157,7 +157,7 @@ class LegacyHttp:
         return ENDED if self._closed or session.closed else MCPError(INTERNAL_ERROR, CANCELLED_INSIDE)
 
     def _session(self, version: str | None, headers: Headers) -> HttpSession:
-        """Whose message it is. Raises `LegacyRefusal`, or `MCPError` for headers that make no sense."""
+        """The session of a message. Raises `LegacyRefusal`, or `MCPError` for headers that make no sense."""
         if self._options.stateless:
             return self._new_session("", self._server.peer(STATELESS, version or ASSUMED_VERSION))
         return self._known(headers, NO_SESSION if version else NO_VERSION)
@@ -206,10 +206,10 @@ class LegacyHttp:
     # GET
 
     async def get(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Open a standing stream, or go on with one that broke off."""
+        """Open a standing stream, or resume a stream that broke off."""
         try:
             if self._options.stateless:
-                raise LegacyRefusal(405, f"there are no sessions here, and {HTTP_SSE}")
+                raise LegacyRefusal(405, f"this server has no sessions, and {HTTP_SSE}")
             if not accepts_streams(headers.joined(b"accept")):
                 raise LegacyRefusal(406, "the Accept header must list text/event-stream")
             session = self._known(headers, HTTP_SSE)
@@ -224,7 +224,7 @@ class LegacyHttp:
     async def _stand(self, session: HttpSession, scope: Scope, receive: Receive, send: Send) -> None:
         """Keep a stream open for what belongs to no request, of which there is nothing yet. Raises `LegacyRefusal`."""
         if len(session.standing) >= MOST_STANDING:
-            raise LegacyRefusal(409, "this session has enough standing streams")
+            raise LegacyRefusal(409, "this session has as many standing streams as it may have")
         connection = EventStream(send)
         session.standing.append(connection)
         store, version = self._options.event_store, session.peer.version
@@ -241,7 +241,7 @@ class LegacyHttp:
             self._sessions.touch(session)
 
     async def _resume(self, session: HttpSession, last: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send what a client has missed of one of its streams, and go on with it."""
+        """Send the events of a stream that a client has missed, and those that follow."""
         store = self._options.event_store
         missed: list[EventMessage] = []
 
@@ -250,7 +250,7 @@ class LegacyHttp:
 
         connection: EventStream | None = None
         stream: PostStream | None = None
-        # Only the store knows whose event it is; until it has said so, no stream may go on.
+        # Only the store knows which stream the event belongs to; until then, none of them may continue.
         async with AsyncExitStack() as held:
             for one in list(session.streams.values()):
                 await held.enter_async_context(one.holding)
@@ -263,7 +263,7 @@ class LegacyHttp:
             if session.closed:
                 raise LegacyRefusal(404, NO_SUCH_SESSION)
             if found is None or found.partition("/")[0] != session.prefix:
-                raise LegacyRefusal(400, "nothing is known of this Last-Event-ID; what came after it is lost")
+                raise LegacyRefusal(400, "the Last-Event-ID is not known; the events after it are lost")
             if found != f"{session.prefix}/{STANDING}":
                 connection, stream = EventStream(send), session.streams.get(found)
                 go_on(connection, missed, stream)
@@ -278,10 +278,10 @@ class LegacyHttp:
     # DELETE
 
     async def delete(self, headers: Headers, send: Send) -> None:
-        """End a session because its client says so."""
+        """End a session at the request of its client."""
         try:
             if self._options.stateless:
-                raise LegacyRefusal(405, "there are no sessions here")
+                raise LegacyRefusal(405, "this server has no sessions")
             session = self._known(headers, NO_SESSION)
         except (LegacyRefusal, MCPError) as refusal:
             return await refuse(send, refusal)
@@ -290,7 +290,7 @@ class LegacyHttp:
 
 
 def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostStream | None) -> None:
-    """Bring a client up to date, and hand it what is still to come."""
+    """Send a client the events it has missed, and connect it to those still to come."""
     for event in missed:
         message = event.message.model_dump(mode="json", by_alias=True, exclude_none=True)
         connection.add(write_event(to_json(message), event.event_id))
@@ -312,7 +312,7 @@ async def attend(connection: EventStream, scope: Scope, receive: Receive) -> Non
 
 
 async def refuse(send: Send, refusal: LegacyRefusal | MCPError, message: Message | Batch | None = None) -> None:
-    """Turn a request away, with the reason where a client looks for it."""
+    """Refuse a request."""
     id_ = message.id if isinstance(message, Bare) else None
     if isinstance(refusal, MCPError):
         return await respond(send, 400, write_error(id_, refusal), JSON)

@@ -1,4 +1,4 @@
-"""What was sent on an event stream, kept for clients of older revisions that lost the connection and come back."""
+"""Event stores: the events of a stream, kept for clients of older revisions that lose the connection and resume."""
 
 import asyncio
 import logging
@@ -101,7 +101,7 @@ class MemoryEventStore:
         return stream_id
 
     def _make_room(self) -> None:
-        """Forget the streams that nothing was said on for longest, but never the one that something is said on now."""
+        """Forget the streams without a new event for longest, but never the one that has just got one."""
         while len(self._streams) > 1 and (len(self._streams) > self._max_streams or self._bytes > self._max_bytes):
             stream_id, events = self._streams.popitem(last=False)
             self._bytes -= sum(event.size for event in events)
@@ -109,19 +109,21 @@ class MemoryEventStore:
 
 
 async def keep(store: EventStore, stream: str, message: bytes | None) -> str | None:
-    """Keep an event; `None` if the store fails, which costs the way back, and not what is said."""
+    """Keep an event. Returns its id; `None` if the store fails, and then the event is sent, but cannot be resumed from."""
     try:
         async with asyncio.timeout(STORE_SECONDS):
             id_: Any = await store.store_event(stream, _whole(message) if message else None)
         if isinstance(id_, str) and _ID.fullmatch(id_):
             return id_
-        logger.error("the event store gave an event an id that is no line of text; the client cannot come back to it")
+        logger.error(
+            "the event store returned an event id that is not one line of text; the client cannot resume from this event"
+        )
     except asyncio.CancelledError:
         if is_cancelled():
             raise
-        logger.exception("the event store was cancelled; the client cannot come back to this event")
+        logger.exception("the event store was cancelled; the client cannot resume from this event")
     except Exception:
-        logger.exception("the event store failed; the client cannot come back to this event")
+        logger.exception("the event store failed; the client cannot resume from this event")
     return None
 
 

@@ -1,4 +1,4 @@
-"""The sessions of older clients over HTTP: who is let in, who has to go when there are too many, and who was away too long."""
+"""The HTTP sessions of older clients: new ones, the limits on their number, and those that end because they are idle."""
 
 import asyncio
 import secrets
@@ -19,7 +19,7 @@ PRESSURE = 2
 SHARE = 10
 """One address has at most 1 / `SHARE` of all sessions then."""
 RETRY_SECONDS = 30
-"""When somebody who was turned away may try again."""
+"""When a client that was refused may try again."""
 LOOKED_AT = 100
 """How many sessions are looked at for one to end, beginning with the one not used for longest."""
 
@@ -69,7 +69,7 @@ class HttpSessions:
         self._most = most
         self._idle_seconds = idle_seconds
         self._silent: OrderedDict[str, HttpSession] = OrderedDict()
-        """Those that said nothing after their handshake, the oldest first."""
+        """Those not used since their handshake, the oldest first."""
         self._used: OrderedDict[str, HttpSession] = OrderedDict()
         """All others, the one not used for longest first."""
         self._of_address: dict[str, int] = {}
@@ -101,14 +101,14 @@ class HttpSessions:
     def _make_room(self, most: int, address: str | None, now: float) -> None:
         held = self._of_address.get(address, 0) if address is not None else 0
         if len(self) > most // PRESSURE and held >= max(1, most // SHARE):
-            reason = f"your address has {held} sessions, the most it may have while there are so many; end one, or try again later"
+            reason = f"your address has {held} sessions, the most allowed while there are so many; end one, or try again later"
             raise LegacyRefusal(429, reason, retry_seconds=RETRY_SECONDS)
         if len(self) < most:
             return
         silent = _first_idle(self._silent)
         used = _first_idle(self._used) if silent is None else None
         if silent is not None:
-            self.end(silent, "there were too many sessions, and this one said nothing after its handshake")
+            self.end(silent, "there were too many sessions, and this one was not used after its handshake")
         elif used is not None and used.last_used + RECENT_SECONDS <= now:
             self.end(used, "there were too many sessions")
         else:
@@ -143,7 +143,7 @@ class HttpSessions:
         for session in self.all():
             self.end(session, reason)
 
-    # Sessions that nobody uses
+    # Idle sessions
 
     def _sweep_later(self) -> None:
         idle = self._idle_seconds
@@ -153,7 +153,7 @@ class HttpSessions:
         self._sweeping = asyncio.get_running_loop().call_at(min(oldest) + idle, self._sweep, idle)
 
     def _sweep(self, idle: float) -> None:
-        """End the sessions that nobody has used for a while."""
+        """End the sessions that were not used for a while."""
         self._sweeping = None
         now = asyncio.get_running_loop().time()
         for some in (self._silent, self._used):

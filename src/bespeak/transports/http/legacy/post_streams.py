@@ -1,7 +1,7 @@
 """The response to one POST of an older client: JSON if nothing comes before it, an event stream otherwise.
 
-The work it answers does not belong to the connection: a client that loses it has cancelled nothing. With an event store
-it can come back for the rest; without one, what it misses is lost.
+A client that loses the connection does not cancel its requests. With an event store it can resume and get the rest; without
+one, what it misses is lost.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ class PostStream:
         self._when_ended: Callable[[], object] = lambda: None
         self._when_gone: list[Callable[[], object]] = []
 
-    # What the server says
+    # What the server sends
 
     @property
     def has_reader(self) -> bool:
@@ -107,7 +107,7 @@ class PostStream:
             self._let_go()
 
     def finish(self, responses: list[bytes], *, together: bool) -> None:
-        """Say the last word: the responses, one after another on a stream, or together in a batch's one body."""
+        """Send the responses: one after another on a stream, or together as the body of a batch's response."""
         if self._store is not None:
             for response in responses:
                 self._keep(_Said(response))
@@ -140,7 +140,7 @@ class PostStream:
             self._decided.set()
         return self._connection
 
-    # Keeping what is said
+    # Keeping events
 
     def _keep(self, said: "_Said | None") -> None:
         self._waiting.append(said)
@@ -168,7 +168,7 @@ class PostStream:
                 self._add(write_event(said.message, id_), id_)
 
     def join(self, connection: EventStream) -> None:
-        """Go on with a client on another connection. `holding` must be held."""
+        """Continue on another connection of the client. `holding` must be held."""
         if self.ended.is_set():
             connection.end()
             return
@@ -184,7 +184,7 @@ class PostStream:
     # The connection
 
     async def answer(self, version: str | None, receive: Receive, send: Send) -> None:
-        """Respond to the POST, until everything is said or the client goes away."""
+        """Respond to the POST, until everything is sent or the client goes away."""
         mine: list[EventStream] = []
 
         def connect() -> EventStream:
@@ -221,7 +221,7 @@ class PostStream:
             self._when_gone.clear()
 
     async def _interrupted(self, mine: list[EventStream], send: Send) -> None:
-        """Somebody stopped the server's own task: the client is told before it ends."""
+        """Tell the client that the server has cancelled the task that serves it."""
         error = MCPError(INTERNAL_ERROR, f"{STOPPING}; whether the request was carried out is not known")
         errors = [write_error(id_, error) for id_ in self.unanswered]
         if mine:
@@ -240,7 +240,7 @@ class PostStream:
                     self._add(write_first_event(id_, self._retry_ms), id_)
 
     async def _plain(self, send: Send) -> None:
-        if self._response is None:  # cancelled, and nobody wants to hear of it
+        if self._response is None:  # the client has cancelled it
             await respond(send, 202, b"")
         else:
             await respond(send, 200, self._response, JSON)
