@@ -13,7 +13,7 @@ from mcp_types.jsonrpc import JSONRPCMessage
 from bespeak import Context, MCPServer, Resolve
 from bespeak.protocol.messages import read_message
 from bespeak.transports.http.legacy.event_store import EventCallback, MemoryEventStore
-from tests.transports.legacy import (
+from tests.transports.http.legacy.older_client import (
     JUNE,
     MARCH,
     NOVEMBER,
@@ -27,7 +27,7 @@ from tests.transports.legacy import (
     served,
     text,
 )
-from tests.transports.test_stdio_legacy import Older as OnStdio
+from tests.transports.stdio.test_stdio_server_legacy import Older as OnStdio
 from tests.waiting import eventually
 
 

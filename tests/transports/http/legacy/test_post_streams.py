@@ -7,7 +7,7 @@ import pytest
 
 from bespeak.transports.http import event_streams
 from bespeak.transports.http.legacy import post_streams
-from tests.transports.legacy import (
+from tests.transports.http.legacy.older_client import (
     JUNE,
     MARCH,
     NOVEMBER,

@@ -11,7 +11,7 @@ from mcp_types.jsonrpc import JSONRPCMessage, JSONRPCNotification
 from bespeak import MCPServer
 from bespeak.transports.http.legacy.event_store import EventMessage, MemoryEventStore
 from bespeak.transports.http.legacy.http_sessions import HttpSession
-from tests.transports.legacy import (
+from tests.transports.http.legacy.older_client import (
     JUNE,
     NOVEMBER,
     Desk,

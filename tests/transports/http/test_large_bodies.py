@@ -8,7 +8,7 @@ import pytest
 
 from bespeak import HttpRequest, HttpResponse, MCPServer
 from bespeak.transports.http.large_bodies import LARGE_BYTES, TURN_BYTES, LargeBodies, Message
-from tests.transports.legacy import Exchange
+from tests.transports.http.legacy.older_client import Exchange
 from tests.wires import Listening
 
 ROOM = 1000

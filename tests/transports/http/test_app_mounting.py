@@ -20,7 +20,7 @@ from starlette.routing import Mount
 from bespeak import Client, Context, MCPServer
 from bespeak.transports.http.asgi import ASGIApp
 from tests.answering import text
-from tests.transports.test_http_streams import HEADERS, Body, Caller, call, post, server_with, soon
+from tests.transports.http.test_modern_responses import HEADERS, Body, Caller, call, post, server_with, soon
 from tests.wires import Listening
 
 

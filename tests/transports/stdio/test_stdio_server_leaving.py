@@ -10,8 +10,8 @@ import pytest
 
 from bespeak import MCPServer
 from bespeak.transports.stdio import stdio_server
-from tests.transports.test_stdio_server import Shop, Wire, call, content
-from tests.transports.test_stdio_server_load import Press, settled
+from tests.transports.stdio.test_stdio_server import Shop, Wire, call, content
+from tests.transports.stdio.test_stdio_server_load import Press, settled
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.transports.legacy import (
+from tests.transports.http.legacy.older_client import (
     JUNE,
     MARCH,
     NOVEMBER,
@@ -22,7 +22,7 @@ from tests.transports.legacy import (
     request,
     text,
 )
-from tests.transports.test_stdio_server import Wire
+from tests.transports.stdio.test_stdio_server import Wire
 from tests.waiting import eventually
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bespeak import Context, MCPServer
 from bespeak.transports.http.legacy.http_sessions import HttpSession
-from tests.transports.legacy import (
+from tests.transports.http.legacy.older_client import (
     JUNE,
     NOVEMBER,
     Desk,

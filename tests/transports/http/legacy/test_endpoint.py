@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bespeak import MCPServer
-from tests.transports.legacy import (
+from tests.transports.http.legacy.older_client import (
     JUNE,
     MARCH,
     MODERN,

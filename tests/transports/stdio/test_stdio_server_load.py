@@ -11,7 +11,7 @@ import pytest
 
 from bespeak import Context, MCPServer, ToolError
 from bespeak.aio import outbox
-from tests.transports.test_stdio_server import META, Message, Wire, call, cancelled, content, request
+from tests.transports.stdio.test_stdio_server import META, Message, Wire, call, cancelled, content, request
 
 INTERNAL_ERROR = -32603
 

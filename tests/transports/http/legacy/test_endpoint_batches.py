@@ -9,7 +9,7 @@ from mcp_types import ListRootsResult
 from bespeak import ListRoots, MCPServer, Resolve
 from bespeak.protocol.messages import MOST_IN_A_BATCH
 from bespeak.transports.http.legacy.event_store import MemoryEventStore
-from tests.transports.legacy import (
+from tests.transports.http.legacy.older_client import (
     JUNE,
     MARCH,
     MODERN,

@@ -11,7 +11,17 @@ from bespeak import Context, MCPServer, Resolve
 from bespeak.aio import outbox
 from bespeak.transports.http import event_streams, modern_responses
 from bespeak.transports.http.app import HttpApp
-from tests.transports.test_http_streams import HEADERS, Answer, Body, Caller, call, confirm, post, server_with, soon
+from tests.transports.http.test_modern_responses import (
+    HEADERS,
+    Answer,
+    Body,
+    Caller,
+    call,
+    confirm,
+    post,
+    server_with,
+    soon,
+)
 from tests.waiting import eventually
 from tests.wires import Listening
 
