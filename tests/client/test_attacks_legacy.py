@@ -16,15 +16,7 @@ from tests.answering import accept, text
 from tests.client.test_callbacks import list_roots, say_yes, write
 from tests.client.test_pushed import OldServer, plain
 from tests.client.test_session import FORM
-from tests.transports.http.test_client_legacy import (
-    Got,
-    OldHttp,
-    client_of,
-    event,
-    for_ever,
-    says,
-    streams,
-)
+from tests.transports.http.old_http import Got, OldHttp, client_of, event, for_ever, says, streams
 from tests.waiting import eventually
 from tests.wires import Listening
 

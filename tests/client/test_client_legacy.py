@@ -15,7 +15,7 @@ from tests.answering import text
 from tests.client.test_callbacks import list_roots, say_yes, write
 from tests.client.test_pushed import OldServer, Slow, asking, plain, result_of
 from tests.client.test_session import FORM
-from tests.transports.http.test_client_legacy import OldHttp, answers, client_of, event, for_ever, says, streams
+from tests.transports.http.old_http import OldHttp, answers, client_of, event, for_ever, says, streams
 from tests.waiting import eventually
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]

@@ -12,7 +12,7 @@ from bespeak.transports.http.asgi import Send
 from tests.answering import text
 from tests.client.test_pushed import OldServer, plain
 from tests.client.test_session import DISCOVERED
-from tests.transports.http.test_client_legacy import Got, OldHttp, answers, refuses
+from tests.transports.http.old_http import Got, OldHttp, answers, refuses
 from tests.wires import Listening
 
 NOVEMBER = "2025-11-25"

@@ -17,7 +17,7 @@ from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, read_body
 from tests.answering import text
 from tests.client.test_negotiation import NOVEMBER, UNTYPED, WHY
 from tests.client.test_session import DISCOVERED
-from tests.transports.http.test_client_legacy import EVENTS, Got, OldHttp, answers, call, refuses, says, streams
+from tests.transports.http.old_http import EVENTS, Got, OldHttp, answers, call, refuses, says, streams
 from tests.wires import Listening
 
 ERROR = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"not now"}}'

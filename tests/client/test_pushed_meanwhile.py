@@ -16,7 +16,7 @@ from tests.answering import accept, text
 from tests.client.test_callbacks import ROOTS, SAMPLE, say_yes, write
 from tests.client.test_pushed import OldServer, Slow, asking, plain, raises, result_of
 from tests.client.test_session import FORM
-from tests.transports.http.test_client_legacy import EVENTS, Got, OldHttp, answers, client_of, event, for_ever, streams
+from tests.transports.http.old_http import EVENTS, Got, OldHttp, answers, client_of, event, for_ever, streams
 from tests.waiting import eventually
 
 PUSHED = {"jsonrpc": "2.0", "id": "q", **FORM}

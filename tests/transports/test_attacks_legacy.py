@@ -27,7 +27,7 @@ from tests.transports.http.legacy.older_client import (
     served,
     text,
 )
-from tests.transports.stdio.test_stdio_server_legacy import Older as OnStdio
+from tests.transports.stdio.older_on_stdio import Older as OnStdio
 from tests.waiting import eventually
 
 

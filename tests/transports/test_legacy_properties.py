@@ -13,7 +13,7 @@ from bespeak import MCPServer
 from bespeak.transports.http.app import HttpApp
 from bespeak.transports.http.legacy.event_store import MemoryEventStore
 from tests.transports.http.legacy.older_client import JUNE, MARCH, MODERN, NOVEMBER, OLDER, Desk, call, hello, request
-from tests.transports.stdio.test_stdio_server import Wire
+from tests.transports.stdio.wire import Wire
 
 SOAK = int(os.environ.get("BESPEAK_SOAK", "1"))
 SECONDS = 10.0

@@ -13,7 +13,7 @@ from bespeak import Client, MCPServer
 from bespeak.protocol.capabilities import Obstacle
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.messages import Bare, Notification, Request, Response
-from bespeak.transports.interfaces import Answer, Ask, Channel, Notify, Outgoing
+from bespeak.transports.interfaces import Ask, Channel, Notify, Outgoing, WrittenResponse
 from bespeak.transports.memory import MemoryTransport
 
 META = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: dict[str, Any]()}
@@ -32,10 +32,10 @@ class Echo:
 
     async def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
-    ) -> Answer:
+    ) -> WrittenResponse:
         await self.reached(request.method, raise_exceptions)
         notify(b"about " + request.method.encode())
-        return Answer(request.method.encode())
+        return WrittenResponse(request.method.encode())
 
     async def reached(self, method: str, raise_exceptions: bool) -> None:
         self.raise_exceptions.append(raise_exceptions)
@@ -69,7 +69,7 @@ class OlderEcho:
 
     async def answer(
         self, request: Bare, channel: Channel, headers: Headers | None = None, *, raise_exceptions: bool = False
-    ) -> Answer:
+    ) -> WrittenResponse:
         await self._echo.reached(request.method, raise_exceptions)
         channel.notify(b"about an older " + request.method.encode())
         if request.method == "ask":
@@ -77,9 +77,9 @@ class OlderEcho:
         if request.method == "tell":
             channel.push(b'{"jsonrpc": "2.0", "method": "notifications/cancelled"}')
         channel.pause()
-        return Answer(b"older " + request.method.encode())
+        return WrittenResponse(b"older " + request.method.encode())
 
-    def at_once(self, request: Bare) -> Answer | None:
+    def at_once(self, request: Bare) -> WrittenResponse | None:
         return None
 
     def heard(self, message: Notification | Response) -> None:

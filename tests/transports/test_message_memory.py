@@ -13,7 +13,7 @@ from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import ANSWER_LIMIT, Outgoing
 from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
 from bespeak.transports.stdio.lines import LineCutter
-from tests.transports.http.test_client import CALL
+from tests.transports.http.scripted_server import CALL
 
 MIB = 1024 * 1024
 LARGE = 32 * MIB

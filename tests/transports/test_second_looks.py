@@ -17,8 +17,8 @@ from bespeak.transports.http import client as http_client
 from bespeak.transports.http.app import HttpApp
 from bespeak.transports.interfaces import Outgoing
 from bespeak.transports.stdio.client_requests import ClientRequests
-from tests.transports.http.test_modern_responses import call, server_with
-from tests.transports.http.test_modern_responses_endings import Wire
+from tests.transports.http.asgi_wire import Wire
+from tests.transports.http.callers import call, server_with
 from tests.waiting import eventually
 from tests.wires import Listening, OverPipes
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.transports.http.test_app_checks import VERSION, Lines, Response, answer, lines, make_server, message, send
+from tests.transports.http.raw_requests import VERSION, Lines, Response, answer, lines, make_server, message, send
 from tests.wires import Listening, Parser
 
 LIMIT = 4 * 1024 * 1024

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from bespeak import Context, Elicit, MCPServer, Resolve
 from bespeak.transports.http.app import HttpApp
-from tests.transports.http.test_modern_responses import Caller, call, server_with
+from tests.transports.http.callers import Caller, call, server_with
 from tests.wires import Listening
 
 VERSION = "2026-07-28"

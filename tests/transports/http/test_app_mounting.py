@@ -20,7 +20,7 @@ from starlette.routing import Mount
 from bespeak import Client, Context, MCPServer
 from bespeak.transports.http.asgi import ASGIApp
 from tests.answering import text
-from tests.transports.http.test_modern_responses import HEADERS, Body, Caller, call, post, server_with, soon
+from tests.transports.http.callers import HEADERS, Body, Caller, call, fetch, post, server_with, soon
 from tests.wires import Listening
 
 
@@ -374,14 +374,3 @@ async def direct(app: ASGIApp, *, path: str, root_path: str = "", verb: str = "P
 async def health(app: ASGIApp) -> tuple[int, Any]:
     start, body = await direct(app, path="/alive", verb="GET")
     return start["status"], json.loads(body["body"])
-
-
-async def fetch(server: Listening, path: str, verb: str = "GET", body: bytes = b"") -> tuple[int, bytes]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    head = f"{verb} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-    writer.write(head.encode() + body)
-    async with asyncio.timeout(5):
-        raw = await reader.read()
-    writer.close()
-    found, _, rest = raw.partition(b"\r\n\r\n")
-    return int(found.split()[1]), rest

@@ -2,8 +2,7 @@
 
 import asyncio
 import gzip
-import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,79 +10,24 @@ import pytest
 
 from bespeak.client import HttpStatusError, Lost
 from bespeak.transports.http import client as http_client
-from bespeak.transports.http.asgi import JSON, ASGIApp, Receive, Scope, Send, read_body, respond
+from bespeak.transports.http.asgi import JSON, ASGIApp, Receive, Scope, Send, read_body
 from bespeak.transports.http.client import HttpTransport
-from bespeak.transports.interfaces import Outgoing
+from tests.transports.http.scripted_server import (
+    ANSWER,
+    CALL,
+    EVENTS,
+    LONG,
+    NOTE,
+    Seen,
+    ask,
+    closed_port,
+    event,
+    says,
+    streams,
+)
 from tests.wires import Listening
 
-ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{}}'
-NOTE = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}'
-CALL = Outgoing(1, "tools/call", b'{"the":"message"}', {"Mcp-Method": "tools/call"})
-EVENTS = (b"content-type", b"text/event-stream; charset=utf-8")
 UNKNOWN = "whether .* was carried out is not known"
-
-
-def event(message: bytes) -> bytes:
-    return b"data: " + message + b"\n\n"
-
-
-def says(status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> ASGIApp:
-    """A server that always answers so."""
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await read_body(receive, 10_000)
-        await respond(send, status, body, *headers)
-
-    return app
-
-
-def streams(*pieces: bytes | Callable[[], Awaitable[Any]], headers: Any = (EVENTS,), then: Any = None) -> ASGIApp:
-    """A server that sends these pieces, awaiting what can be awaited between them."""
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await read_body(receive, 10_000)
-        await send({"type": "http.response.start", "status": 200, "headers": list(headers)})
-        for piece in pieces:
-            if isinstance(piece, bytes):
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-            else:
-                await piece()
-        if then is not None:
-            raise then
-        await send({"type": "http.response.body"})
-
-    return app
-
-
-def always(app: ASGIApp) -> Callable[[str], ASGIApp]:
-    return lambda path: app
-
-
-class Seen:
-    """A server that remembers the requests it gets, and answers each as the function says."""
-
-    def __init__(self, app: Callable[[str], ASGIApp] | None = None) -> None:
-        self._app = app or always(says(200, ANSWER, JSON))
-        self.requests: list[tuple[str, list[tuple[bytes, bytes]], bytes]] = []
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        assert scope["type"] == "http", "no lifespan here"
-        body = await read_body(receive, 10_000)
-
-        async def again() -> Any:
-            return {"type": "http.request", "body": body}
-
-        path = scope["path"] + ("?" + scope["query_string"].decode() if scope["query_string"] else "")
-        self.requests.append((path, list(scope["headers"]), bytes(body or b"")))
-        await self._app(scope["path"])(scope, again, send)
-
-    def header(self, name: bytes, at: int = -1) -> list[bytes]:
-        return [value for key, value in self.requests[at][1] if key == name]
-
-
-async def ask(app: ASGIApp, notify: Callable[[bytes], None] = lambda data: None, **options: Any) -> bytes:
-    async with Listening(app) as listening, HttpTransport(listening.url, **options) as transport:
-        return await transport.exchange(CALL, notify)
 
 
 @asynccontextmanager
@@ -100,12 +44,6 @@ async def talking(*answer: bytes, port: int = 0) -> AsyncGenerator[str]:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
     finally:
         server.close()
-
-
-def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 # Answers
@@ -190,9 +128,6 @@ async def test_an_answer_may_be_as_large_as_the_limit_and_no_larger() -> None:
     assert await ask(says(200, ANSWER, JSON), limit=len(ANSWER)) == ANSWER
     with pytest.raises(ConnectionError, match=f"/mcp sent more than {len(ANSWER) - 1} bytes"):
         await ask(says(200, ANSWER, JSON), limit=len(ANSWER) - 1)
-
-
-LONG = event(b'{"jsonrpc":"2.0","id":1,"result":{"text":"' + b"x" * 400 + b'"}}')
 
 
 @pytest.mark.parametrize(

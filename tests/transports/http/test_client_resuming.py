@@ -14,7 +14,7 @@ from bespeak.transports.http import client as http_client
 from bespeak.transports.http.asgi import JSON, Send, respond
 from bespeak.transports.http.client import HttpTransport
 from tests.answering import text
-from tests.transports.http.test_client_legacy import (
+from tests.transports.http.old_http import (
     HELD,
     Got,
     OldHttp,

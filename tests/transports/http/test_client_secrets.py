@@ -14,7 +14,7 @@ from bespeak.client import HttpStatusError
 from bespeak.transports.http import client as http_client
 from bespeak.transports.http.asgi import JSON, ASGIApp
 from bespeak.transports.http.client import HttpTransport
-from tests.transports.http.test_client import (
+from tests.transports.http.scripted_server import (
     ANSWER,
     CALL,
     LONG,

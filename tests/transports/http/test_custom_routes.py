@@ -17,7 +17,7 @@ from starlette.routing import Mount
 from bespeak import MCPServer
 from bespeak.transports.http.asgi import BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http.custom_routes import HttpRequest, HttpResponse
-from tests.transports.http.test_app_mounting import fetch
+from tests.transports.http.callers import fetch
 from tests.wires import Listening, Parser
 
 

@@ -11,8 +11,8 @@ import uvicorn
 from bespeak import Context
 from bespeak.transports.http.app import HttpApp
 from bespeak.transports.http.modern_responses import BROKEN_OFF
-from tests.transports.http.test_modern_responses import Answer, Body, Caller, call, server_with, soon
-from tests.transports.http.test_modern_responses_endings import Wire, settle, shop, yes_to
+from tests.transports.http.asgi_wire import Wire, settle, shop, yes_to
+from tests.transports.http.callers import Answer, Body, Caller, call, server_with, soon
 
 STOPPING = {"code": -32603, "message": BROKEN_OFF}
 

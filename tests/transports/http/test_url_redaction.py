@@ -16,7 +16,7 @@ from bespeak.transports.http import client as http_client
 from bespeak.transports.http.asgi import JSON, ASGIApp
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.http.url_redaction import public
-from tests.transports.http.test_client import ANSWER, CALL, Seen, closed_port, says
+from tests.transports.http.scripted_server import ANSWER, CALL, Seen, closed_port, says
 from tests.waiting import eventually
 from tests.wires import Listening
 

@@ -18,7 +18,7 @@ from bespeak.client import CallbackContext, Lost, stdio_client
 from bespeak.transports.interfaces import Outgoing
 from bespeak.transports.stdio import client as module
 from tests.answering import accept, text
-from tests.transports.stdio.test_client import Puppet, until
+from tests.transports.stdio.puppet import Puppet, until
 
 
 @pytest.fixture

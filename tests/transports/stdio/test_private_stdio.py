@@ -17,7 +17,7 @@ import pytest
 
 from bespeak import MCPServer
 from bespeak.server import running
-from tests.transports.stdio.test_stdio_server import Message, call, content, request
+from tests.transports.stdio.wire import Message, call, content, request
 
 LOUD = """
 import asyncio, os, subprocess, sys, threading

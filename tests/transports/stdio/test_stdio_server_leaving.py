@@ -10,8 +10,7 @@ import pytest
 
 from bespeak import MCPServer
 from bespeak.transports.stdio import stdio_server
-from tests.transports.stdio.test_stdio_server import Shop, Wire, call, content
-from tests.transports.stdio.test_stdio_server_load import Press, settled
+from tests.transports.stdio.wire import Press, Shop, Wire, call, content, settled
 
 
 @pytest.fixture

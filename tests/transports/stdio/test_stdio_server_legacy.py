@@ -12,7 +12,6 @@ from tests.transports.http.legacy.older_client import (
     NOVEMBER,
     OLDER,
     Desk,
-    Json,
     accepted,
     call,
     cancelled,
@@ -22,35 +21,8 @@ from tests.transports.http.legacy.older_client import (
     request,
     text,
 )
-from tests.transports.stdio.test_stdio_server import Wire
+from tests.transports.stdio.older_on_stdio import Older
 from tests.waiting import eventually
-
-
-class Older(Wire):
-    """A raw client that can shake hands."""
-
-    async def __aenter__(self) -> "Older":
-        await super().__aenter__()
-        return self
-
-    async def greet(self, version: str = NOVEMBER, capabilities: Any = None) -> Json:
-        answer = await self.ask(hello(version, capabilities))
-        self.send(notification("notifications/initialized"))
-        return answer
-
-    async def before(self) -> list[Any]:
-        """Everything sent up to now: what comes before the answer to a ping."""
-        found: list[Any] = []
-        self.send(request("ping", id_="the last"))
-        while (message := await self.next()).get("id") != "the last":
-            found.append(message)
-        return found
-
-    async def asked(self) -> Json:
-        message = await self.next()
-        assert message["method"] == "elicitation/create", message
-        return message
-
 
 # The handshake
 

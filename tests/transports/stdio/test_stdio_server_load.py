@@ -9,40 +9,11 @@ from typing import Any
 
 import pytest
 
-from bespeak import Context, MCPServer, ToolError
+from bespeak import MCPServer, ToolError
 from bespeak.aio import outbox
-from tests.transports.stdio.test_stdio_server import META, Message, Wire, call, cancelled, content, request
+from tests.transports.stdio.wire import META, Message, Press, Wire, call, cancelled, content, request, settled
 
 INTERNAL_ERROR = -32603
-
-
-class Press:
-    """A server with answers far larger than the questions."""
-
-    def __init__(self) -> None:
-        self.served = 0
-        self.mcp = MCPServer[Any]("press")
-
-        @self.mcp.tool()
-        async def print_(padding: str = "") -> str:
-            self.served += 1
-            return "x" * 100_000
-
-        @self.mcp.tool()
-        async def tell(ctx: Context, times: int) -> str:
-            for time in range(times):
-                await ctx.report_progress(time, message="y" * 20_000)
-            self.served += 1
-            return "told"
-
-
-async def settled(press: Press) -> int:
-    """How many were served when no more are."""
-    served = -1
-    while served != press.served:
-        served = press.served
-        await asyncio.sleep(0.05)
-    return served
 
 
 # Clients that do not read

@@ -402,3 +402,9 @@ class Desk:
         async with asyncio.timeout(PATIENCE):
             await self.reached.wait()
         self.reached.clear()
+
+
+async def events(exchange: Exchange, count: int) -> list[str]:
+    """The ids of the next events."""
+    found = [await exchange.event() for _ in range(count)]
+    return [event.id for event in found if event is not None and event.id is not None]

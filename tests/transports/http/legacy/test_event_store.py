@@ -15,10 +15,10 @@ from tests.transports.http.legacy.older_client import (
     JUNE,
     NOVEMBER,
     Desk,
-    Exchange,
     Served,
     accepted,
     call,
+    events,
     request,
     served,
     text,
@@ -163,12 +163,6 @@ def inside(server: Served) -> HttpSession:
     """The server's side of the only session."""
     (session,) = server.app._legacy._sessions.all()  # pyright: ignore[reportPrivateUsage] - nobody else knows
     return session
-
-
-async def events(exchange: Exchange, count: int) -> list[str]:
-    """The ids of the next events."""
-    found = [await exchange.event() for _ in range(count)]
-    return [event.id for event in found if event is not None and event.id is not None]
 
 
 @pytest.mark.parametrize("version", [JUNE, NOVEMBER])

@@ -8,8 +8,7 @@ from mcp_types.jsonrpc import JSONRPCMessage
 
 from bespeak import Context, MCPServer
 from bespeak.transports.http.legacy.event_store import EventCallback, MemoryEventStore
-from tests.transports.http.legacy.older_client import Desk, Older, accepted, call, cancelled, served, text
-from tests.transports.http.legacy.test_event_store import events
+from tests.transports.http.legacy.older_client import Desk, Older, accepted, call, cancelled, events, served, text
 
 
 class SlowStore(MemoryEventStore):
