@@ -187,3 +187,19 @@ async def test_a_notification_whose_sender_is_cancelled_while_it_waits_is_not_se
     assert waiting.cancelled()
     assert drain(box) == FULL
     assert drain(box) == b""
+
+
+async def test_room_is_given_to_one_after_the_other() -> None:
+    box = outbox.Outbox()
+    box.add(b"x" * (outbox.UNREAD_BYTES + 1))
+    waiting = [box.offer(b"y" * outbox.UNREAD_BYTES) for _ in range(5)]
+    tasks = [asyncio.create_task(one) for one in waiting if one is not None]
+    assert len(tasks) == 5
+    await asyncio.sleep(0)
+    box.take()
+    box.sent()
+    await asyncio.sleep(0.01)
+    assert len(box.take()) <= 2 * outbox.UNREAD_BYTES
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -231,6 +231,15 @@ async def test_a_body_that_does_not_say_its_length_is_refused_when_it_is_too_lar
     assert "larger than 4194304 bytes" in response.message
 
 
+async def test_the_rest_of_a_body_that_is_too_large_is_not_read(server: Listening) -> None:
+    reader, writer = await open_request(server, lines(content_length=str(10**9)))
+    assert b" 413 " in await reader.readline()
+    writer.write(b"x" * 64_000_000)
+    with pytest.raises(OSError, match=r"(?i)reset|broken pipe|lost"):
+        await writer.drain()
+    writer.close()
+
+
 async def test_a_whole_body_of_5_mib_is_refused_and_the_server_lives(server: Listening) -> None:
     reader, writer = await open_request(server, lines(content_length=str(5 * 1024 * 1024)))
     writer.write(b" " * (5 * 1024 * 1024))

@@ -1,11 +1,12 @@
 """The app inside other apps: mounted under prefixes, behind middlewares, with its lifespan run or forgotten."""
 
-import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx2
 import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
@@ -20,6 +21,7 @@ from starlette.routing import Mount
 from bespeak import Client, Context, MCPServer
 from bespeak.transports.http.asgi import ASGIApp
 from tests.answering import text
+from tests.transports.http.asgi_wire import Wire
 from tests.transports.http.callers import HEADERS, Body, Caller, call, fetch, post, server_with, soon
 from tests.wires import Listening
 
@@ -329,7 +331,9 @@ async def test_statuses_pass_through_middlewares(behind: Callable[[MCPServer[Any
 
 
 @pytest.mark.parametrize("progress", [False, True], ids=["json", "stream"])
-async def test_a_disconnect_cancels_behind_middlewares(behind: Callable[[MCPServer[Any]], Any], progress: bool) -> None:
+async def test_a_disconnect_cancels_behind_middlewares_and_is_not_an_error(
+    behind: Callable[[MCPServer[Any]], Any], progress: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     body = Body()
 
     async def slow(ctx: Context) -> str:
@@ -338,12 +342,12 @@ async def test_a_disconnect_cancels_behind_middlewares(behind: Callable[[MCPServ
     async with Listening(behind(server_with(slow))) as server:
         async with Caller(server.port, call("slow", progress=progress)) as caller:
             await soon(body.began)
-            await asyncio.sleep(0.01)
             caller.leave()
             await soon(body.ended)
         body.go_on.set()
         assert (await post(server.port, call("slow"))).text == "the result"
     assert body.how == ["cancelled", "finished"]
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 # Ways to ask
@@ -374,3 +378,16 @@ async def direct(app: ASGIApp, *, path: str, root_path: str = "", verb: str = "P
 async def health(app: ASGIApp) -> tuple[int, Any]:
     start, body = await direct(app, path="/alive", verb="GET")
     return start["status"], json.loads(body["body"])
+
+
+async def test_a_mounted_server_that_nobody_runs_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    app = server_with().streamable_http_app()
+    for number in range(2):
+        wire = Wire(call("nothing"), Accept=f"*/*;q=0.{number + 1}")
+        await wire.through(app)
+    (warning,) = [record.getMessage() for record in caplog.records if record.name == "bespeak.http"]
+    assert "Pass it to the app that mounts this server: FastAPI(lifespan=mcp.lifespan)" in warning
+    caplog.clear()
+    async with Listening(server_with().streamable_http_app()) as listening, httpx2.AsyncClient() as client:
+        await client.get(listening.url)
+    assert not [record for record in caplog.records if record.name == "bespeak.http"]

@@ -2,16 +2,19 @@
 
 import asyncio
 import gzip
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx2
 import pytest
 
-from bespeak.client import HttpStatusError, Lost
+from bespeak import Client
+from bespeak.client import HttpStatusError, Lost, streamable_http_client
 from bespeak.transports.http import client as http_client
 from bespeak.transports.http.asgi import JSON, ASGIApp, Receive, Scope, Send, read_body
 from bespeak.transports.http.client import HttpTransport
+from bespeak.transports.interfaces import Outgoing
 from tests.transports.http.scripted_server import (
     ANSWER,
     CALL,
@@ -316,3 +319,59 @@ async def test_as_many_requests_as_there_are_travel_at_once() -> None:
         await asyncio.wait(calls)
         await everybody.abort()
     assert (len(done), len(waiting)) == (number, 0)
+
+
+@asynccontextmanager
+async def answering(raw: bytes) -> AsyncGenerator[int]:
+    """A server that says the same to everybody."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(raw)
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def test_an_answer_that_is_packed_twice_is_not_unpacked_beyond_the_limit() -> None:
+    packed = gzip.compress(gzip.compress(b"\0" * 80 * 1024 * 1024))
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip, gzip\r\n"
+    async with answering(head + b"Content-Length: %d\r\n\r\n" % len(packed) + packed) as port:
+        with pytest.raises(ConnectionError, match="sent more than"):
+            async with Client(f"http://127.0.0.1:{port}/mcp"):
+                pass
+
+
+async def test_a_server_that_knows_no_revision_at_all_is_said_to_serve_another_transport_perhaps() -> None:
+    async def old(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            return
+        await send({"type": "http.response.start", "status": 404, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with Listening(old) as listening:
+        with pytest.raises(ConnectionError) as caught:
+            await Client(listening.url).__aenter__()
+    assert caught.value.__notes__ == [
+        "perhaps it serves HTTP+SSE, the transport of 2024-11-05, which this client does not speak",
+        f"before that, the server did not speak 2026-07-28: {listening.url} answered with HTTP status 404; "
+        "is this the path of its MCP endpoint?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "read"), [(httpx2.Timeout(5.0), http_client.SILENCE_SECONDS), (httpx2.Timeout(7.0), 7.0)]
+)
+async def test_a_client_of_the_caller_s_waits_as_long_as_a_server_may_be_silent(own: Any, read: float) -> None:
+    seen: list[MutableMapping[str, Any]] = []
+
+    async def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.extensions["timeout"])
+        return httpx2.Response(200, json={"jsonrpc": "2.0", "id": 1, "result": {}})
+
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(answer), timeout=own)
+    async with client, streamable_http_client("http://example.com/mcp", http_client=client) as transport:
+        await transport.exchange(Outgoing(1, "tools/list", b"{}", {}), lambda _: None)
+    assert seen[0]["read"] == read

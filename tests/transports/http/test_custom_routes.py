@@ -547,3 +547,24 @@ def test_a_wrong_route_is_refused_when_it_is_registered(
     with pytest.raises(ValueError) as refusal:  # noqa: PT011 - what it says is looked at below
         mcp.custom_route(path, methods)(handler)
     assert says in str(refusal.value)
+
+
+def test_an_annotation_that_is_not_there_at_run_time_is_refused_with_what_to_do() -> None:
+    async def handler(request: Any) -> Any: ...
+
+    handler.__annotations__["request"] = "Missing"
+    with pytest.raises(
+        ValueError, match=r"'/x': name 'Missing' is not defined; import it where it is there at run time"
+    ):
+        MCPServer("shop").custom_route("/x", ["GET"])(handler)
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+def test_a_route_at_the_endpoint_s_own_path_is_refused(path: str) -> None:
+    mcp = MCPServer("shop")
+
+    @mcp.custom_route(path, ["GET"])
+    async def handler(request: Any) -> Any: ...
+
+    with pytest.raises(ValueError, match="a custom route has the path of the MCP endpoint, '/mcp'"):
+        mcp.streamable_http_app()

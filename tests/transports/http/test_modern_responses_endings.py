@@ -42,6 +42,26 @@ async def test_a_disconnect_never_ends_a_claimed_call_and_its_result_is_kept(par
     assert body.how == ["finished"]
 
 
+async def test_however_soon_a_client_goes_an_approval_is_spent_once_and_its_body_finishes() -> None:
+    begun, ended = 0, 0
+
+    async def body(ctx: Context) -> str:
+        nonlocal begun, ended
+        begun += 1
+        await asyncio.sleep(0.004)
+        ended += 1
+        return "the result"
+
+    async with Listening(shop(body).streamable_http_app(), "httptools") as server:
+        for moment in range(24):
+            request = await approved(server.port)
+            async with Caller(server.port, request) as caller:
+                await asyncio.sleep(moment / 2000)  # the moment is what varies
+                caller.writer.transport.abort()
+            assert (await post(server.port, request)).text == "the result"
+    assert begun == ended == 24
+
+
 async def test_the_same_request_again_waits_for_a_claimed_call_that_runs() -> None:
     body = Body()
     async with Listening(shop(body).streamable_http_app()) as server:
@@ -281,3 +301,42 @@ async def test_an_app_that_answers_in_json_only_refuses_who_takes_none() -> None
     wire = Wire(call("nobody"), Accept="text/event-stream")
     await wire.through(server_with().streamable_http_app(json_response=True))
     assert wire.answer.status == 406
+
+
+async def test_a_cancellation_of_somebody_else_s_is_not_taken_for_the_client_s() -> None:
+    cleaning = asyncio.Event()
+    go_on = asyncio.Event()
+
+    async def slow() -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaning.set()
+            await go_on.wait()
+        return "never"
+
+    wire = Wire(call("slow"))
+    serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app()))
+    await eventually(lambda: wire.watchers)
+    wire.gone.set()
+    await asyncio.wait_for(cleaning.wait(), 5)
+    serving.cancel()
+    await asyncio.wait({serving}, timeout=5)
+    assert serving.cancelled()
+
+
+async def test_a_body_that_takes_its_cancellation_and_goes_on_leaves_none_behind() -> None:
+    async def stubborn() -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "all the same"
+        return "never"
+
+    wire = Wire(call("stubborn"))
+    serving = asyncio.create_task(wire.through(server_with(stubborn).streamable_http_app()))
+    await eventually(lambda: wire.watchers)
+    wire.gone.set()
+    await asyncio.wait_for(serving, 5)
+    assert serving.cancelling() == 0
+    assert wire.answer.status == 499

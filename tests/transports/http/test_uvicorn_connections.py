@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import httpx2
 import pytest
 
 from bespeak import MCPServer
@@ -18,6 +19,7 @@ from bespeak.transports.http.custom_routes import HttpRequest, HttpResponse
 from bespeak.transports.http.framing import HEAD_BYTES
 from bespeak.transports.http.uvicorn_connections import READ_FIRST, H11Connection
 from bespeak.transports.http.uvicorn_server import HttpProtocols
+from tests.transports.http.callers import server_with
 from tests.waiting import eventually
 from tests.wires import Listening, Parser
 
@@ -514,3 +516,12 @@ async def test_without_httptools_there_is_h11(parser: Parser, monkeypatch: pytes
         with pytest.raises(ImportError):
             HttpProtocols(ConnectionLimits(), parser)
     assert ClientAddresses().of_peer(None) is None
+
+
+async def test_a_head_may_come_with_a_large_body() -> None:
+    async with Listening(server_with().streamable_http_app(), "httptools") as listening, httpx2.AsyncClient() as client:
+        for _ in range(2):  # on one connection
+            response = await client.post(
+                listening.url, content=b"x" * 1_000_000, headers={"content-type": "text/plain"}
+            )
+            assert response.status_code == 415

@@ -1,10 +1,8 @@
 """A child process that a test makes misbehave."""
 
-import asyncio
 import fcntl
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -134,11 +132,3 @@ class Puppet:
                 except BlockingIOError:
                     living.append(file.name)
         return living
-
-
-async def until(done: Callable[[], Any]) -> None:
-    for _ in range(500):
-        if done():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not come to that")

@@ -13,7 +13,8 @@ from bespeak import Client, StdioServerParameters
 from bespeak.client import Lost, stdio_client
 from bespeak.transports.stdio import client as module
 from tests.answering import text
-from tests.transports.stdio.puppet import Puppet, until
+from tests.transports.stdio.puppet import Puppet
+from tests.waiting import eventually
 
 # Speaks the protocol by hand, as well or as badly as it is told to. While it lives it holds a lock on a file of its own.
 
@@ -108,7 +109,7 @@ async def test_what_the_child_says_on_standard_error_goes_where_it_is_sent(puppe
 async def test_who_stops_waiting_says_so_and_goes_on(puppet: Puppet) -> None:
     async with Client(puppet.parameters()) as client:
         waiting = asyncio.create_task(client.call_tool("never"))
-        await until(lambda: puppet.heard("tools/call"))
+        await eventually(lambda: puppet.heard("tools/call"))
         waiting.cancel()
         await asyncio.wait({waiting})
         assert waiting.cancelled()
@@ -133,7 +134,7 @@ async def test_a_child_that_dies_in_mid_call_loses_the_call_and_is_started_again
 ) -> None:
     async with Client(puppet.parameters()) as client:
         other = asyncio.create_task(client.call_tool("never"))
-        await until(lambda: puppet.heard("tools/call"))
+        await eventually(lambda: puppet.heard("tools/call"))
         lost = (
             f"the server {sys.executable!r} {fate} before it answered; whether the request was carried out is not known"
         )

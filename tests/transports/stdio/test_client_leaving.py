@@ -17,8 +17,9 @@ from bespeak import Client, StdioServerParameters
 from bespeak.client import CallbackContext, Lost, stdio_client
 from bespeak.transports.interfaces import Outgoing
 from bespeak.transports.stdio import client as module
-from tests.answering import accept, text
-from tests.transports.stdio.puppet import Puppet, until
+from tests.answering import Person, accept, text
+from tests.transports.stdio.puppet import Puppet
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ async def test_a_child_that_stays_is_told_to_terminate_and_then_killed(
 )
 async def test_what_the_child_started_itself_goes_with_it(puppet: Puppet, mode: str) -> None:
     async with Client(puppet.parameters(mode)):
-        await until(lambda: len(puppet.alive()) == 2)
+        await eventually(lambda: len(puppet.alive()) == 2)
     assert await left_behind(puppet) == []
 
 
@@ -90,7 +91,7 @@ async def test_what_the_child_started_itself_goes_with_it(puppet: Puppet, mode: 
 async def test_a_grandchild_that_is_out_of_reach_does_not_hold_up_the_client(puppet: Puppet, mode: str) -> None:
     client = Client(puppet.parameters(mode))
     await client.__aenter__()
-    await until(lambda: len(puppet.alive()) == 2)
+    await eventually(lambda: len(puppet.alive()) == 2)
     leaving = asyncio.create_task(client.__aexit__(None, None, None))
     done, _ = await asyncio.wait({leaving}, timeout=15)
     assert len(await left_behind(puppet)) == 1
@@ -112,7 +113,7 @@ async def test_a_child_that_does_not_read_holds_up_neither_a_timeout_nor_the_end
 async def test_calls_under_way_learn_that_the_client_is_closed(puppet: Puppet) -> None:
     async with Client(puppet.parameters()) as client:
         waiting = asyncio.create_task(client.call_tool("never"))
-        await until(lambda: puppet.heard("tools/call"))
+        await eventually(lambda: puppet.heard("tools/call"))
     with pytest.raises(Lost, match="before it answered; whether the request was carried out is not known"):
         await asyncio.wait_for(waiting, 5)
     with pytest.raises(RuntimeError, match="the client is not connected"):
@@ -146,7 +147,7 @@ async def test_a_client_that_is_cancelled_while_it_leaves_leaves_no_child_behind
         await asyncio.sleep(0.02)
     await asyncio.wait({using}, timeout=5)
     assert using.cancelled()
-    await until(lambda: not puppet.alive())
+    await eventually(lambda: not puppet.alive())
 
 
 @pytest.mark.usefixtures("impatient")
@@ -214,6 +215,44 @@ mcp.run()
 """
 
 
+PAYS = """
+import asyncio
+from pathlib import Path
+from typing import Annotated
+from bespeak import Elicit, MCPServer, Resolve
+
+mcp = MCPServer("desk")
+HERE = Path(__file__).parent
+
+async def confirm() -> Elicit[bool]:
+    return Elicit("Sure?", bool)
+
+@mcp.tool()
+async def pay(sure: Annotated[bool, Resolve(confirm)]) -> None:
+    (HERE / "begun").touch()
+    await asyncio.sleep(1.5)
+    (HERE / "ended").touch()
+
+mcp.run()
+"""
+
+
+@pytest.mark.long
+async def test_a_client_that_leaves_does_not_kill_a_server_whose_approved_call_still_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LEAVE_SECONDS", 0.1)
+    script = tmp_path / "pays.py"
+    script.write_text(PAYS)
+    person = Person({"confirm": accept(value=True)})
+    async with Client(StdioServerParameters(sys.executable, [str(script)]), elicitation_callback=person) as client:
+        call = asyncio.create_task(client.call_tool("pay"))
+        await eventually((tmp_path / "begun").exists, 20)
+        call.cancel()
+        await asyncio.wait({call})
+    assert (tmp_path / "ended").exists()
+
+
 async def test_a_child_killed_in_mid_question_is_started_again_and_the_call_goes_on(tmp_path: Path) -> None:
     script = tmp_path / "shop.py"
     script.write_text(SHOP)
@@ -225,8 +264,7 @@ async def test_a_child_killed_in_mid_question_is_started_again_and_the_call_goes
     async def person(context: CallbackContext, params: Any) -> ElicitResult:
         first = int(text(await client.call_tool("pid")))
         os.kill(first, signal.SIGKILL)
-        await until(lambda: not running(first))
-        await asyncio.sleep(0.05)
+        await eventually(lambda: not running(first))
         return accept(value=True)
 
     async with Client(transport, elicitation_callback=person) as client:

@@ -370,3 +370,12 @@ async def test_the_end_drops_cancellations_that_are_still_being_written() -> Non
     await turns()
     names = {one.get_name() for one in asyncio.all_tasks()}
     assert "bespeak cancellation" not in names
+
+
+async def test_a_request_that_cannot_be_written_is_lost() -> None:
+    async def broken(line: bytes) -> None:
+        raise BrokenPipeError("nobody reads")
+
+    conversation = ClientRequests(broken, 1000)
+    with pytest.raises(Lost, match="cannot write to the server: nobody reads"):
+        await asyncio.wait_for(conversation.exchange(Outgoing(1, "tools/call", b"{}", {}), lambda _: None), 5)

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from bespeak import MCPServer
+from bespeak import Client, MCPServer
 from bespeak.transports.stdio import stdio_server
 from tests.transports.stdio.wire import Press, Shop, Wire, call, content, settled
+from tests.waiting import eventually
+from tests.wires import OverPipes
 
 
 @pytest.fixture
@@ -221,3 +223,24 @@ async def test_a_lifespan_that_fails_is_raised_and_not_hidden(after: bool) -> No
     leaving: Coroutine[Any, Any, None] = wire.__aexit__()
     with pytest.raises(OSError, match="no database"):
         await leaving
+
+
+async def test_a_server_on_stdio_that_is_cancelled_ends_its_calls() -> None:
+    ended: list[str] = []
+    mcp = MCPServer("shop")
+
+    @mcp.tool()
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("ended")
+
+    wire = OverPipes(mcp)
+    async with Client(wire) as client:
+        asked = asyncio.create_task(client.call_tool("slow"))
+        await asyncio.sleep(0.05)
+        wire.stop_serving()
+        await eventually(lambda: ended)
+        asked.cancel()
+        await asyncio.wait({asked})

@@ -22,6 +22,7 @@ from tests.transports.http.legacy.older_client import (
     text,
 )
 from tests.transports.stdio.older_on_stdio import Older
+from tests.transports.stdio.older_on_stdio import Older as OnStdio
 from tests.waiting import eventually
 
 # The handshake
@@ -305,3 +306,21 @@ async def test_neither_a_handshake_nor_a_modern_request_has_a_place_in_a_batch()
         assert found[1]["error"]["code"] == -32600
         assert found[2]["error"]["code"] == -32600
         assert found[3]["result"] == {}
+
+
+async def test_what_comes_after_a_batch_is_heard_after_it() -> None:
+    desk = Desk()
+    async with OnStdio(desk.mcp) as wire:
+        await wire.greet(MARCH)
+        entries = [call("hold", id_="c"), call("echo", id_="e")]
+        wire.send(json.dumps(entries).encode() + b"\n", cancelled("c"))
+        answers: Any = await asyncio.wait_for(wire.next(), 2)
+        assert [answer["id"] for answer in answers] == ["e"]
+
+
+async def test_a_batch_is_answered_though_it_is_the_last_line_and_has_no_end() -> None:
+    async with OnStdio(Desk().mcp) as wire:
+        await wire.greet(MARCH)
+        wire.send(json.dumps([call("echo", {"text": "hi"}, id_="e")]).encode())
+        wire.eof()
+        assert json.loads(await wire.line() or b"null"), "nothing was answered"

@@ -8,14 +8,10 @@ from typing import Annotated, Any
 
 import pytest
 from mcp_types import InputRequiredResult
-from mcp_types.jsonrpc import JSONRPCMessage
 
 from bespeak import Context, MCPServer, Resolve
 from bespeak.protocol.messages import read_message
-from bespeak.transports.http.legacy.event_store import EventCallback, MemoryEventStore
 from tests.transports.http.legacy.older_client import (
-    JUNE,
-    MARCH,
     NOVEMBER,
     Desk,
     Json,
@@ -25,143 +21,13 @@ from tests.transports.http.legacy.older_client import (
     hello,
     really,
     served,
-    text,
 )
-from tests.transports.stdio.older_on_stdio import Older as OnStdio
 from tests.waiting import eventually
-
-
-class SlowStore(MemoryEventStore):
-    """Takes a moment for everything, as one behind a network does."""
-
-    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        await asyncio.sleep(0.02)
-        return await super().store_event(stream_id, message)
-
-
-class GatedStore(MemoryEventStore):
-    """Can be held up when somebody comes back."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = asyncio.Event()
-        self.gate = asyncio.Event()
-
-    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
-        self.asked.set()
-        await self.gate.wait()
-        return await super().replay_events_after(last_event_id, send_callback)
-
-
-class OddStore(MemoryEventStore):
-    """Answers in its own way."""
-
-    def __init__(self, odd: Callable[[], Any]) -> None:
-        super().__init__()
-        self._odd = odd
-
-    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        return self._odd()
-
-
-def pausing() -> MCPServer[Any]:
-    """A server whose tool lets go of the connection first."""
-    mcp = MCPServer[Any]("pausing")
-
-    @mcp.tool()
-    async def pause(ctx: Context) -> str:
-        await ctx.close_sse_stream()
-        return "done"
-
-    return mcp
-
 
 # Nobody's connection is let go of who cannot come back
 
 
-@pytest.mark.parametrize("version", ["2024-11-05", MARCH, JUNE])
-async def test_a_client_that_was_given_no_place_to_come_back_to_keeps_its_connection(version: str) -> None:
-    async with served(pausing(), event_store=MemoryEventStore()) as server:
-        older = await server.client(version)
-        async with older.open(call("pause")) as exchange:
-            assert [text(one) for one in await exchange.rest()] == ["done"]
-
-
-async def test_a_connection_is_let_go_of_only_when_the_client_knows_where_to_come_back_to() -> None:
-    async with served(pausing(), event_store=SlowStore()) as server:
-        older = await server.client()
-        async with older.open(call("pause")) as exchange:
-            first = await exchange.event()
-        assert first is not None
-        if not first.data:
-            async with older.stand(last_event_id=first.id) as resumed:
-                assert text(await resumed.message()) == "done"
-
-
-async def test_nobody_s_connection_is_let_go_of_when_the_store_has_failed() -> None:
-    def fails() -> Any:
-        raise ConnectionError("the back end is down")
-
-    async with served(pausing(), event_store=OddStore(fails)) as server:
-        older = await server.client()
-        async with older.open(call("pause")) as exchange:
-            assert [text(one) for one in await exchange.rest()] == ["done"]
-
-
 # Stores that misbehave
-
-
-def cancels() -> Any:
-    raise asyncio.CancelledError
-
-
-@pytest.mark.parametrize(
-    "odd", [lambda: 5, lambda: None, lambda: b"x-1", cancels], ids=["int", "none", "bytes", "cancelled"]
-)
-async def test_whatever_a_store_makes_of_an_event_the_call_is_answered(odd: Callable[[], Any]) -> None:
-    async with served(Desk().mcp, event_store=OddStore(odd)) as server:
-        older = await server.client()
-        async with asyncio.timeout(3), older.open(call("echo", {"text": "hi"})) as exchange:
-            assert text(await exchange.message()) == "hi"
-
-
-class AccentedStore(MemoryEventStore):
-    """Its ids are not all ASCII; in an event they are UTF-8, and so they come back."""
-
-    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        return "é" + await super().store_event(stream_id, message)
-
-    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
-        if not last_event_id.startswith("é"):
-            return None
-        return await super().replay_events_after(last_event_id.removeprefix("é"), send_callback)
-
-
-async def test_an_event_id_is_read_as_it_was_written() -> None:
-    async with served(Desk().mcp, event_store=AccentedStore()) as server:
-        older = await server.client()
-        async with older.open(call("echo", {"text": "hi"})) as exchange:
-            first = await exchange.event()
-            assert first is not None
-            assert first.id is not None
-        async with older.stand(last_event_id=first.id.encode().decode("latin-1")) as resumed:
-            assert text(await resumed.message()) == "hi"
-
-
-async def test_nobody_comes_back_to_a_standing_stream_of_a_session_that_has_ended_meanwhile() -> None:
-    store = GatedStore()
-    async with served(Desk().mcp, event_store=store) as server:
-        older = await server.client()
-        async with older.stand() as standing:
-            first = await standing.event()
-            assert first is not None
-        async with older.stand(last_event_id=first.id) as resumed:
-            await store.asked.wait()
-            await older.delete()
-            store.gate.set()
-            if await resumed.head() == 200:
-                async with asyncio.timeout(1):
-                    assert await resumed.rest() == []
 
 
 # What somebody approved of is finished
@@ -337,21 +203,3 @@ async def test_an_open_question_does_not_keep_a_server_from_stopping() -> None:
 
 
 # stdio
-
-
-async def test_what_comes_after_a_batch_is_heard_after_it() -> None:
-    desk = Desk()
-    async with OnStdio(desk.mcp) as wire:
-        await wire.greet(MARCH)
-        entries = [call("hold", id_="c"), call("echo", id_="e")]
-        wire.send(json.dumps(entries).encode() + b"\n", cancelled("c"))
-        answers: Any = await asyncio.wait_for(wire.next(), 2)
-        assert [answer["id"] for answer in answers] == ["e"]
-
-
-async def test_a_batch_is_answered_though_it_is_the_last_line_and_has_no_end() -> None:
-    async with OnStdio(Desk().mcp) as wire:
-        await wire.greet(MARCH)
-        wire.send(json.dumps([call("echo", {"text": "hi"}, id_="e")]).encode())
-        wire.eof()
-        assert json.loads(await wire.line() or b"null"), "nothing was answered"
