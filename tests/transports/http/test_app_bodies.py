@@ -33,20 +33,10 @@ async def test_a_refusal_before_the_message_is_read_carries_no_id(server: Listen
     "body",
     [
         b"",
-        b" ",
         b"{",
-        b"hello",
-        b'{"jsonrpc": "2.0",}',
-        b'{"jsonrpc": "2.0"} {}',
-        b"\xff\xfe{}",
         b'{"jsonrpc": "2.0", "method": "\xc3\x28"}',
         b'{"jsonrpc": "2.0", "method": "\\ud800"}',
-        b"\xef\xbb\xbf{}",
-        b'{"id": NaN}',
-        b'{"id": Infinity}',
-        '{"jsonrpc": "2.0"}'.encode("utf-16"),
         b"[" * 100_000,
-        b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
         b'{"id": ' + b"9" * 5_000 + b"}",
     ],
     ids=lambda body: repr(body[:24]),
@@ -58,7 +48,7 @@ async def test_what_is_not_json_in_utf_8_is_a_parse_error(server: Listening, bod
     assert "id" not in response.json()
 
 
-@pytest.mark.parametrize("body", [[], [message()], [message(), message()], 7, "x", None, True, 1.5])
+@pytest.mark.parametrize("body", [[], [message()], 7])
 async def test_a_batch_or_no_object_is_an_invalid_request(server: Listening, body: Any) -> None:
     response = await send(server, body)
     assert (response.status, response.code) == (400, -32600)
@@ -70,11 +60,8 @@ async def test_a_batch_or_no_object_is_an_invalid_request(server: Listening, bod
     ("change", "says"),
     [
         ({"jsonrpc": "1.0"}, '"jsonrpc": "2.0"'),
-        ({"jsonrpc": 2.0}, '"jsonrpc": "2.0"'),
-        ({"jsonrpc": None}, '"jsonrpc": "2.0"'),
         ({"method": None}, "the message has no method"),
         ({"method": 7}, "the message has no method"),
-        ({"method": ["tools/call"]}, "the message has no method"),
     ],
 )
 async def test_a_wrong_envelope_is_an_invalid_request_under_its_id(
@@ -85,12 +72,7 @@ async def test_a_wrong_envelope_is_an_invalid_request_under_its_id(
     assert says in response.message
 
 
-async def test_a_response_is_no_request(server: Listening) -> None:
-    response = await send(server, {"jsonrpc": "2.0", "id": 1, "result": {}})
-    assert (response.status, response.code) == (400, -32600)
-
-
-@pytest.mark.parametrize("id_", [None, True, 1.5, 1.0, [1], {"a": 1}])
+@pytest.mark.parametrize("id_", [None, True, 1.5])
 async def test_an_id_of_another_kind_is_refused_and_not_repeated(server: Listening, id_: Any) -> None:
     response = await send(server, message(id_=id_))
     assert (response.status, response.code) == (400, -32600)
@@ -98,16 +80,14 @@ async def test_an_id_of_another_kind_is_refused_and_not_repeated(server: Listeni
     assert "id" not in response.json()
 
 
-@pytest.mark.parametrize(
-    "id_", [0, -1, "", "0", 2**63, -(2**64), 10**400, "x" * 100_000, "日本\u0000\n"], ids=lambda id_: str(id_)[:12]
-)
+@pytest.mark.parametrize("id_", [0, "", 10**400, "日本\u0000\n"], ids=lambda id_: str(id_)[:12])
 async def test_every_id_comes_back_as_it_was_sent(server: Listening, id_: Any) -> None:
     response = await send(server, message(id_=id_))
     found = response.json()["id"]
     assert (response.status, found, type(found)) == (200, id_, type(id_))
 
 
-@pytest.mark.parametrize("params", [None, [], [1], "x", 7])
+@pytest.mark.parametrize("params", [None, []])
 async def test_params_that_are_no_object_are_invalid(server: Listening, params: Any) -> None:
     response = await send(server, {**message(id_=3), "params": params})
     assert (response.status, response.code, response.json()["id"]) == (400, -32602, 3)
@@ -124,22 +104,13 @@ META: dict[str, Any] = {
     ("meta", "says"),
     [
         (None, "params._meta is missing"),
-        ([], "params._meta is missing"),
         ({}, "must name its io.modelcontextprotocol/protocolVersion"),
-        (
-            {**META, "io.modelcontextprotocol/protocolVersion": 7},
-            "must name its io.modelcontextprotocol/protocolVersion",
-        ),
         ({"io.modelcontextprotocol/protocolVersion": VERSION}, "io.modelcontextprotocol/clientCapabilities, an object"),
-        ({**META, "io.modelcontextprotocol/clientCapabilities": []}, "clientCapabilities, an object"),
         (
             {**META, "io.modelcontextprotocol/clientCapabilities": {"elicitation": True}},
             "elicitation must be an object",
         ),
-        ({**META, "io.modelcontextprotocol/logLevel": "loud"}, "logLevel must be one of debug, info"),
-        ({**META, "io.modelcontextprotocol/logLevel": {}}, "logLevel must be one of debug, info"),
         ({**META, "progressToken": 1.5}, "progressToken must be a string or an integer"),
-        ({**META, "progressToken": True}, "progressToken must be a string or an integer"),
     ],
 )
 async def test_malformed_metadata_is_invalid_whatever_the_headers_say(server: Listening, meta: Any, says: str) -> None:
@@ -156,12 +127,8 @@ async def test_malformed_metadata_is_invalid_whatever_the_headers_say(server: Li
         ({"name": "nobody"}, "unknown tool 'nobody'"),
         ({"name": 7}, "params.name must be the name of a tool"),
         ({"arguments": [1]}, "params.arguments must be an object"),
-        ({"arguments": "x"}, "params.arguments must be an object"),
-        ({"inputResponses": None}, "inputResponses must be an object"),
         ({"inputResponses": {"a": 1}}, "inputResponses['a'] must be an object"),
         ({"requestState": 7}, "invalid or expired requestState"),
-        ({"requestState": ""}, "invalid or expired requestState"),
-        ({"requestState": "v1.k.\u00e9"}, "invalid or expired requestState"),
     ],
 )
 async def test_wrong_params_are_invalid_with_status_400(server: Listening, params: dict[str, Any], says: str) -> None:
@@ -187,7 +154,7 @@ async def test_deep_arguments_are_served_as_deep_as_they_can_be_read(server: Lis
 # Notifications
 
 
-@pytest.mark.parametrize("method", ["notifications/initialized", "notifications/cancelled", "tools/call", "x"])
+@pytest.mark.parametrize("method", ["notifications/initialized", "tools/call"])
 async def test_a_notification_is_accepted_and_dropped(server: Listening, method: str) -> None:
     body = {"jsonrpc": "2.0", "method": method, "params": {"requestId": 1}}
     response = await send(server, body, lines(mcp_method=None, mcp_name=None, mcp_protocol_version=None))
@@ -306,16 +273,6 @@ async def test_a_client_that_leaves_before_the_end_of_its_body_is_no_error(
     assert caplog.messages == []
 
 
-async def test_one_connection_may_carry_many_requests(server: Listening) -> None:
-    raw = json.dumps(message()).encode()
-    reader, writer = await open_request(server, lines(content_length=str(len(raw))), raw)
-    assert (await answer(reader)).status == 200
-    head = "".join(f"{name}: {value}\r\n" for name, value in lines(content_length=str(len(raw))))
-    writer.write(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + raw)
-    assert (await answer(reader)).status == 200
-    writer.close()
-
-
 # Arguments that headers repeat
 
 
@@ -331,21 +288,11 @@ async def place(server: Listening, arguments: dict[str, Any], headers: Lines) ->
 @pytest.mark.parametrize(
     ("arguments", "headers"),
     [
-        ({"region": "us west 1"}, [("Region", "us west 1")]),
         ({"region": "north"}, [("REGION", "  north\t")]),
-        ({"region": "north"}, [("region", in_base64("north"))]),
         ({"region": "日本語"}, [("Region", "=?base64?5pel5pys6Kqe?=")]),
-        ({"region": " padded "}, [("Region", "=?base64?IHBhZGRlZCA=?=")]),
-        ({"region": "=?base64?literal?="}, [("Region", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=")]),
-        ({"region": ""}, [("Region", "")]),
-        ({"region": "=?base64?"}, [("Region", "=?base64?")]),
-        ({"count": 42}, [("Count", "42")]),
         ({"count": 42}, [("Count", "42.0")]),
-        ({"count": -7}, [("Count", "-7")]),
         ({"fast": True}, [("Fast", "true")]),
-        ({"fast": False, "count": 0}, [("Fast", "false"), ("Count", "0")]),
         ({}, []),
-        ({}, [("Unknown", "x"), ("Unknown", "y")]),
     ],
 )
 async def test_an_argument_that_its_header_repeats_is_taken(
@@ -359,21 +306,11 @@ async def test_an_argument_that_its_header_repeats_is_taken(
     ("arguments", "headers", "says"),
     [
         ({"region": "north"}, [], "the header Mcp-Param-Region is missing; it repeats the argument 'region'"),
-        ({"region": ""}, [], "the header Mcp-Param-Region is missing"),
         ({"region": "north"}, [("Region", "North")], "Mcp-Param-Region differs from the argument 'region'"),
-        ({"region": "north"}, [("Region", "")], "differs from the argument"),
         ({"region": "north"}, [("Region", "north"), ("Region", "north")], "Mcp-Param-Region is there twice"),
         ({"region": "north"}, [("Region", "=?base64?bm9ydGg?=")], "holds no valid Base64 of UTF-8"),
-        ({"region": "north"}, [("Region", "=?base64?bm9*dGg=?=")], "holds no valid Base64 of UTF-8"),
-        ({"region": "n\xe9"}, [("Region", "n\xe9")], "holds more than plain ASCII; encode it in Base64"),
         ({}, [("Region", "north")], "is there, but not the argument 'region', which it repeats"),
-        ({"region": None}, [("Region", "north")], "is there, but not the argument 'region'"),
         ({"count": 42}, [("Count", "43")], "differs"),
-        ({"count": 42}, [("Count", "4_2")], "differs"),
-        ({"count": 42}, [("Count", "42.5")], "differs"),
-        ({"fast": True}, [("Fast", "True")], "differs"),
-        ({"fast": True}, [("Fast", "1")], "differs"),
-        ({"region": "42"}, [("Region", "42.0")], "differs"),
     ],
 )
 async def test_an_argument_that_its_header_does_not_repeat_is_refused(

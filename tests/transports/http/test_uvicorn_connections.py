@@ -25,7 +25,7 @@ from tests.wires import Listening, Parser
 
 LARGE = b"x" * (16 * 1024 * 1024)
 """More than the buffers of sockets hold."""
-pytestmark = pytest.mark.parametrize("parser", ["h11", "httptools"])
+pytestmark = [pytest.mark.timing, pytest.mark.parametrize("parser", ["h11", "httptools"])]
 
 
 class Desk:
@@ -119,7 +119,7 @@ def get(path: str, length: int = 0) -> bytes:
 
 # How long a head may be
 
-CUTS = [[], [1], [HEAD_BYTES - 1], [HEAD_BYTES], [HEAD_BYTES - 3, HEAD_BYTES - 2, HEAD_BYTES - 1], [30_000, 60_000]]
+CUTS = [[], [1], [HEAD_BYTES], [HEAD_BYTES - 3, HEAD_BYTES - 2, HEAD_BYTES - 1]]
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -324,26 +324,6 @@ async def test_an_address_that_holds_too_many_is_told_so_and_another_one_is_serv
             one.close()
 
 
-async def test_below_half_an_address_may_hold_them_all(parser: Parser) -> None:
-    async with listening(parser, max_connections=20) as server:
-        crowd = [await dial(server) for _ in range(10)]
-        for one in crowd:
-            await one.say(get("/quick"))
-        assert [await one.status() for one in crowd] == [200] * 10
-        for one in crowd:
-            one.close()
-
-
-async def test_a_trusted_proxy_may_hold_them_all(parser: Parser) -> None:
-    async with listening(parser, max_connections=20, trusted_proxies=("127.0.0.1",)) as server:
-        crowd = [await dial(server) for _ in range(20)]
-        for one in crowd:
-            await one.say(get("/quick"))
-        assert [await one.status() for one in crowd] == [200] * 20
-        for one in crowd:
-            one.close()
-
-
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n"])
 async def test_who_has_asked_nothing_makes_room(parser: Parser, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "YOUNG_SECONDS", 0.0)
@@ -472,7 +452,7 @@ async def test_too_much_unread_output_is_dropped_and_who_does_not_read_may_not_a
         await eventually(lambda: server.connections.pressed)
         async with calling(server, "127.0.0.2") as same, calling(server) as other:
             await same.say(get("/quick"))
-            said = await asyncio.wait_for(same._reader.readuntil(b"again soon"), 20)  # pyright: ignore[reportPrivateUsage] - its own
+            said = await asyncio.wait_for(same._reader.readuntil(b"then try again"), 20)  # pyright: ignore[reportPrivateUsage] - its own
             assert said.startswith(b"HTTP/1.1 429 ")
             assert READ_FIRST.encode()[:30] in said
             await other.say(get("/quick"))
@@ -518,8 +498,8 @@ async def test_without_httptools_there_is_h11(parser: Parser, monkeypatch: pytes
     assert ClientAddresses().of_peer(None) is None
 
 
-async def test_a_head_may_come_with_a_large_body() -> None:
-    async with Listening(server_with().streamable_http_app(), "httptools") as listening, httpx2.AsyncClient() as client:
+async def test_a_head_may_come_with_a_large_body(parser: Parser) -> None:
+    async with Listening(server_with().streamable_http_app(), parser) as listening, httpx2.AsyncClient() as client:
         for _ in range(2):  # on one connection
             response = await client.post(
                 listening.url, content=b"x" * 1_000_000, headers={"content-type": "text/plain"}

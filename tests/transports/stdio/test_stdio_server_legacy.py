@@ -22,7 +22,6 @@ from tests.transports.http.legacy.older_client import (
     text,
 )
 from tests.transports.stdio.older_on_stdio import Older
-from tests.transports.stdio.older_on_stdio import Older as OnStdio
 from tests.waiting import eventually
 
 # The handshake
@@ -36,12 +35,6 @@ async def test_the_handshake_echoes_a_revision_that_is_spoken(version: str) -> N
         assert text(await wire.ask(call("echo", {"text": "hi"}))) == "hi"
 
 
-@pytest.mark.parametrize("version", ["1999-01-01", "2026-07-28", "2099-01-01", ""])
-async def test_any_other_revision_is_answered_with_the_newest_of_the_era(version: str) -> None:
-    async with Older(Desk().mcp) as wire:
-        assert (await wire.greet(version))["result"]["protocolVersion"] == NOVEMBER
-
-
 async def test_initialize_twice_is_refused_and_changes_nothing() -> None:
     async with Older(Desk().mcp) as wire:
         await wire.greet(NOVEMBER)
@@ -51,14 +44,6 @@ async def test_initialize_twice_is_refused_and_changes_nothing() -> None:
         wire.send(call("approve"))
         assert (await wire.asked())["params"]["mode"] == "form"
         wire.send(cancelled(1))
-
-
-async def test_a_handshake_that_failed_may_be_tried_again() -> None:
-    async with Older(Desk().mcp) as wire:
-        answer = await wire.ask(request("initialize", {"protocolVersion": NOVEMBER}, id_="x"))
-        assert answer["error"]["code"] == -32602
-        assert "capabilities must be an object" in answer["error"]["message"]
-        assert "result" in await wire.greet()
 
 
 @pytest.mark.parametrize("method", ["tools/list", "tools/call", "logging/setLevel", "server/discover", "nonsense"])
@@ -103,19 +88,6 @@ async def test_a_modern_request_is_never_asked_by_a_push_though_a_handshake_was_
         assert await wire.before() == []
 
 
-async def test_modern_methods_that_were_removed_stay_removed_after_a_handshake() -> None:
-    async with Older(Desk().mcp) as wire:
-        await wire.greet()
-        for method in ("initialize", "ping", "logging/setLevel"):
-            assert (await wire.ask(modern(method)))["error"]["code"] == -32601
-
-
-async def test_modern_requests_do_not_count_as_a_handshake() -> None:
-    async with Older(Desk().mcp) as wire:
-        await wire.ask(modern("tools/list"))
-        assert (await wire.ask(request("tools/list")))["error"]["code"] == -32602
-
-
 # Questions
 
 
@@ -141,53 +113,7 @@ async def test_calls_side_by_side_get_the_answers_to_their_own_questions() -> No
         assert {answer["id"]: text(answer) for answer in answers} == dict.fromkeys(range(32), "approved True")
 
 
-async def test_answers_nobody_waits_for_do_no_harm() -> None:
-    async with Older(Desk().mcp) as wire:
-        await wire.greet()
-        wire.send(call("approve_twice"))
-        first = await wire.asked()
-        wire.send(accepted("q-99"), {**accepted(1), "id": None})
-        wire.send(accepted(first["id"], value=True), accepted(first["id"], value=False))
-        second = await wire.asked()
-        assert second["params"]["message"] == "You said True. Sure?"
-        assert text(await wire.ask(accepted(second["id"]))) == "approved True and True"
-
-
-async def test_an_error_in_answer_to_a_question_is_a_failure_that_names_the_resolver() -> None:
-    async with Older(Desk().mcp) as wire:
-        await wire.greet()
-        wire.send(call("approve"))
-        error = {"jsonrpc": "2.0", "id": (await wire.asked())["id"], "error": {"code": -1, "message": "no thanks"}}
-        answer = await wire.ask(error)
-        assert answer["result"]["isError"] is True
-        assert "resolver 'really' got no answer: the client answered with an error (-1): no thanks" in text(answer)
-
-
-@pytest.mark.parametrize("version", ["2024-11-05", MARCH])
-async def test_a_client_from_before_forms_is_not_asked(version: str) -> None:
-    async with Older(Desk().mcp) as wire:
-        await wire.greet(version)
-        answer = await wire.ask(call("approve"))
-        assert answer["error"]["code"] == -32021
-        assert f"a client of {version} cannot be asked with a form" in answer["error"]["message"]
-
-
 # Cancellation
-
-
-async def test_cancelling_takes_back_the_question_runs_cleanups_and_gets_no_response() -> None:
-    desk = Desk()
-    async with Older(desk.mcp) as wire:
-        await wire.greet()
-        wire.send(call("count", id_="c"))
-        question = await wire.asked()
-        wire.send(cancelled("c"))
-        taken_back = await wire.next()
-        assert taken_back["method"] == "notifications/cancelled"
-        assert taken_back["params"]["requestId"] == question["id"]
-        await eventually(lambda: desk.log == ["opened", "closed"])
-        wire.send(accepted(question["id"]))
-        assert await wire.before() == []
 
 
 @pytest.mark.parametrize("tool", ["hold", "stubborn", "insist"])
@@ -200,17 +126,6 @@ async def test_a_cancelled_call_says_and_asks_nothing_more_however_it_ends(tool:
         wire.send(cancelled("c"))
         await eventually(lambda: desk.log == ["began", "cancelled"])
         assert await wire.before() == []
-
-
-async def test_progress_and_logs_come_before_the_response() -> None:
-    async with Older(Desk().mcp) as wire:
-        await wire.greet()
-        assert (await wire.ask(request("logging/setLevel", {"level": "debug"})))["result"] == {}
-        wire.send(call("speak", id_="s", token=7))
-        messages = [await wire.next() for _ in range(6)]
-    assert [one["params"]["progress"] for one in messages[:3]] == [1, 2, 3]
-    assert [one["params"]["data"] for one in messages[3:5]] == ["a detail", "a fact"]
-    assert messages[5]["id"] == "s"
 
 
 # A client that goes
@@ -279,38 +194,9 @@ async def test_a_batch_is_refused_where_there_are_none(version: str | None) -> N
         assert "one JSON-RPC message at a time" in answer["error"]["message"]
 
 
-async def test_a_batch_that_wants_no_answer_gets_none() -> None:
-    async with Older(Desk().mcp) as wire:
-        await wire.greet(MARCH)
-        wire.send(batch(notification("a"), accepted("q-9")))
-        assert await wire.before() == []
-
-
-async def test_a_cancelled_entry_is_left_out_of_the_answer() -> None:
-    desk = Desk()
-    async with Older(desk.mcp) as wire:
-        await wire.greet(MARCH)
-        wire.send(batch(call("hold", id_="c"), call("echo", id_="e")))
-        await desk.begun()
-        wire.send(cancelled("c"))
-        answers: Any = await wire.next()
-        assert [answer["id"] for answer in answers] == ["e"]
-
-
-async def test_neither_a_handshake_nor_a_modern_request_has_a_place_in_a_batch() -> None:
-    async with Older(Desk().mcp) as wire:
-        await wire.greet(MARCH)
-        wire.send(batch(hello(MARCH, id_=1), modern("tools/list", id_=2), request("ping", id_=3)))
-        answers: Any = await wire.next()
-        found = {answer["id"]: answer for answer in answers}
-        assert found[1]["error"]["code"] == -32600
-        assert found[2]["error"]["code"] == -32600
-        assert found[3]["result"] == {}
-
-
 async def test_what_comes_after_a_batch_is_heard_after_it() -> None:
     desk = Desk()
-    async with OnStdio(desk.mcp) as wire:
+    async with Older(desk.mcp) as wire:
         await wire.greet(MARCH)
         entries = [call("hold", id_="c"), call("echo", id_="e")]
         wire.send(json.dumps(entries).encode() + b"\n", cancelled("c"))
@@ -319,7 +205,7 @@ async def test_what_comes_after_a_batch_is_heard_after_it() -> None:
 
 
 async def test_a_batch_is_answered_though_it_is_the_last_line_and_has_no_end() -> None:
-    async with OnStdio(Desk().mcp) as wire:
+    async with Older(Desk().mcp) as wire:
         await wire.greet(MARCH)
         wire.send(json.dumps([call("echo", {"text": "hi"}, id_="e")]).encode())
         wire.eof()

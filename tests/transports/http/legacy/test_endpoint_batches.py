@@ -12,7 +12,6 @@ from bespeak.transports.http.legacy.event_store import MemoryEventStore
 from tests.transports.http.legacy.older_client import (
     JUNE,
     MARCH,
-    MODERN,
     NOVEMBER,
     Desk,
     Served,
@@ -50,17 +49,6 @@ async def test_a_batch_is_answered_with_an_array(server: Served, version: str) -
     assert found[3]["error"]["code"] == -32601
 
 
-async def test_a_batch_of_one_is_answered_with_an_array_of_one(server: Served) -> None:
-    reply = await (await server.client(MARCH)).post([request("ping")])
-    assert reply.json == [{"jsonrpc": "2.0", "id": 1, "result": {}}]
-
-
-async def test_notifications_and_responses_in_a_batch_have_no_entry_in_the_answer(server: Served) -> None:
-    older = await server.client(MARCH)
-    reply = await older.post([notification("notifications/nonsense"), request("ping"), accepted("q-9")])
-    assert [message["id"] for message in reply.json] == [1]
-
-
 async def test_a_batch_that_wants_no_answer_is_taken_with_202(server: Served) -> None:
     reply = await (await server.client(MARCH)).post([notification("notifications/initialized"), accepted("q-9")])
     assert (reply.status, reply.body) == (202, b"")
@@ -68,13 +56,8 @@ async def test_a_batch_that_wants_no_answer_is_taken_with_202(server: Served) ->
 
 BROKEN: list[tuple[Any, int]] = [
     (1, -32600),
-    ("ping", -32600),
-    (None, -32600),
-    ([], -32600),
     ([request("ping")], -32600),
-    ({}, -32600),
     ({"jsonrpc": "2.0", "id": None, "method": "ping"}, -32600),
-    ({"jsonrpc": "2.0", "method": 5}, -32600),
 ]
 
 
@@ -89,12 +72,6 @@ async def test_an_entry_that_is_no_message_spoils_no_other(entry: Any, code: int
     assert set(found) == {None, 2}
     assert found[None]["error"]["code"] == code
     assert found[2]["result"] == {}
-
-
-async def test_an_entry_whose_id_can_be_read_gets_its_error_under_that_id(server: Served) -> None:
-    broken: Any = {"jsonrpc": "2.0", "id": 7, "method": "ping", "params": []}
-    (error,) = (await (await server.client(MARCH)).post([broken])).json
-    assert (error["id"], error["error"]["code"]) == (7, -32602)
 
 
 async def test_an_id_that_is_there_twice_is_answered_once_and_refused_once(server: Served) -> None:
@@ -134,12 +111,6 @@ async def test_later_revisions_have_no_batches(server: Served, version: str) -> 
     assert "one JSON-RPC message at a time" in reply.reason
 
 
-async def test_the_modern_revision_has_no_batches(server: Served) -> None:
-    reply = await server.stranger().post([modern("tools/list")], mcp_protocol_version=MODERN, mcp_method="tools/list")
-    assert (reply.status, reply.code) == (400, -32600)
-    assert "one JSON-RPC message at a time" in reply.reason
-
-
 async def test_a_handshake_does_not_come_in_a_batch(server: Served) -> None:
     reply = await server.stranger().post([hello(MARCH)])
     assert reply.status == 400
@@ -147,19 +118,6 @@ async def test_a_handshake_does_not_come_in_a_batch(server: Served) -> None:
     assert server.sessions == 0
     (error,) = (await (await server.client(MARCH)).post([hello(MARCH)])).json
     assert error["error"]["code"] == -32600
-
-
-async def test_without_sessions_a_handshake_does_not_come_in_a_batch_either() -> None:
-    async with served(Desk().mcp, stateless_http=True) as server:
-        reply = await server.stranger().post([hello(MARCH), request("ping")])
-        found = by_id(reply.json)
-    assert found[0]["error"]["code"] == -32600
-    assert found[1]["result"] == {}
-
-
-async def test_a_batch_needs_a_session_like_anything_else(server: Served) -> None:
-    assert (await server.stranger().post([request("ping")])).status == 400
-    assert (await server.stranger().post([request("ping")], mcp_session_id="made-up")).status == 404
 
 
 async def test_notifications_of_calls_in_a_batch_come_before_the_responses_on_one_stream(server: Served) -> None:
