@@ -8,6 +8,7 @@ import pytest
 
 from bespeak.aio import outbox
 from bespeak.aio.outbox import UNREAD_BYTES, Outbox
+from tests.waiting import turns
 
 FULL = bytes(UNREAD_BYTES + 1)
 
@@ -35,16 +36,10 @@ async def test_everything_is_handed_over_in_order() -> None:
 async def test_waiting_for_something_ends_when_it_comes() -> None:
     box = Outbox()
     waiting = asyncio.create_task(box.something())
-    await asyncio.sleep(0)
+    await turns()
     assert not waiting.done()
     box.add(b"a")
     await asyncio.wait_for(waiting, 5)
-
-
-async def test_waiting_for_something_ends_at_once_when_it_is_there() -> None:
-    box = Outbox()
-    box.add(b"a")
-    await asyncio.wait_for(box.something(), 5)
 
 
 async def test_waiting_for_something_ends_when_the_time_is_up() -> None:
@@ -58,16 +53,8 @@ async def test_what_was_taken_does_not_count_as_something() -> None:
     box.add(b"a")
     drain(box)
     waiting = asyncio.create_task(box.something())
-    await asyncio.sleep(0.01)
+    await turns()
     assert not waiting.done()
-    box.stir()
-    await asyncio.wait_for(waiting, 5)
-
-
-async def test_who_waits_for_something_can_be_stirred() -> None:
-    box = Outbox()
-    waiting = asyncio.create_task(box.something())
-    await asyncio.sleep(0)
     box.stir()
     await asyncio.wait_for(waiting, 5)
 
@@ -84,7 +71,7 @@ async def test_there_is_room_up_to_the_limit_and_none_beyond() -> None:
     await asyncio.wait_for(box.has_room(), 5)
     box.add(b"x")
     waiting = asyncio.create_task(box.has_room())
-    await asyncio.sleep(0.01)
+    await turns()
     assert not waiting.done()
     drain(box)
     await asyncio.wait_for(waiting, 5)
@@ -95,7 +82,7 @@ async def test_what_is_taken_holds_its_room_until_it_has_left() -> None:
     box.add(FULL)
     waiting = asyncio.create_task(box.has_room())
     assert box.take() == FULL
-    await asyncio.sleep(0.01)
+    await turns()
     assert not waiting.done()
     box.sent()
     await asyncio.wait_for(waiting, 5)
@@ -108,7 +95,7 @@ async def test_what_came_while_something_was_leaving_still_counts() -> None:
     box.add(FULL)
     box.sent()
     waiting = asyncio.create_task(box.has_room())
-    await asyncio.sleep(0.01)
+    await turns()
     assert not waiting.done()
     assert drain(box) == FULL
     await asyncio.wait_for(waiting, 5)
@@ -127,7 +114,7 @@ async def test_a_notification_waits_for_room_and_is_then_sent() -> None:
     behind = box.offer(b"note")
     assert inspect.iscoroutine(behind)
     waiting = asyncio.create_task(behind)
-    await asyncio.sleep(0.01)
+    await turns()
     assert not waiting.done()
     assert drain(box) == FULL
     await asyncio.wait_for(waiting, 5)
@@ -181,7 +168,7 @@ async def test_a_notification_whose_sender_is_cancelled_while_it_waits_is_not_se
     behind = box.offer(b"note")
     assert behind is not None
     waiting = asyncio.create_task(behind)
-    await asyncio.sleep(0)
+    await turns()
     waiting.cancel()
     await asyncio.wait({waiting})
     assert waiting.cancelled()
@@ -190,16 +177,16 @@ async def test_a_notification_whose_sender_is_cancelled_while_it_waits_is_not_se
 
 
 async def test_room_is_given_to_one_after_the_other() -> None:
-    box = outbox.Outbox()
-    box.add(b"x" * (outbox.UNREAD_BYTES + 1))
-    waiting = [box.offer(b"y" * outbox.UNREAD_BYTES) for _ in range(5)]
+    box = Outbox()
+    box.add(b"x" * (UNREAD_BYTES + 1))
+    waiting = [box.offer(b"y" * UNREAD_BYTES) for _ in range(5)]
     tasks = [asyncio.create_task(one) for one in waiting if one is not None]
     assert len(tasks) == 5
-    await asyncio.sleep(0)
+    await turns()
     box.take()
     box.sent()
-    await asyncio.sleep(0.01)
-    assert len(box.take()) <= 2 * outbox.UNREAD_BYTES
+    await turns()
+    assert len(box.take()) <= 2 * UNREAD_BYTES
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

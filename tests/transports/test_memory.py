@@ -110,20 +110,6 @@ async def test_the_server_s_lifespan_is_held_while_the_transport_is_open() -> No
     assert echo.events == OPENED + CLOSED
 
 
-async def test_the_lifespan_is_left_whatever_happens_inside_and_does_not_see_it() -> None:
-    echo = Echo()
-    with pytest.raises(KeyError):
-        async with MemoryTransport(echo):
-            raise KeyError
-    assert echo.events == OPENED + CLOSED
-
-
-async def test_leaving_without_having_entered_is_harmless() -> None:
-    echo = Echo()
-    await MemoryTransport(echo).__aexit__(None, None, None)
-    assert echo.events == []
-
-
 async def test_nothing_is_exchanged_before_the_transport_is_open() -> None:
     echo = Echo()
     with pytest.raises(RuntimeError, match=r"the transport is not open; use it through `async with Client\(\.\.\.\)`"):
@@ -213,15 +199,6 @@ async def test_whether_crashes_are_raised_is_handed_to_the_server(raised: bool, 
     assert echo.raise_exceptions == [raised]
 
 
-async def test_requests_run_side_by_side() -> None:
-    echo = Echo()
-    async with MemoryTransport(echo) as transport:
-        waiting = asyncio.ensure_future(transport.exchange(outgoing("wait"), ignore))
-        assert await transport.exchange(outgoing("a"), ignore) == b"a"
-        waiting.cancel()
-        await asyncio.wait({waiting})
-
-
 async def test_nothing_mutable_is_shared_between_client_and_server() -> None:
     mcp = MCPServer("shop")
     kept: list[list[int]] = []
@@ -239,18 +216,3 @@ async def test_nothing_mutable_is_shared_between_client_and_server() -> None:
     structured: Any = result.structured_content
     structured["result"].append(5)
     assert kept == [[1, 99]]
-
-
-async def test_what_travels_is_json() -> None:
-    mcp = MCPServer("shop")
-    seen: list[Any] = []
-
-    class Spy(MemoryTransport):
-        async def serve(self, message: bytes, channel: Channel) -> bytes | None:
-            response = await super().serve(message, channel)
-            seen.extend([message, response])
-            return response
-
-    async with Client(Spy(mcp)) as client:
-        await client.list_tools()
-    assert [type(json.loads(raw)) for raw in seen] == [dict] * 4

@@ -50,12 +50,6 @@ class Wire:
         return Answer(start["status"], headers, b"".join(one["body"] for one in bodies))
 
 
-async def settle() -> None:
-    """Let everything that can run do so."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
 def shop(body: Callable[[Context], Awaitable[str]]) -> MCPServer[Any]:
     """A server whose tool asks first."""
 

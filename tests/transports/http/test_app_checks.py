@@ -2,6 +2,7 @@
 
 import base64
 import json
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -258,3 +259,9 @@ async def test_session_headers_of_older_revisions_are_ignored_and_never_sent(ser
     response = await send(server, message(), lines(mcp_session_id="s", last_event_id="1"))
     assert response.status == 200
     assert "mcp-session-id" not in response.headers
+
+
+@pytest.fixture(params=["h11", "httptools"])
+async def server(request: pytest.FixtureRequest) -> AsyncGenerator[Listening]:
+    async with Listening(make_server().streamable_http_app(), request.param) as listening:
+        yield listening

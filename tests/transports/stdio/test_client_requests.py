@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bespeak.transports.interfaces import Lost, Outgoing
 from bespeak.transports.stdio.client_requests import ClientRequests
+from tests.waiting import turns
 
 LIMIT = 1000
 
@@ -54,11 +55,6 @@ class Line:
     def cancelled(self) -> list[Any]:
         """What was written beside the requests."""
         return [json.loads(line) for line in self.written if not line.startswith(b"request")]
-
-
-async def turns() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
 
 
 def result(id_: Any, value: Any = None) -> dict[str, Any]:

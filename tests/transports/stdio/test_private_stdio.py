@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 import pytest
 
@@ -272,13 +272,3 @@ async def test_somebody_at_a_terminal_is_told_what_it_waits_for(
 
 
 # What cannot be run
-
-
-def test_stdio_has_no_options() -> None:
-    with pytest.raises(TypeError, match=r"run\('stdio'\) takes no options, unlike host, port"):
-        MCPServer("shop").run("stdio", host="127.0.0.1", port=8000)
-
-
-def test_an_unknown_transport_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match="transport must be 'stdio' or 'streamable-http', not 'sse'"):
-        MCPServer("shop").run(cast("Literal['stdio']", "sse"))

@@ -44,18 +44,10 @@ async def test_empty_lines_are_nothing_to_answer() -> None:
 
 BROKEN: list[tuple[bytes, int, str, Any]] = [
     (b"hello", -32700, "not valid JSON", None),
-    (b"\xff\xfe\x00", -32700, "not valid JSON", None),
-    (b'{"jsonrpc": "2.0", "id": 1', -32700, "not valid JSON", None),
-    (b"[" * 10_000, -32700, "not valid JSON", None),
     (b'[{"jsonrpc": "2.0", "id": 1, "method": "server/discover"}]', -32600, "one JSON-RPC message at a time", None),
-    (b"17", -32600, "one JSON-RPC message at a time", None),
-    (b'{"id": 1, "method": "server/discover"}', -32600, 'must say "jsonrpc": "2.0"', 1),
     (b'{"jsonrpc": "2.0", "id": 7}', -32600, "no method", 7),
     (b'{"jsonrpc": "2.0", "id": null, "method": "a", "params": {}}', -32600, "a string or an integer", None),
-    (b'{"jsonrpc": "2.0", "id": true, "method": "a", "params": {}}', -32600, "a string or an integer", None),
     (b'{"jsonrpc": "2.0", "id": "x", "method": "a", "params": []}', -32602, "params must be an object", "x"),
-    (b'{"jsonrpc": "2.0", "id": "x", "method": "a"}', -32602, "name the revision in params._meta", "x"),
-    (json.dumps(request(5, "nonsense")).encode(), -32601, "unknown method 'nonsense'", 5),
     (json.dumps(call(5, "nonsense")).encode(), -32602, "unknown tool 'nonsense'", 5),
 ]
 
@@ -71,7 +63,7 @@ async def test_what_is_no_request_is_answered_with_what_is_wrong(raw: bytes, cod
         assert await wire.rest() == []
 
 
-@pytest.mark.parametrize("outcome", [{"result": {}}, {"error": {"code": -1, "message": "no"}}], ids=str)
+@pytest.mark.parametrize("outcome", [{"result": {}}], ids=str)
 @pytest.mark.parametrize("id_", [7, "x", None], ids=str)
 async def test_a_response_is_never_answered(id_: Any, outcome: dict[str, Any]) -> None:
     # protocol 25.2: older clients answer what they are asked; one to nobody's question is passed over
@@ -82,7 +74,7 @@ async def test_a_response_is_never_answered(id_: Any, outcome: dict[str, Any]) -
         assert await wire.rest() == []
 
 
-@pytest.mark.parametrize("params", [{}, [], None, 5, {"requestId": 3}], ids=str)
+@pytest.mark.parametrize("params", [{}, None], ids=str)
 async def test_a_notification_is_never_answered(params: Any) -> None:
     async with Wire(Shop().mcp) as wire:
         for method in ("notifications/cancelled", "notifications/unheard_of", "tools/call"):
@@ -112,13 +104,6 @@ async def test_an_id_in_use_is_refused_and_the_first_request_goes_on() -> None:
         shop.gate.set()
         assert content(await wire.next()) == "waited"
         assert content(await wire.ask(call(1, "echo", {"text": "again"}))) == "again", "it is free again"
-
-
-async def test_a_number_and_its_text_are_different_ids() -> None:
-    async with Wire(Shop().mcp) as wire:
-        wire.send(call(1, "echo", {"text": "number"}), call("1", "echo", {"text": "text"}))
-        answers = {answer["id"]: content(answer) for answer in [await wire.next(), await wire.next()]}
-        assert answers == {1: "number", "1": "text"}
 
 
 async def test_progress_precedes_the_answer_and_names_its_token() -> None:
@@ -153,7 +138,7 @@ async def test_a_request_cancelled_in_the_same_breath_is_not_answered() -> None:
         assert "ended" not in shop.log
 
 
-@pytest.mark.parametrize("id_", [2, "1", None, True, 1.5, [1], {"a": 1}], ids=repr)
+@pytest.mark.parametrize("id_", [2, "1", True, [1]], ids=repr)
 async def test_a_cancellation_of_something_else_is_ignored(id_: Any) -> None:
     shop = Shop()
     async with Wire(shop.mcp) as wire:
@@ -177,16 +162,6 @@ async def test_a_body_that_ignores_its_cancellation_is_not_answered_all_the_same
         assert await wire.rest() == []
 
 
-async def test_nothing_more_is_said_about_a_cancelled_request() -> None:
-    shop = Shop()
-    async with Wire(shop.mcp) as wire:
-        wire.send(call(1, "chatty", progressToken=1))
-        await shop.begun()
-        wire.send(cancelled(requestId=1))
-        assert await wire.rest() == []
-        assert shop.log == ["began", "cancelled"]
-
-
 async def test_a_claimed_call_goes_on_when_it_is_cancelled_and_a_replay_gets_its_result() -> None:
     shop = Shop()
     async with Wire(shop.mcp) as wire:
@@ -204,13 +179,6 @@ async def test_a_claimed_call_goes_on_when_it_is_cancelled_and_a_replay_gets_its
 
 
 # Sizes
-
-
-async def test_messages_of_three_mebibytes_travel_both_ways() -> None:
-    text = "é" * (3 * 1024 * 1024 // 2)
-    async with Wire(Shop().mcp) as wire:
-        wire.send(json.dumps(call(1, "echo", {"text": text}), ensure_ascii=False).encode() + b"\n")
-        assert content(await wire.next()) == text
 
 
 async def test_a_message_over_the_limit_is_refused_once_and_the_next_is_served() -> None:
