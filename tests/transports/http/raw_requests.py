@@ -2,11 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import pytest
 from pydantic import Field
 
 from bespeak import MCPServer
@@ -52,34 +50,6 @@ def make_server() -> MCPServer[Any]:
         return f"{region} {count} {fast}"
 
     return mcp
-
-
-def message(self) -> str:
-    return self.json()["error"]["message"]
-
-
-def make_server() -> MCPServer[Any]:
-    mcp = MCPServer("Checks")
-
-    @mcp.tool()
-    async def echo(text: str = "") -> str:
-        return text
-
-    @mcp.tool()
-    async def place(
-        region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})] = "nowhere",
-        count: Annotated[int, Field(json_schema_extra={"x-mcp-header": "Count"})] = 0,
-        fast: Annotated[bool, Field(json_schema_extra={"x-mcp-header": "Fast"})] = False,
-    ) -> str:
-        return f"{region} {count} {fast}"
-
-    return mcp
-
-
-@pytest.fixture(params=["h11", "httptools"])
-async def server(request: pytest.FixtureRequest) -> AsyncGenerator[Listening]:
-    async with Listening(make_server().streamable_http_app(), request.param) as listening:
-        yield listening
 
 
 def message(method: str = "tools/call", version: str = VERSION, id_: Any = 1, **params: Any) -> dict[str, Any]:
