@@ -13,7 +13,7 @@ import pytest
 
 from tests.stopping import Wire, stopping
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+pytestmark = [pytest.mark.timing, pytest.mark.skipif(sys.platform == "win32", reason="signals")]
 LONG = pytest.mark.long
 # The older era over one transport each time is enough in a short run; `make matrix` runs all of it.
 HTTP = [pytest.param("http"), pytest.param("http-legacy", marks=LONG)]

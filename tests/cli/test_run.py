@@ -19,6 +19,8 @@ from bespeak import Client, StdioServerParameters
 from bespeak.client import streamable_http_client
 from tests.answering import Person, accept, text
 
+pytestmark = pytest.mark.timing
+
 SHOP = """
 import os
 from contextlib import asynccontextmanager

@@ -5,7 +5,7 @@ import gc
 import logging
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from bespeak import Client, Context, Elicit, MCPServer, Resolve
 from tests.answering import Person, accept, text
+from tests.waiting import eventually
 from tests.wires import Listening
 
 
@@ -65,12 +66,6 @@ async def in_another_loop(mcp: MCPServer[Any]) -> str:
     return await asyncio.to_thread(asyncio.run, use())
 
 
-async def until(there: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not there():  # noqa: ASYNC110 - another loop's doing
-            await asyncio.sleep(0.005)
-
-
 async def test_a_live_http_server_goes_on_when_another_loop_has_used_it() -> None:
     shop = Shop()
     async with (
@@ -112,7 +107,7 @@ async def test_an_approved_body_is_waited_for_though_another_loop_came_and_went(
     shop = Shop()
     async with Client(shop.mcp, elicitation_callback=person()) as client:
         call = asyncio.create_task(client.call_tool("buy"))
-        await until(lambda: "buying" in shop.events)
+        await eventually(lambda: "buying" in shop.events)
         assert await in_another_loop(shop.mcp) == "true"
         call.cancel()
         await asyncio.wait({call})
@@ -124,7 +119,7 @@ async def test_a_loop_that_ends_waits_for_its_own_calls_only() -> None:
     shop = Shop()
     async with Client(shop.mcp, elicitation_callback=person()) as client:
         call = asyncio.create_task(client.call_tool("buy"))
-        await until(lambda: "buying" in shop.events)
+        await eventually(lambda: "buying" in shop.events)
         assert await asyncio.wait_for(in_another_loop(shop.mcp), 5) == "true"
         assert "bought" not in shop.events
         shop.let_go.set()
@@ -175,7 +170,7 @@ def test_an_approved_body_whose_loop_was_closed_under_it_is_reported(caplog: pyt
     async def begin() -> None:
         client = await Client(shop.mcp, elicitation_callback=person()).__aenter__()
         task = asyncio.create_task(client.call_tool("buy"))
-        await until(lambda: "buying" in shop.events)
+        await eventually(lambda: "buying" in shop.events)
         kept.append(task)
 
     kept: list[object] = []
@@ -203,7 +198,7 @@ def test_an_approved_body_that_the_end_of_asyncio_run_cancels_is_reported(caplog
     async def begin() -> None:
         client = await Client(shop.mcp, elicitation_callback=person()).__aenter__()
         kept.append(asyncio.create_task(client.call_tool("buy")))
-        await until(lambda: "buying" in shop.events)
+        await eventually(lambda: "buying" in shop.events)
 
     kept: list[object] = []
     with caplog.at_level(logging.ERROR, "bespeak"):

@@ -21,6 +21,8 @@ from bespeak.transports.http.modern_responses import BROKEN_OFF
 from bespeak.transports.http.uvicorn_server import GRACE_SECONDS, KEEP_ALIVE_SECONDS, uvicorn_options
 from tests.answering import text
 
+pytestmark = pytest.mark.timing
+
 
 @pytest.fixture(autouse=True)
 def loggers_as_before() -> Generator[None]:

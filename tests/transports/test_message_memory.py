@@ -21,7 +21,7 @@ SMALL = 64 * 1024
 """Of a message in very many pieces: each of them takes its time while memory is traced."""
 PIECE = b"x" * 65536
 SLACK = MIB
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.timing, pytest.mark.long]
 Feed = Callable[[bytes], Iterator[object]]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.transports.http.raw_requests import VERSION, Lines, Response, answer, lines, make_server, message, send
+from tests.waiting import eventually
 from tests.wires import Listening, Parser
 
 LIMIT = 4 * 1024 * 1024
@@ -266,9 +267,9 @@ async def test_a_client_that_leaves_before_the_end_of_its_body_is_no_error(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         _, writer = await open_request(server, lines(content_length="1000"), b"{")
-        await asyncio.sleep(0.01)
+        await eventually(lambda: len(server.connections) == 1)
         writer.close()
-        await asyncio.sleep(0.02)
+        await eventually(lambda: len(server.connections) == 0)
         assert (await send(server, message())).status == 200
     assert caplog.messages == []
 

@@ -14,6 +14,8 @@ from bespeak.transports.http.app import HttpApp
 from tests.transports.http.callers import Caller, call, server_with
 from tests.wires import Listening
 
+pytestmark = pytest.mark.timing
+
 VERSION = "2026-07-28"
 
 

@@ -31,6 +31,8 @@ from tests.transports.http.old_http import (
 from tests.waiting import eventually
 from tests.wires import Listening
 
+pytestmark = pytest.mark.timing
+
 UNKNOWN = "whether tools/call was carried out is not known"
 CALL_ID = 3
 """The id of the first call after the probe and the handshake."""

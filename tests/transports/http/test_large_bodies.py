@@ -11,6 +11,8 @@ from bespeak.transports.http.large_bodies import LARGE_BYTES, TURN_BYTES, LargeB
 from tests.transports.http.legacy.older_client import Exchange
 from tests.wires import Listening
 
+pytestmark = pytest.mark.timing
+
 ROOM = 1000
 
 

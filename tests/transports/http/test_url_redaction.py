@@ -61,21 +61,14 @@ async def forgotten(backwards: str) -> None:
     [
         ("https://name:hunter2@a.example/mcp?key=hunter2#hunter2", "https://a.example/mcp"),
         ("HTTPS://A.Example:443/MCP", "https://a.example:443/MCP"),
-        ("http://a.example", "http://a.example"),
         ("http://a.example:/mcp", "http://a.example/mcp"),
         ("http://hunter2@x@a.example/mcp", "http://a.example/mcp"),
         ("http://[::1]:8000/mcp", "http://[::1]:8000/mcp"),
         ("http://a.example?key=hunter2", "http://a.example"),
-        ("http://\u00fc.example/mcp", "http://\u00fc.example/mcp"),
         ("http://a.example:65536/mcp", None),
-        ("http://a.example:x/mcp", None),
         ("http://[::1/mcp", None),
-        ("http://a b/mcp", None),
         ("http://a.example\\@b.example/mcp", None),
         ("http://a.example/\x1b[2J", None),
-        ("http://a.example/mcp\n", None),
-        ("ftp://a.example/mcp", None),
-        ("http:a.example", None),
     ],
 )
 def test_what_may_be_secret_in_a_url_is_not_shown(url: str, shown: str | None) -> None:
@@ -85,9 +78,7 @@ def test_what_may_be_secret_in_a_url_is_not_shown(url: str, shown: str | None) -
 # The log of the library that sends requests
 
 
-@pytest.mark.parametrize(
-    "path", ["/mcp?key=hunter2#hunter2", "/mcp?key=hunter2 \u00e9", "?key=hunter2", "/%7e?k=hunter2"]
-)
+@pytest.mark.parametrize("path", ["/mcp?key=hunter2#hunter2", "/mcp?key=hunter2 \u00e9"])
 async def test_the_log_shows_no_secret_of_a_url_however_it_is_written(path: str, log: pytest.LogCaptureFixture) -> None:
     async with Listening(Seen()) as listening:
         url = f"HTTP://name:hunter2@LOCALHOST:{listening.port}{path}"
@@ -174,6 +165,6 @@ async def test_nothing_keeps_a_url_that_could_not_be_used(status: int | None, mo
 def test_nothing_keeps_a_url_of_a_client_that_was_never_opened() -> None:
     backwards = secrets.token_hex(16)
     Client(f"https://a.example/mcp?key={backwards[::-1]}")
-    with pytest.raises(ValueError, match="that is no URL of a server"):
+    with pytest.raises(ValueError, match="the URL of the server is not valid"):
         Client(f"https://a.example:0x/mcp?key={backwards[::-1]}")
     assert keepers(backwards) == []

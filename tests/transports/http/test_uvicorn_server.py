@@ -20,7 +20,7 @@ from bespeak.transports.http.uvicorn_server import HttpServer, Worker
 from tests.answering import Person, accept
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+pytestmark = [pytest.mark.timing, pytest.mark.skipif(sys.platform == "win32", reason="signals")]
 CUT_OFF = "'buy' was approved and is cut off by a second interrupt; whether it took effect is unknown"
 
 
@@ -86,7 +86,8 @@ async def test_the_first_signal_waits_for_an_approved_body(heard: list[int]) -> 
         call = asyncio.create_task(desk.call())
         await eventually(lambda: desk.log == ["begun"])
         signal.raise_signal(signal.SIGINT)
-        asyncio.get_running_loop().call_later(0.3, desk.let_go.set)
+        await eventually(lambda: not desk.http.servers[0].is_serving())
+        desk.let_go.set()
         await call
     assert desk.log == ["begun", "ended", "left"]
     assert (list(desk.http.cut_off), heard) == ([], [signal.SIGINT])

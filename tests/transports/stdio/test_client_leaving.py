@@ -21,6 +21,8 @@ from tests.answering import Person, accept, text
 from tests.transports.stdio.puppet import Puppet
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.timing
+
 
 @pytest.fixture
 def puppet(tmp_path: Path) -> Iterator[Puppet]:

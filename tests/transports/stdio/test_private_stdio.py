@@ -19,6 +19,8 @@ from bespeak import MCPServer
 from bespeak.server import running
 from tests.transports.stdio.wire import Message, call, content, request
 
+pytestmark = pytest.mark.timing
+
 LOUD = """
 import asyncio, os, subprocess, sys, threading
 from bespeak import MCPServer

@@ -8,6 +8,7 @@ import pytest
 
 from bespeak.transports.interfaces import MESSAGE_LIMIT
 from tests.transports.stdio.wire import Shop, Wire, call, cancelled, content, request
+from tests.waiting import turns
 
 # Framing
 
@@ -158,7 +159,7 @@ async def test_a_body_that_ignores_its_cancellation_is_not_answered_all_the_same
         wire.send(cancelled(requestId=1))
         assert await wire.rest() == []
         shop.gate.set()
-        await asyncio.sleep(0.02)
+        await turns()
         assert await wire.rest() == []
 
 

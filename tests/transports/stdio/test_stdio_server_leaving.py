@@ -14,6 +14,8 @@ from tests.transports.stdio.wire import Press, Shop, Wire, call, content, settle
 from tests.waiting import eventually
 from tests.wires import OverPipes
 
+pytestmark = pytest.mark.timing
+
 
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,11 +228,13 @@ async def test_a_lifespan_that_fails_is_raised_and_not_hidden(after: bool) -> No
 
 
 async def test_a_server_on_stdio_that_is_cancelled_ends_its_calls() -> None:
+    begun: list[str] = []
     ended: list[str] = []
     mcp = MCPServer("shop")
 
     @mcp.tool()
     async def slow() -> None:
+        begun.append("begun")
         try:
             await asyncio.Event().wait()
         finally:
@@ -239,7 +243,7 @@ async def test_a_server_on_stdio_that_is_cancelled_ends_its_calls() -> None:
     wire = OverPipes(mcp)
     async with Client(wire) as client:
         asked = asyncio.create_task(client.call_tool("slow"))
-        await asyncio.sleep(0.05)
+        await eventually(lambda: begun)
         wire.stop_serving()
         await eventually(lambda: ended)
         asked.cancel()

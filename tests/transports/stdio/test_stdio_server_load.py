@@ -8,6 +8,8 @@ import pytest
 from bespeak.aio import outbox
 from tests.transports.stdio.wire import Press, Wire, call, cancelled, content, request, settled
 
+pytestmark = pytest.mark.timing
+
 # Clients that do not read
 
 

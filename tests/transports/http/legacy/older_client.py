@@ -279,6 +279,12 @@ class Served:
         """How many there are."""
         return self.app._legacy.sessions  # pyright: ignore[reportPrivateUsage] - nobody else counts them
 
+    @property
+    def readers(self) -> int:
+        """How many POSTs under way have a client that is still connected."""
+        sessions = self.app._legacy._sessions.all()  # pyright: ignore[reportPrivateUsage] - nobody else knows
+        return sum(stream.has_reader for session in sessions for stream in session.streams.values())
+
     def stranger(self, version: str | None = None, *, address: str = "127.0.0.1") -> Older:
         return Older(self.port, version, address=address)
 

@@ -25,6 +25,8 @@ from tests.transports.http.legacy.older_client import (
 )
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.timing
+
 
 def note(number: int) -> JSONRPCNotification:
     return JSONRPCNotification(jsonrpc="2.0", method="note", params={"number": number})

@@ -124,7 +124,7 @@ async def test_a_lost_connection_is_no_cancellation(parser: Any) -> None:
         for tool in ("hold", "hold_and_speak"):
             async with older.open(call(tool, id_=tool, token="p")):
                 await desk.begun()
-        await asyncio.sleep(0.03)
+        await eventually(lambda: server.readers == 0)
         assert desk.log == ["began", "began"]
         desk.gate.set()
         await eventually(lambda: desk.log == ["began", "began", "ended", "ended"])
@@ -190,7 +190,7 @@ async def test_an_answer_counts_though_the_stream_of_its_question_is_cut() -> No
         older = await server.client()
         async with older.open(call("approve")) as exchange:
             question = await older.asked(exchange)
-        await asyncio.sleep(0.03)
+        await eventually(lambda: server.readers == 0)
         assert (await older.post(accepted(question["id"]))).status == 202
         await eventually(lambda: desk.log == ["approved True"])
 
@@ -201,7 +201,7 @@ async def test_a_question_that_finds_the_stream_cut_ends_the_call() -> None:
         older = await server.client()
         async with older.open(call("approve_twice", id_="c")) as exchange:
             question = await older.asked(exchange)
-        await asyncio.sleep(0.03)
+        await eventually(lambda: server.readers == 0)
         await older.post(accepted(question["id"]))
 
         async def free() -> bool:
