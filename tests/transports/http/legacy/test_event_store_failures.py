@@ -21,6 +21,7 @@ from tests.transports.http.legacy.older_client import (
     served,
     text,
 )
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timing
 
