@@ -140,17 +140,6 @@ async def test_after_patience_notifications_are_dropped_and_that_is_said_once(
 
 
 @pytest.mark.usefixtures("short_patience")
-async def test_responses_are_kept_while_notifications_are_dropped() -> None:
-    box = Outbox()
-    box.add(FULL)
-    behind = box.offer(b"dropped")
-    assert behind is not None
-    await behind
-    box.add(b"response")
-    assert drain(box) == FULL + b"response"
-
-
-@pytest.mark.usefixtures("short_patience")
 async def test_notifications_are_sent_again_once_the_reader_has_caught_up() -> None:
     box = Outbox()
     box.add(FULL)

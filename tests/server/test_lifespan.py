@@ -133,21 +133,6 @@ async def test_a_task_group_may_stay_open_in_it(in_process: Connect) -> None:
     await second.__aexit__(None, None, None)
 
 
-def test_a_server_serves_one_event_loop_after_another() -> None:
-    diary = Diary()
-    mcp = shop(diary)
-
-    async def use() -> str:
-        async with Client(mcp) as client:
-            return text(await client.call_tool("tool"))
-
-    async def several() -> list[str]:
-        return await asyncio.gather(*(use() for _ in range(3)))
-
-    for _ in range(2):
-        assert asyncio.run(several()) == ["opened by shop"] * 3
-
-
 # Failures
 
 
@@ -191,14 +176,6 @@ async def test_a_lifespan_that_fails_to_end_is_the_error_of_the_last_to_leave(in
     await first.__aexit__(None, None, None)
     with pytest.raises(OSError, match="could not close"):
         await second.__aexit__(None, None, None)
-
-
-async def test_a_user_s_exception_does_not_reach_the_lifespan(in_process: Connect) -> None:
-    diary = Diary()
-    with pytest.raises(KeyError):
-        async with in_process(shop(diary)):
-            raise KeyError("mine")
-    assert diary.entries == ["entered", "left"]
 
 
 async def test_a_lifespan_is_left_properly_though_the_last_user_was_cancelled(in_process: Connect) -> None:

@@ -81,20 +81,6 @@ async def test_a_live_http_server_goes_on_when_another_loop_has_used_it() -> Non
     assert shop.events == ["entered", "entered", "left", "left"]
 
 
-async def test_both_loops_are_served_at_the_same_time_each_with_its_own_lifespan() -> None:
-    shop = Shop()
-    async with Listening(shop.mcp.streamable_http_app()) as listening, Client(listening.url) as client:
-
-        async def use() -> list[str]:
-            async with Client(shop.mcp) as other:
-                return [text(await other.call_tool("hello")) for _ in range(50)]
-
-        elsewhere = asyncio.create_task(asyncio.to_thread(asyncio.run, use()))
-        here = [text(await client.call_tool("hello")) for _ in range(50)]
-        assert [*here, *await elsewhere] == ["true"] * 100
-    assert sorted(shop.events) == ["entered", "entered", "left", "left"]
-
-
 async def test_many_loops_in_many_threads_enter_and_leave_without_disturbing_each_other() -> None:
     shop = Shop()
     async with Client(shop.mcp) as client:

@@ -255,12 +255,6 @@ async def test_a_name_that_is_not_ascii_travels_in_base64(server: Listening) -> 
     assert "unknown tool '日本'" in response.message
 
 
-async def test_session_headers_of_older_revisions_are_ignored_and_never_sent(server: Listening) -> None:
-    response = await send(server, message(), lines(mcp_session_id="s", last_event_id="1"))
-    assert response.status == 200
-    assert "mcp-session-id" not in response.headers
-
-
 @pytest.fixture(params=["h11", "httptools"])
 async def server(request: pytest.FixtureRequest) -> AsyncGenerator[Listening]:
     async with Listening(make_server().streamable_http_app(), request.param) as listening:

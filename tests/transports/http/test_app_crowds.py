@@ -96,7 +96,7 @@ ARGUMENTS: dict[str, Any] = {
     "buy": {"title": "Dune"},
 }
 ANSWERS = {"sure": {"action": "accept", "content": {"value": True}}}
-META = {
+META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": VERSION,
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
     "io.modelcontextprotocol/clientInfo": {"name": "x", "version": "1"},
@@ -149,7 +149,7 @@ class Sender(random.Random):
     def message(self, asked: list[dict[str, Any]]) -> Any:
         """A call of a tool, or the answer to what one asked, or something else."""
         if asked and self.random() < 0.3:
-            params = {**self.choice(asked), "inputResponses": ANSWERS}
+            params: dict[str, Any] = {**self.choice(asked), "inputResponses": ANSWERS}
         else:
             tool = self.choice(list(ARGUMENTS))
             params = {"name": tool, "arguments": ARGUMENTS[tool], "_meta": META}

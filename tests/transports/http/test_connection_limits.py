@@ -47,13 +47,6 @@ def test_there_are_as_many_connections_as_two_thirds_of_the_files(
     assert uvicorn_options("127.0.0.1", 1, {"loop": "uvloop"})["backlog"] == 2048
 
 
-def test_with_those_who_are_refused_a_quarter_of_1024_files_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    open_files(monkeypatch, 1024)
-    table = Connections(ConnectionLimits())
-    assert table.most + table.most_lingering <= 768
-    assert ConnectionLimits().backlog(at_once=True) < 1024 - 768
-
-
 @pytest.mark.parametrize(("found", "backlog"), [(object(), 2048), (None, 136)])
 def test_where_there_is_uvloop_connections_are_accepted_one_by_one(
     found: object, backlog: int, monkeypatch: pytest.MonkeyPatch

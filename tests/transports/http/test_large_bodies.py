@@ -82,14 +82,6 @@ async def test_the_messages_of_very_large_bodies_are_taken_up_one_after_the_othe
     await turns[1]
 
 
-async def test_large_bodies_do_not_wait_for_one_another_once_they_are_there() -> None:
-    bodies = LargeBodies(10 * TURN_BYTES)
-    for _ in range(3):
-        large = bodies.body(None, TURN_BYTES)
-        await large.turn(TURN_BYTES)
-        large.begun()
-
-
 def call(text: str) -> bytes:
     meta: dict[str, Any] = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",

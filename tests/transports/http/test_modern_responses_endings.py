@@ -219,25 +219,6 @@ async def test_a_client_that_reads_nothing_neither_stops_the_call_nor_eats_memor
     assert wire.answer.text == "at last"
 
 
-async def test_a_slow_reader_slows_the_call_and_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "UNREAD_BYTES", 2_000)
-
-    async def chatters(ctx: Context) -> str:
-        for step in range(50):
-            await ctx.report_progress(step, message="x" * 1_000)
-        return "at last"
-
-    wire = Wire(call("chatters", progress=True))
-    serving = asyncio.create_task(wire.through(server_with(chatters).streamable_http_app()))
-    while not serving.done():
-        wire.reads.clear()
-        await turns(20)
-        wire.reads.set()
-        await asyncio.sleep(0)
-    steps = [message["params"]["progress"] for message in wire.answer.messages[:-1]]
-    assert steps == list(range(50))
-
-
 @pytest.mark.parametrize("parser", ["h11", "httptools"])
 async def test_a_call_ends_though_nobody_reads_from_its_socket(parser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "PATIENCE_SECONDS", 0.02)

@@ -119,15 +119,6 @@ async def test_the_log_of_requests_that_others_send_is_left_as_it_is(log: pytest
     assert f"{listening.url}?page=2" in log.text
 
 
-async def test_of_two_clients_of_one_url_the_one_that_stays_keeps_its_secrets(log: pytest.LogCaptureFixture) -> None:
-    async with Listening(Seen()) as listening, HttpTransport(f"{listening.url}?key=hunter2") as staying:
-        async with HttpTransport(f"{listening.url}?key=hunter2") as leaving:
-            await asyncio.gather(*(one.exchange(CALL, lambda data: None) for one in (staying, leaving)))
-        await staying.exchange(CALL, lambda data: None)
-    assert log.text.count(f"{listening.url} ") == 3
-    assert HIDDEN not in log.text
-
-
 # Afterwards
 
 

@@ -215,25 +215,6 @@ async def test_a_connection_on_which_nothing_is_asked_is_ended(parser: Parser, s
         assert len(server.connections) == 0
 
 
-async def test_empty_lines_after_a_response_do_not_keep_a_connection_open(parser: Parser) -> None:
-    async with listening(parser, head_timeout=0.2) as server, calling(server) as caller:
-        await caller.say(get("/quick"))
-        assert await caller.status() == 200
-        await caller.say(b"\r\n")
-        await caller.gone()
-
-
-async def test_a_head_that_waits_behind_a_slow_request_is_not_late(parser: Parser) -> None:
-    desk = Desk()
-    async with listening(parser, desk, head_timeout=0.1) as server, calling(server) as caller:
-        await caller.say(get("/slow") + b"GET /quick HTTP/1.1\r\n")
-        await asyncio.sleep(0.4)
-        desk.go_on.set()
-        assert await caller.status() == 200
-        await caller.say(b"Host: localhost\r\n\r\n")
-        assert await caller.status() in (200, 408)  # a little later it is
-
-
 async def test_a_body_that_nobody_reads_and_does_not_end_is_refused(parser: Parser) -> None:
     desk = Desk()
     async with listening(parser, desk, body_timeout=0.2) as server, calling(server) as caller:

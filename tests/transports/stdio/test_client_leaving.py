@@ -196,11 +196,13 @@ async def test_a_child_that_is_being_started_again_while_the_client_leaves_is_no
 # In mid-question
 
 SHOP = """
-import os
+import asyncio, os
+from pathlib import Path
 from typing import Annotated
 from bespeak import Elicit, MCPServer, Resolve
 
 mcp = MCPServer("shop")
+HERE = Path(__file__).parent
 
 async def confirm() -> Elicit[bool]:
     return Elicit("Sure?", bool)
@@ -212,22 +214,6 @@ async def pid() -> int:
 @mcp.tool()
 async def order(sure: Annotated[bool, Resolve(confirm)]) -> str:
     return f"ordered {sure} by {os.getpid()}"
-
-mcp.run()
-"""
-
-
-PAYS = """
-import asyncio
-from pathlib import Path
-from typing import Annotated
-from bespeak import Elicit, MCPServer, Resolve
-
-mcp = MCPServer("desk")
-HERE = Path(__file__).parent
-
-async def confirm() -> Elicit[bool]:
-    return Elicit("Sure?", bool)
 
 @mcp.tool()
 async def pay(sure: Annotated[bool, Resolve(confirm)]) -> None:
@@ -244,8 +230,8 @@ async def test_a_client_that_leaves_does_not_kill_a_server_whose_approved_call_s
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LEAVE_SECONDS", 0.1)
-    script = tmp_path / "pays.py"
-    script.write_text(PAYS)
+    script = tmp_path / "shop.py"
+    script.write_text(SHOP)
     person = Person({"confirm": accept(value=True)})
     async with Client(StdioServerParameters(sys.executable, [str(script)]), elicitation_callback=person) as client:
         call = asyncio.create_task(client.call_tool("pay"))

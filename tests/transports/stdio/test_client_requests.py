@@ -120,17 +120,6 @@ async def test_an_error_about_an_unread_message_is_for_the_only_one_who_waits(un
     assert (await asyncio.wait_for(task, 5))["error"]["code"] == -32700
 
 
-async def test_an_error_about_an_unread_message_is_for_nobody_when_two_wait() -> None:
-    line = Line()
-    tasks = await line.asked(4, 5)
-    line.say({"jsonrpc": "2.0", "error": {"code": -32700, "message": "what?"}})
-    await turns()
-    assert not any(task.done() for task in tasks)
-    line.say(result(5))
-    line.say(result(4))
-    await asyncio.gather(*tasks)
-
-
 async def test_whether_the_other_end_ever_answered_is_known() -> None:
     line = Line()
     (task,) = await line.asked(1)
@@ -240,18 +229,6 @@ async def test_cancelling_the_wait_says_so_to_the_server() -> None:
     line.say(result(7, "late"))
     line.say(result(8, "in time"))
     assert await value(other) == "in time"
-
-
-async def test_a_request_cancelled_while_it_is_written_is_cancelled_after_it() -> None:
-    line = Line()
-    line.stuck.clear()
-    (task,) = await line.asked(7)
-    task.cancel()
-    await asyncio.wait({task})
-    line.stuck.set()
-    await turns()
-    assert line.written[0] == b"request 7\n"
-    assert [said["params"]["requestId"] for said in line.cancelled] == [7]
 
 
 async def test_nothing_is_said_to_a_server_that_is_gone() -> None:

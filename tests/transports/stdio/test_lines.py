@@ -108,22 +108,6 @@ async def test_a_reader_gives_what_arrives_and_ends_when_the_other_side_is_close
     assert [piece async for piece in pieces] == []
 
 
-async def test_a_reader_that_waits_does_not_hold_up_the_loop(pipe: Pipe) -> None:
-    reader = ThreadedReader(pipe[0])
-
-    async def first() -> bytes:
-        return await anext(aiter(reader))
-
-    waiting = asyncio.create_task(first())
-    ticks = 0
-    for _ in range(20):
-        await asyncio.sleep(0)
-        ticks += 1
-    assert (ticks, waiting.done()) == (20, False)
-    os.write(pipe[1], b"x")
-    assert await waiting == b"x"
-
-
 async def test_a_reader_can_be_stopped_though_nothing_arrives(pipe: Pipe) -> None:
     reader = ThreadedReader(pipe[0])
     reader.stop()
@@ -203,15 +187,6 @@ async def test_a_writer_is_closed_as_soon_as_everything_is_sent(pipe: Pipe, begu
     await writer.close(2)
     assert time.perf_counter() - began < 1
     assert os.read(pipe[0], 100) == b"last words"
-
-
-async def test_a_writer_that_is_closed_leaves_no_thread_behind(pipe: Pipe) -> None:
-    before = set(threading.enumerate())
-    writer = ThreadedWriter(pipe[1])
-    (thread,) = set(threading.enumerate()) - before
-    writer.outbox.add(b"last words")
-    await writer.close(1)
-    await eventually(lambda: not thread.is_alive())
 
 
 async def test_closing_waits_only_so_long_for_one_who_does_not_read(pipe: Pipe) -> None:

@@ -5,10 +5,8 @@ import contextlib
 import json
 import os
 import pty
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from tests.transports.stdio.wire import Message, call, content, request
 pytestmark = pytest.mark.timing
 
 LOUD = """
-import asyncio, os, subprocess, sys, threading
+import os, subprocess, sys
 from bespeak import MCPServer
 
 def shout(where):
@@ -55,15 +53,6 @@ def listen() -> list[str]:
     except EOFError:
         heard = "nothing"
     return [heard, subprocess.run(["cat"], capture_output=True, text=True).stdout, os.read(0, 10).decode()]
-
-@mcp.tool()
-def stuck() -> None:
-    threading.Event().wait(7)
-
-@mcp.tool()
-async def short() -> str:
-    await asyncio.sleep(0.2)
-    return "done"
 
 if __name__ == "__main__":
     mcp.run()
@@ -144,27 +133,6 @@ def test_a_script_may_print_before_it_runs_and_its_tools_have_no_standard_input(
     rest, errors, code = program.end()
     assert (rest, code) == (b"", 0)
     assert "print at import" in errors
-
-
-def test_a_thread_that_hangs_does_not_keep_a_server_alive_that_nobody_talks_to(start: Start) -> None:
-    program = start()
-    program.send(call(1, "stuck"))
-    program.ask(request(2, "server/discover"))
-    began = time.perf_counter()
-    program.end()
-    assert time.perf_counter() - began < 5
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_a_server_in_order(start: Start, number: signal.Signals) -> None:
-    program = start()
-    program.ask(request(1, "server/discover"))
-    program.send(call(2, "short"))
-    time.sleep(0.05)
-    program.process.send_signal(number)
-    assert content(program.next()) == "done", "what is under way may end"
-    assert program.process.wait(10) == 0
-    assert "Traceback" not in program.end()[1]
 
 
 # In this process
@@ -271,6 +239,3 @@ async def test_somebody_at_a_terminal_is_told_what_it_waits_for(
         os.close(terminal)
     said = "Waiting for MCP messages on standard input, one per line. Press Ctrl-D to stop."
     assert said in capfd.readouterr().err
-
-
-# What cannot be run

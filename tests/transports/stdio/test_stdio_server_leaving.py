@@ -1,7 +1,6 @@
 """How a server on stdio ends (protocol section 22, design section 8): promptly, with a grace, and never in mid-claim."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -50,14 +49,6 @@ async def paid(wire: Wire, shop: Shop) -> None:
 
 
 @WAYS
-async def test_a_server_with_nothing_to_do_ends_at_once(leave: Leave) -> None:
-    async with Wire(Shop().mcp) as wire:
-        await wire.rest()
-        leave(wire)
-        assert await ended(wire, 0.9)
-
-
-@WAYS
 async def test_calls_under_way_may_end_within_the_grace_and_are_answered(leave: Leave) -> None:
     shop = Shop()
     async with Wire(shop.mcp) as wire:
@@ -68,18 +59,6 @@ async def test_calls_under_way_may_end_within_the_grace_and_are_answered(leave: 
         assert not wire.serving.done()
         shop.gate.set()
         assert content(await wire.next()) == "waited"
-
-
-async def test_a_server_ends_as_soon_as_its_last_answer_is_sent() -> None:
-    shop = Shop()
-    shop.gate.set()
-    async with Wire(shop.mcp) as wire:
-        wire.send(call(1, "wait"))
-        wire.eof()
-        assert content(await wire.next()) == "waited"
-        began = time.perf_counter()
-        assert await ended(wire, 5)
-        assert time.perf_counter() - began < 0.9, "it waited for nothing"
 
 
 @WAYS
@@ -120,23 +99,6 @@ async def test_claimed_bodies_finish_before_the_server_ends(leave: Leave) -> Non
         assert shop.log == ["began", "ended"]
 
 
-async def test_a_claimed_body_that_ends_within_the_grace_is_answered() -> None:
-    shop = Shop()
-    async with Wire(shop.mcp) as wire:
-        await paid(wire, shop)
-        wire.eof()
-        await asyncio.sleep(0.02)
-        shop.gate.set()
-        assert content(await wire.next()) == "paid True"
-
-
-async def test_requests_that_came_before_the_end_are_answered() -> None:
-    async with Wire(Shop().mcp) as wire:
-        wire.send(*(call(id_, "echo", {"text": "a"}) for id_ in range(50)))
-        wire.eof()
-        assert {(await wire.next())["id"] for _ in range(50)} == set(range(50))
-
-
 @WAYS
 async def test_a_client_that_does_not_read_does_not_keep_the_server_from_ending(
     leave: Leave, monkeypatch: pytest.MonkeyPatch
@@ -156,19 +118,6 @@ async def test_a_client_that_does_not_read_does_not_keep_the_server_from_ending(
         assert left, "it waits for a client who has left to read"
 
 
-async def test_what_is_left_to_send_is_sent_to_a_client_that_begins_to_read() -> None:
-    press = Press()
-    async with Wire(press.mcp) as wire:
-        transport: Any = wire.writer.transport
-        transport.pause_reading()
-        wire.send(*(call(id_, "print_") for id_ in range(20)))
-        await settled(press)
-        wire.eof()
-        await asyncio.sleep(0.02)
-        transport.resume_reading()
-        assert {(await wire.next())["id"] for _ in range(20)} == set(range(20))
-
-
 async def test_a_client_that_is_gone_altogether_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
     press = Press()
     async with Wire(press.mcp) as wire:
@@ -181,34 +130,6 @@ async def test_a_client_that_is_gone_altogether_is_no_failure(caplog: pytest.Log
 
 
 # The lifespan
-
-
-async def test_the_lifespan_is_entered_before_the_first_call_and_left_after_the_last() -> None:
-    log: list[str] = []
-    gate = asyncio.Event()
-
-    @asynccontextmanager
-    async def lifespan(server: MCPServer[Any]) -> AsyncGenerator[str]:
-        log.append("entered")
-        yield "x"
-        log.append("left")
-
-    mcp = MCPServer[Any]("shop", lifespan=lifespan)
-
-    @mcp.tool()
-    async def work() -> None:
-        log.append("began")
-        await gate.wait()
-        log.append("ended")
-
-    async with Wire(mcp) as wire:
-        wire.send(call(1, "work"))
-        wire.eof()
-        await asyncio.sleep(0.02)
-        gate.set()
-        await wire.next()
-        assert await ended(wire, 5)
-    assert log == ["entered", "began", "ended", "left"]
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["entering", "leaving"])

@@ -9,7 +9,6 @@ import pytest
 from bespeak import MCPServer
 from tests.transports.http.legacy.older_client import (
     JUNE,
-    MARCH,
     MODERN,
     NOVEMBER,
     OLDER,
@@ -22,7 +21,6 @@ from tests.transports.http.legacy.older_client import (
     notification,
     request,
     served,
-    text,
 )
 
 META = "io.modelcontextprotocol/protocolVersion"
@@ -135,13 +133,6 @@ async def test_row_2_a_modern_header_asks_for_modern_metadata(server: Served) ->
     reply = await older.post(request("tools/list"), mcp_protocol_version=MODERN, mcp_method="tools/list")
     assert (reply.status, reply.code) == (400, -32602)
     assert "params._meta is missing" in reply.reason
-
-
-async def test_row_2_initialize_under_the_modern_revision_is_an_unknown_method(server: Served) -> None:
-    body = modern("initialize", {"protocolVersion": NOVEMBER, "capabilities": {}})
-    reply = await server.stranger().post(body, mcp_protocol_version=MODERN, mcp_method="initialize")
-    assert (reply.status, reply.code) == (404, -32601)
-    assert server.sessions == 0
 
 
 @pytest.mark.parametrize("version", OLDER)
@@ -290,20 +281,6 @@ async def test_a_ping_is_answered_with_nothing(server: Served) -> None:
     assert (reply.status, reply.json) == (200, {"jsonrpc": "2.0", "id": "p", "result": {}})
 
 
-async def test_an_id_that_is_still_under_way_is_refused_and_the_first_goes_on() -> None:
-    desk = Desk()
-    async with served(desk.mcp) as server:
-        older = await server.client()
-        async with older.open(call("hold", id_=5)) as held:
-            await desk.begun()
-            reply = await older.post(call("echo", id_=5))
-            assert (reply.status, reply.code) == (200, -32600)
-            assert "a request with this id is still under way" in reply.reason
-            assert (await older.post(call("echo", {"text": "5"}, id_="5"))).text == "5"
-            desk.gate.set()
-            assert (await held.whole()).text == "held"
-
-
 # What wants no answer
 
 
@@ -332,14 +309,3 @@ async def test_what_wants_no_answer_needs_a_session_too(server: Served, message:
     assert (await stranger.post(message, mcp_protocol_version=JUNE)).status == 400
     assert (await stranger.post(message, mcp_protocol_version=JUNE, mcp_session_id="made-up")).status == 404
     assert (await stranger.post(message, mcp_session_id="made-up")).status == 404
-
-
-async def test_what_a_revision_does_not_know_is_left_out_of_what_it_is_told(server: Served) -> None:
-    for version, known in ((MARCH, False), (JUNE, True)):
-        reply = await (await server.client(version)).post(request("tools/list"))
-        assert (
-            "outputSchema" in next(tool for tool in reply.json["result"]["tools"] if tool["name"] == "echo")
-        ) == known
-        told = await (await server.client(version)).post(call("echo", {"text": "x"}))
-        assert ("structuredContent" in told.json["result"]) == known
-        assert text(told.json) == "x"

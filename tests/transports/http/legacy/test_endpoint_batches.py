@@ -17,7 +17,6 @@ from tests.transports.http.legacy.older_client import (
     Served,
     accepted,
     call,
-    cancelled,
     hello,
     modern,
     notification,
@@ -74,13 +73,6 @@ async def test_an_entry_that_is_no_message_spoils_no_other(entry: Any, code: int
     assert found[2]["result"] == {}
 
 
-async def test_an_id_that_is_there_twice_is_answered_once_and_refused_once(server: Served) -> None:
-    reply = await (await server.client(MARCH)).post([call("echo", id_=1), call("echo", id_=1)])
-    assert sorted("error" in message for message in reply.json) == [False, True]
-    (error,) = [message["error"] for message in reply.json if "error" in message]
-    assert "a request with this id is still under way" in error["message"]
-
-
 async def test_a_modern_request_has_no_place_in_a_batch(server: Served) -> None:
     reply = await (await server.client(MARCH)).post([modern("tools/list", id_=1), request("ping", id_=2)])
     found = by_id(reply.json)
@@ -127,17 +119,6 @@ async def test_notifications_of_calls_in_a_batch_come_before_the_responses_on_on
     assert {message["id"] for message in messages[-2:]} == {1, 2}
     progress = [message["params"] for message in messages if message.get("method") == "notifications/progress"]
     assert [one["progress"] for one in progress if one["progressToken"] == "b"] == [1, 2, 3]
-
-
-async def test_a_cancelled_entry_is_left_out_of_the_answer() -> None:
-    desk = Desk()
-    async with served(desk.mcp) as server:
-        older = await server.client(MARCH)
-        async with older.open([call("hold", id_=1), request("ping", id_=2)]) as exchange:
-            await desk.begun()
-            await older.post([cancelled(1)])
-            assert [message["id"] for message in (await exchange.whole()).json] == [2]
-        assert desk.log == ["began", "cancelled"]
 
 
 async def roots() -> ListRoots:

@@ -24,12 +24,6 @@ from tests.transports.http.legacy.older_client import (
 )
 from tests.waiting import eventually
 
-# Nobody's connection is let go of who cannot come back
-
-
-# Stores that misbehave
-
-
 # What somebody approved of is finished
 
 

@@ -64,13 +64,6 @@ async def test_an_id_is_visible_ascii_unguessable_and_never_the_same_twice() -> 
     assert all(len({id_[place] for id_ in ids}) > 10 for place in range(22)), "no part of it is a counter or a clock"
 
 
-async def test_only_the_response_to_initialize_carries_the_id() -> None:
-    async with served(Desk().mcp) as server:
-        older = await server.client()
-        for message in (request("ping"), call("echo"), notification("notifications/initialized")):
-            assert "mcp-session-id" not in (await older.post(message)).headers
-
-
 MADE_UP = ["made-up", "", "\xe9\xff"]
 
 
@@ -85,12 +78,6 @@ async def test_an_id_that_is_made_up_is_not_found(verb: str, id_: str) -> None:
         assert "the session does not exist or has ended" in reply.reason
         assert "initialize again without Mcp-Session-Id" in reply.reason
         assert server.sessions == 1
-
-
-async def test_initialize_with_an_unknown_id_is_not_found_and_opens_nothing() -> None:
-    async with served(Desk().mcp) as server:
-        assert (await server.stranger().post(hello(), mcp_session_id="made-up")).status == 404
-        assert server.sessions == 0
 
 
 # Ending
@@ -126,19 +113,6 @@ async def test_delete_ends_calls_questions_and_streams() -> None:
             assert not any("result" in message and "counted" in text(message) for message in await counted.rest())
             assert await standing.rest() == []
         await eventually(lambda: sorted(desk.log) == ["began", "cancelled", "closed", "opened"])
-
-
-async def test_what_somebody_approved_of_is_finished_though_the_session_has_ended() -> None:
-    desk = Desk()
-    async with served(desk.mcp) as server:
-        older = await server.client()
-        async with older.open(call("approve_and_hold")) as held:
-            await older.post(accepted((await older.asked(held))["id"]))
-            await desk.begun()
-            await older.delete()
-            desk.gate.set()
-            await eventually(lambda: "ended" in desk.log)
-    assert desk.log == ["began", "ended"]
 
 
 async def test_all_sessions_end_with_the_app() -> None:
@@ -275,14 +249,6 @@ def alive_streams(app: Any) -> int:
     return sum(len(session.standing) for session in app._legacy._sessions.all())
 
 
-async def test_without_a_limit_a_session_never_expires(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    async with served(Desk().mcp, session_idle_timeout=None) as server:
-        older = await server.client()
-        await clock.forward(10_000_000)
-        assert (await older.post(request("ping"))).status == 200
-
-
 async def test_a_hundred_sessions_that_are_abandoned_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     before = alive()
@@ -375,18 +341,6 @@ async def test_when_all_sessions_are_busy_a_newcomer_is_told_to_come_later() -> 
             assert (await server.stranger(address=somebody(2)).post(hello())).status == 503
             desk.gate.set()
             await held.whole()
-
-
-async def test_a_flood_of_handshakes_ends_no_session_in_use_and_newcomers_are_served() -> None:
-    async with served(Desk().mcp, max_sessions=20) as server:
-        (honest,) = await clients(server, 1)
-        flood = server.stranger(address="127.0.0.2")
-        statuses = [(await flood.post(hello())).status for _ in range(50)]
-        assert statuses == [200] * 10 + [429] * 40
-        assert await known(honest) == [True]
-        for number in range(1, 6):
-            newcomer = await server.client(address=somebody(number))
-            assert (await newcomer.post(call("echo"))).status == 200
 
 
 async def test_above_half_full_one_address_has_at_most_a_tenth_of_the_sessions() -> None:

@@ -97,22 +97,6 @@ async def test_a_stream_is_kept_alive_while_a_person_thinks_and_while_nothing_ha
             assert standing.comments >= 2
 
 
-async def test_calls_that_wait_for_people_hold_nobody_up() -> None:
-    async with served(Desk().mcp) as server:
-        clients = [await server.client() for _ in range(5)]
-        opened = [(older, older.open(call("approve", id_=number))) for older in clients for number in range(10)]
-        for _, exchange in opened:
-            await exchange.__aenter__()
-        questions = [await older.asked(exchange) for older, exchange in opened]
-        async with asyncio.timeout(2):
-            assert (await clients[0].post(call("echo", {"text": "at once"}, id_="x"))).text == "at once"
-            await server.client()
-        for (older, exchange), question in zip(opened, questions, strict=True):
-            await older.post(accepted(question["id"]))
-            assert text(await exchange.message()) == "approved True"
-            exchange.leave()
-
-
 # What ends a call, and what does not
 
 
@@ -144,17 +128,6 @@ async def test_a_cancelled_request_gets_no_response() -> None:
             await older.post(cancelled("c"))
             assert await stream.rest() == []
     assert desk.log == ["began", "cancelled"] * 2
-
-
-@pytest.mark.parametrize("tool", ["stubborn", "insist"])
-async def test_a_cancelled_request_is_told_and_asked_nothing_more_by_a_tool_that_goes_on(tool: str) -> None:
-    desk = Desk(question_timeout=0.05)
-    async with served(desk.mcp) as server:
-        older = await server.client()
-        async with older.open(call(tool, id_="c", token="p")) as exchange:
-            await desk.begun()
-            await older.post(cancelled("c"))
-            assert (await exchange.whole()).body == b""
 
 
 async def test_cancelling_takes_back_the_open_question_and_runs_the_cleanups() -> None:
