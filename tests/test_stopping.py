@@ -3,7 +3,6 @@
 The body has finished, or is reported as unknown; it never ran twice; the program's own threads and exit handlers ran.
 """
 
-import asyncio
 import os
 import signal
 import sys
@@ -158,21 +157,6 @@ async def test_a_second_interrupt_with_nothing_approved_just_ends(tmp_path: Path
         status, said = await program.ended(8)  # the request had 10 s
     assert (status, "cut off" in said, "Traceback" in said) == (0, False, False), said
     assert sorted(program.notes) == ["after", "atexit", "begun", "thread"]
-
-
-@pytest.mark.long
-async def test_a_second_termination_is_no_hurry(tmp_path: Path) -> None:
-    # a supervisor and a terminal may both send one
-    async with stopping(tmp_path, "http") as program:
-        await program.begin("buy")
-        program.signal(signal.SIGTERM)
-        await program.heard()
-        program.signal(signal.SIGTERM)
-        await asyncio.sleep(0.3)
-        program.touch("go")
-        assert (await program.ended())[0] == 0
-        assert "bought" in await program.answer()
-    assert finished(program.notes)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=LONG)])

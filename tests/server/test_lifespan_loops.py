@@ -101,17 +101,6 @@ async def test_an_approved_body_is_waited_for_though_another_loop_came_and_went(
     assert shop.events == ["entered", "buying", "entered", "left", "bought", "left"]
 
 
-async def test_a_loop_that_ends_waits_for_its_own_calls_only() -> None:
-    shop = Shop()
-    async with Client(shop.mcp, elicitation_callback=person()) as client:
-        call = asyncio.create_task(client.call_tool("buy"))
-        await eventually(lambda: "buying" in shop.events)
-        assert await asyncio.wait_for(in_another_loop(shop.mcp), 5) == "true"
-        assert "bought" not in shop.events
-        shop.let_go.set()
-        assert text(await call) == "bought"
-
-
 async def test_ready_and_attended_are_said_of_the_loop_that_asks() -> None:
     shop = Shop()
 

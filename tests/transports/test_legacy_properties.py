@@ -1,4 +1,4 @@
-"""Whatever an older client sends, over HTTP or stdio: an answer, in time, and never an internal error."""
+"""Whatever an older client sends, over HTTP or stdio, gets an answer in time, and never an internal error."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A client and a server in one process: bytes travel, the lifespan is held, and cancelling the wait cancels the request."""
+"""The in-memory transport: messages are bytes, the lifespan is held, and cancelling the wait cancels the request."""
 
 import asyncio
 import json

@@ -84,15 +84,6 @@ def test_a_long_piece_takes_no_more_than_itself_whatever_its_lines(filler: bytes
     assert took < len(piece)
 
 
-@pytest.mark.parametrize("kind", [b"id: ", b": "])
-def test_what_is_no_data_is_not_kept(kind: bytes) -> None:
-    reader = EventReader(ANSWER_LIMIT)
-    for piece in in_pieces(kind, 4 * MIB, 65536, b"\n"):
-        assert list(reader.feed(piece)) == []
-    kept = [value for value in vars(reader).values() if isinstance(value, bytes | bytearray | str)]
-    assert sum(map(len, kept)) == 0
-
-
 LINES = {
     "pieces": (LARGE, lambda: in_pieces(b"", LARGE, 65536, b"\n")),
     "tiny pieces": (SMALL, lambda: in_pieces(b"", SMALL, 2, b"\r\n")),

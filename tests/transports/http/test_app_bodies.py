@@ -1,7 +1,6 @@
-"""What the body of an HTTP request must be: one JSON-RPC message, in time, within limits; and `Mcp-Param-*` against it."""
+"""The body of an HTTP request: one JSON-RPC message, in time, within limits; and `Mcp-Param-*` against it."""
 
 import asyncio
-import base64
 import json
 import logging
 from collections.abc import AsyncGenerator
@@ -208,14 +207,6 @@ async def test_the_rest_of_a_body_that_is_too_large_is_not_read(server: Listenin
     writer.close()
 
 
-async def test_a_whole_body_of_5_mib_is_refused_and_the_server_lives(server: Listening) -> None:
-    reader, writer = await open_request(server, lines(content_length=str(5 * 1024 * 1024)))
-    writer.write(b" " * (5 * 1024 * 1024))
-    assert (await answer(reader)).status == 413
-    writer.close()
-    assert (await send(server, message())).status == 200
-
-
 @pytest.mark.parametrize(("spare", "status"), [(0, 200), (1, 413)])
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_the_limit_is_exact_and_may_be_set(spare: int, status: int, chunked: bool) -> None:
@@ -251,17 +242,6 @@ async def drip(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_a_body_may_come_in_many_pieces(server: Listening) -> None:
-    raw = json.dumps(message(arguments={"text": "in pieces"})).encode()
-    reader, writer = await open_request(server, lines(content_length=str(len(raw))))
-    for place in range(0, len(raw), 20):
-        writer.write(raw[place : place + 20])
-        await asyncio.sleep(0)
-    response = await answer(reader)
-    writer.close()
-    assert response.json()["result"]["content"][0]["text"] == "in pieces"
-
-
 async def test_a_client_that_leaves_before_the_end_of_its_body_is_no_error(
     server: Listening, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -275,10 +255,6 @@ async def test_a_client_that_leaves_before_the_end_of_its_body_is_no_error(
 
 
 # Arguments that headers repeat
-
-
-def in_base64(text: str) -> str:
-    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
 
 async def place(server: Listening, arguments: dict[str, Any], headers: Lines) -> Response:

@@ -1,4 +1,4 @@
-"""What an HTTP request must be to become a call: the order of checks, statuses, limits, headers against the body."""
+"""The checks before an HTTP request becomes a call: their order, statuses, and headers against the body."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""A client's side of HTTP: answers as JSON and as events, servers that behave oddly, redirects, secrets, and giving up."""
+"""The HTTP client: responses as JSON and as events, servers that behave oddly, and giving up."""
 
 import asyncio
 import gzip

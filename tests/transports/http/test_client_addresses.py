@@ -1,4 +1,4 @@
-"""The address a request counts for: whom it believes, what it makes of hostile headers, and how addresses are counted."""
+"""The address of a client: which proxies are believed, hostile headers, and how addresses are counted."""
 
 import ipaddress
 from typing import Any

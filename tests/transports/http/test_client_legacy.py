@@ -1,4 +1,4 @@
-"""A client's side of HTTP as it was (protocol section 25.3): sessions, the standing stream, going on with a broken one."""
+"""The HTTP client of an older server (protocol section 25.3): sessions, redirects and the standing stream."""
 
 import asyncio
 import time
@@ -101,14 +101,6 @@ async def test_a_server_need_not_have_a_standing_stream(status: int) -> None:
         standing = [task for task in asyncio.all_tasks() if task.get_name() == "bespeak standing stream"]
         await asyncio.wait(standing, timeout=5) if standing else None
     assert len(app.at("GET")) == 1
-
-
-async def test_the_standing_stream_is_asked_for_as_events_after_the_handshake() -> None:
-    app = OldHttp(gets=[HELD])
-    await call(app)
-    assert app.methods[:4] == ["server/discover", "initialize", "notifications/initialized", "GET"]
-    assert app.at("GET")[0].headers["accept"] == "text/event-stream"
-    assert "last-event-id" not in app.at("GET")[0].headers
 
 
 async def test_what_is_said_on_the_standing_stream_is_heard() -> None:

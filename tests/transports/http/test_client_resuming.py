@@ -1,4 +1,4 @@
-"""A client's side of HTTP as it was (protocol section 25.3): streams gone on with, sessions lost and ended, cancellation."""
+"""The HTTP client of an older server (protocol section 25.3): resumed streams, lost sessions, cancellation."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The table of connections: what the limits are made of, and who makes room for whom, over many addresses."""
+"""The table of connections: where its limits come from, and which connection makes room for another."""
 
 import resource
 import sys

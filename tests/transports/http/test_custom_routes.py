@@ -154,21 +154,6 @@ async def test_a_body_that_is_too_large_is_refused_however_it_is_read(mcp: MCPSe
         assert reply.headers["connection"] == "close"
 
 
-async def test_a_body_that_says_it_is_too_large_is_refused_before_the_handler_runs(mcp: MCPServer[Any]) -> None:
-    ran: list[str] = []
-
-    @mcp.custom_route("/x", ["POST"])
-    async def handle(request: HttpRequest) -> HttpResponse:
-        ran.append("yes")
-        return HttpResponse()
-
-    for length in ("11", "9" * 30):
-        assert (
-            await visit(mcp, "/x", "POST", body=b"", query=b"", limit=10, **{"content-length": length})
-        ).status == 413
-    assert ran == []
-
-
 @pytest.mark.timing
 @pytest.mark.parametrize("path", READERS)
 async def test_a_body_that_does_not_arrive_in_time_is_refused_however_it_is_read(

@@ -1,4 +1,4 @@
-"""Where heads and bodies begin and end: the same however the bytes are cut, and no harm from bytes that make no sense."""
+"""Where heads and bodies begin and end: the same however the bytes are cut, whatever the bytes are."""
 
 from dataclasses import dataclass
 

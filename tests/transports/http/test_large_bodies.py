@@ -1,4 +1,4 @@
-"""Large bodies: how many may be on their way at one time, from whom, and that they become messages one after the other."""
+"""Large bodies: how many may arrive at one time, from which address, and in which order they are read."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""How a request over HTTP is answered: JSON, or an event stream when it must be; and what a disconnect ends."""
+"""The response to a modern request: JSON or an event stream, and what a disconnect ends."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What ends a request over HTTP and what does not: claimed calls, readers who do not read, `json_response`."""
+"""What ends a modern request and what does not: claimed calls, clients that do not read, `json_response`."""
 
 import asyncio
 from collections.abc import MutableMapping

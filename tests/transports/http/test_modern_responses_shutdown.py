@@ -1,4 +1,4 @@
-"""A server that stops: calls it interrupts are told so, claimed ones are waited for, new ones are refused."""
+"""Modern requests when the server stops: interrupted calls are told, claimed ones finish, new ones are refused."""
 
 import asyncio
 import socket

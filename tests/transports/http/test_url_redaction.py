@@ -1,4 +1,4 @@
-"""Secrets in URLs: nobody reads them in an error or in a log, and nothing keeps them once the client is gone."""
+"""Secrets in URLs: not in errors, not in logs, and not kept once the client is closed."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""Connections over real sockets: how long heads may be and take, what a refused client reads, and what is not read by clients."""
+"""Connections over real sockets: bounds on heads and bodies, what a refused client reads, and unread output."""
 
 import asyncio
 import pickle

@@ -1,4 +1,4 @@
-"""uvicorn as the server of a process: the first signal, the second, and what is handed on. As a program: tests/test_stopping.py."""
+"""uvicorn as the server of a process: the first signal, the second, and workers. As a program: tests/test_stopping.py."""
 
 import asyncio
 import logging
@@ -143,6 +143,15 @@ def test_a_second_interrupt_ends_an_app_that_does_not_start() -> None:
     server.handle_exit(signal.SIGINT, None)
     with pytest.raises(KeyboardInterrupt):
         server.handle_exit(signal.SIGINT, None)
+
+
+def test_a_second_termination_changes_nothing() -> None:
+    # a supervisor and a terminal may both send one
+    server = HttpServer(uvicorn.Config("nowhere:app", log_config=None), SHUTDOWN)
+    server.started = True
+    for _ in range(2):
+        server.handle_exit(signal.SIGTERM, None)
+    assert (server.should_exit, server._forced) == (True, False)  # pyright: ignore[reportPrivateUsage] - what hurries it
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A client and its child process (protocol sections 18 and 22): started, spoken to, restarted, cancelled."""
+"""The stdio client and its child process (protocol sections 18 and 22): starting, calls, restarts, cancellation."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""How a client ends its child (protocol section 22): close, wait, terminate, kill; and nobody is left behind."""
+"""How the stdio client ends its child (protocol section 22): close, wait, terminate, kill; nothing is left behind."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Many requests over one pair of streams (protocol sections 1, 16, 18 and 22), seen from the client's end."""
+"""A client's requests over stdio (protocol sections 1, 16, 18 and 22), each matched with its response."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A server as a program on stdio (protocol section 22): only messages leave by standard output, and signals end it."""
+"""A server as a program on stdio (protocol section 22): only messages leave by standard output."""
 
 import asyncio
 import contextlib

@@ -1,6 +1,5 @@
-"""A server on stdio (protocol sections 1, 18 and 22): framing, requests side by side, cancellation, sizes."""
+"""The stdio server (protocol sections 1, 18 and 22): framing, concurrent requests, cancellation, sizes."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -21,20 +20,6 @@ async def test_an_answer_is_one_line_of_utf_8_whatever_it_says() -> None:
         assert line.count(b"\n") == 1
         assert content(json.loads(line.decode("utf-8"))) == said
         assert await wire.rest() == []
-
-
-async def test_messages_may_arrive_byte_by_byte_or_several_at_once() -> None:
-    async with Wire(Shop().mcp) as wire:
-        raw = json.dumps(call(1, "echo", {"text": "é😀"}), ensure_ascii=False).encode() + b"\r\n"
-        for at in range(len(raw)):
-            wire.send(raw[at : at + 1])
-            await wire.writer.drain()
-            await asyncio.sleep(0)
-        assert content(await wire.next()) == "é😀"
-        wire.send(*(call(id_, "echo", {"text": str(id_)}) for id_ in range(20)))
-        assert {answer["id"]: content(answer) for answer in [await wire.next() for _ in range(20)]} == {
-            id_: str(id_) for id_ in range(20)
-        }
 
 
 async def test_empty_lines_are_nothing_to_answer() -> None:

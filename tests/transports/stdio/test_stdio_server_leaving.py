@@ -1,4 +1,4 @@
-"""How a server on stdio ends (protocol section 22, design section 8): promptly, with a grace, and never in mid-claim."""
+"""How the stdio server ends (protocol section 22, design section 8): promptly, with a grace, never in mid-claim."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine

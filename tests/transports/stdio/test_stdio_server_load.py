@@ -1,4 +1,4 @@
-"""A server on stdio under load (protocol section 22, design section 8): clients that do not read, and lines of any sort."""
+"""The stdio server under load (protocol section 22, design section 8): clients that do not read, many requests."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Older clients over HTTP: the handshake, whose era a message is (protocol 25.1, 27.1), and what each status means."""
+"""Older clients over HTTP: the handshake, the era of a message (protocol 25.1, 27.1), and statuses."""
 
 import json
 from collections.abc import AsyncGenerator

@@ -1,4 +1,4 @@
-"""Several messages in one POST (protocol 25.5): taken up to 2025-03-26, refused later; each entry stands for itself."""
+"""Batches over HTTP (protocol 25.5): accepted up to 2025-03-26, refused later; each entry stands for itself."""
 
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any

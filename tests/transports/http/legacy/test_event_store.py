@@ -1,4 +1,4 @@
-"""Coming back to a stream that broke off (protocol 25.3): what a store keeps, event ids, and what a client is sent again."""
+"""Resuming a stream (protocol 25.3): what a store keeps, event ids, and what a client is sent again."""
 
 import asyncio
 from collections.abc import AsyncGenerator

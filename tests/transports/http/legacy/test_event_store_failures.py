@@ -1,4 +1,4 @@
-"""Event stores that are slow, or fail, and clients that do not read: no call hangs, and nothing grows without bound."""
+"""Event stores that are slow or fail, and clients that do not read: no call hangs, and nothing grows without bound."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Sessions of older HTTP clients (protocol 25.3): their ids, whose they are, how they end, and how many there may be."""
+"""HTTP sessions of older clients (protocol 25.3): ids, isolation, their end, and how many there may be."""
 
 import asyncio
 import gc
