@@ -216,3 +216,9 @@ async def test_nothing_mutable_is_shared_between_client_and_server() -> None:
     structured: Any = result.structured_content
     structured["result"].append(5)
     assert kept == [[1, 99]]
+
+
+async def test_leaving_without_having_entered_is_harmless() -> None:
+    echo = Echo()
+    await MemoryTransport(echo).__aexit__(None, None, None)
+    assert echo.events == []

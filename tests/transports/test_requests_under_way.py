@@ -43,7 +43,8 @@ async def test_responses_of_a_batch_are_sent_together_and_a_cancelled_request_ha
     broken = Malformed(MCPError(-32600, "no"), None)
     responses = desk.start(broken, Bare(1, "a", {}), Bare("1", "a", {}), Bare(2, "initialize", {}), batch=True)
     assert responses.unanswered == [1, "1"]
-    for id_ in (7, 1.0, True, None, [], "1"):
+    others: list[Any] = [7, 1.0, True, None, [], "1"]
+    for id_ in others:
         desk.requests.heard(cancelled(id_))
     assert (desk.requests.is_cancelled("1"), desk.requests.is_cancelled(1)) == (True, False)
     desk.gate.set()

@@ -301,3 +301,8 @@ async def test_an_argument_that_its_header_does_not_repeat_is_refused(
 async def test_an_argument_of_a_kind_no_header_can_carry_is_a_wrong_argument(server: Listening) -> None:
     response = await place(server, {"region": ["north"]}, [])
     assert (response.status, response.json()["result"]["isError"]) == (200, True)
+
+
+async def test_a_response_is_no_request(server: Listening) -> None:
+    response = await send(server, {"jsonrpc": "2.0", "id": 1, "result": {}})
+    assert (response.status, response.code) == (400, -32600)

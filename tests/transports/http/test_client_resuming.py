@@ -324,3 +324,9 @@ async def test_an_error_in_a_call_is_the_server_s_and_ends_no_session() -> None:
     with pytest.raises(MCPError, match="unknown tool"):
         await call(app)
     assert len(app.at("initialize")) == 1
+
+
+async def test_a_connection_that_breaks_while_it_is_gone_on_with_is_gone_on_with_again() -> None:
+    app = resuming(streams(event(note("a"), "e-1"), breaks=True), streams(RESPONSE))
+    assert await call(app) == "done"
+    assert [one.headers["last-event-id"] for one in app.at("GET")[1:]] == ["e-0", "e-1"]

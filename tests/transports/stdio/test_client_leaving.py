@@ -1,7 +1,6 @@
 """How the stdio client ends its child (protocol section 22): close, wait, terminate, kill; nothing is left behind."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import sys
@@ -251,8 +250,10 @@ async def test_a_child_killed_in_mid_question_is_started_again_and_the_call_goes
 
     async def person(context: CallbackContext, params: Any) -> ElicitResult:
         first = int(text(await client.call_tool("pid")))
+        child = transport._child  # pyright: ignore[reportPrivateUsage] - which learns of its end
+        assert child is not None
         os.kill(first, signal.SIGKILL)
-        await eventually(lambda: not running(first))
+        await eventually(lambda: child.requests.over is not None)
         return accept(value=True)
 
     async with Client(transport, elicitation_callback=person) as client:
@@ -261,13 +262,6 @@ async def test_a_child_killed_in_mid_question_is_started_again_and_the_call_goes
         second = text(await client.call_tool("pid"))
     assert first != second
     assert result == f"ordered True by {second}"
-
-
-def running(pid: int) -> bool:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, 0)
-        return True
-    return False
 
 
 async def test_an_exchange_after_the_end_is_refused(puppet: Puppet) -> None:

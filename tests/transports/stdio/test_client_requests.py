@@ -311,3 +311,12 @@ async def test_a_request_that_cannot_be_written_is_lost() -> None:
     conversation = ClientRequests(broken, 1000)
     with pytest.raises(Lost, match="cannot write to the server: nobody reads"):
         await asyncio.wait_for(conversation.exchange(Outgoing(1, "tools/call", b"{}", {}), lambda _: None), 5)
+
+
+async def test_a_second_answer_to_the_same_request_is_ignored() -> None:
+    line = Line()
+    (task,) = await line.asked(1)
+    line.say(result(1, "first"))
+    line.say(result(1, "second"))
+    assert await value(task) == "first"
+    line.say(result(1, "third"))
