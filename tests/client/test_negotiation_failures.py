@@ -70,7 +70,7 @@ async def test_who_asks_and_how_the_server_is_say_nothing_about_its_revision(sta
 
 @pytest.mark.parametrize(
     ("status", "hint"),
-    [(401, "pass auth= .* or an Authorization header"), (403, "the server refuses this client"), (503, "status 503")],
+    [(401, "pass auth= .* or an Authorization header"), (403, "check the server's allowed hosts"), (503, "status 503")],
 )
 async def test_a_status_that_is_no_verdict_is_raised_as_it_is(status: int, hint: str) -> None:
     with pytest.raises(HttpStatusError, match=hint) as caught:

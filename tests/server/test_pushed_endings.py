@@ -371,7 +371,7 @@ async def test_each_question_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_a_time_for_answers_must_be_positive(seconds: float) -> None:
-    with pytest.raises(ValueError, match="question_timeout must be a positive number of seconds"):
+    with pytest.raises(ValueError, match="question_timeout is seconds and must be positive"):
         MCPServer("till", question_timeout=seconds)
 
 

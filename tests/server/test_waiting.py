@@ -230,7 +230,7 @@ def test_bounds_below_one_are_refused(options: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("inf")])
 def test_a_grace_that_is_not_some_seconds_is_refused(seconds: float) -> None:
-    with pytest.raises(ValueError, match="disconnect_grace must be a positive number of seconds"):
+    with pytest.raises(ValueError, match="disconnect_grace is seconds and must be positive"):
         till(disconnect_grace=seconds)
 
 
