@@ -27,6 +27,7 @@ import asyncio, atexit, os, sys, threading, time
 from pathlib import Path
 from typing import Annotated
 from bespeak import Elicit, MCPServer, Resolve
+from bespeak.transports.stdio.stdio_server import StdioServer
 
 HERE = Path(__file__).parent
 
@@ -46,6 +47,19 @@ def own():
 
 threading.Thread(target=own).start()
 mcp = MCPServer("desk")
+
+def heard(*_):
+    with (HERE / "heard").open("a") as file:
+        file.write("x")
+
+stop, read = StdioServer.stop, StdioServer._read
+
+async def read_to_the_end(self):
+    await read(self)
+    heard()
+
+StdioServer.stop = lambda self: (heard(), stop(self))
+StdioServer._read = read_to_the_end
 
 async def sure() -> Elicit[bool]:
     return Elicit("Sure?", bool)
@@ -126,6 +140,7 @@ class Stopping:
         self.process = process
         self._folder = folder
         self._wire: Wire = wire
+        self._told = 0
 
     @property
     def notes(self) -> list[str]:
@@ -137,6 +152,7 @@ class Stopping:
         (self._folder / name).touch()
 
     def signal(self, number: signal.Signals) -> None:
+        self._told += 1
         self.process.send_signal(number)
 
     @property
@@ -149,9 +165,11 @@ class Stopping:
         if self._wire.startswith("http"):
             await eventually(lambda: "Shutting down" in self.said, SECONDS)
         else:
-            await asyncio.sleep(0.2)  # a server on stdio says nothing about it
+            heard = self._folder / "heard"  # the program notes each signal, and the end of its input
+            await eventually(lambda: heard.exists() and len(heard.read_text()) >= self._told, SECONDS)
 
     def close_stdin(self) -> None:
+        self._told += 1
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.stdin = None

@@ -37,21 +37,12 @@ def imports_of(file: Path) -> set[str]:
             found |= {name if name.removeprefix("bespeak.") in MODULES else node.module for name in names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-    known = {name.removeprefix("bespeak.") for name in found if name.startswith("bespeak.")} & MODULES.keys()
-    module = ".".join(file.relative_to(SOURCE).with_suffix("").parts)
-    return {name for name in known if (module, name) not in NOT_YET}
+    return {name.removeprefix("bespeak.") for name in found if name.startswith("bespeak.")} & MODULES.keys()
 
 
 def is_allowed(module: str, imported: str) -> bool:
     part = module.partition(".")[0]
     return any(imported == name or imported.startswith(f"{name}.") for name in {*MAY_IMPORT[part], part})
-
-
-NOT_YET = {
-    ("server.http_process", "server.running"),
-    ("transports.http.uvicorn_protocols", "transports.http.uvicorn_httptools"),
-}
-"""Imports that are still to be cut."""
 
 
 @pytest.mark.parametrize("module", sorted(MODULES.keys() - {"__init__"}))

@@ -9,3 +9,9 @@ async def eventually(condition: Callable[[], object], seconds: float = 5.0) -> N
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what is waited for knows nothing of the test
             await asyncio.sleep(0.01)
+
+
+async def turns(count: int = 10) -> None:
+    """Let the other tasks of the loop run, without waiting for time."""
+    for _ in range(count):
+        await asyncio.sleep(0)

@@ -14,9 +14,9 @@ from bespeak import MCPServer
 from bespeak.transports.http.asgi import ASGIApp
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.http.connection_limits import ConnectionLimits
-from bespeak.transports.http.uvicorn_protocols import HttpProtocols
+from bespeak.transports.http.uvicorn_server import HttpProtocols
 from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Outgoing
-from bespeak.transports.pending_requests import Conversation
+from bespeak.transports.stdio.client_requests import ClientRequests
 from bespeak.transports.stdio.lines import ThreadedReader, ThreadedWriter
 from bespeak.transports.stdio.stdio_server import StdioServer
 
@@ -113,7 +113,7 @@ class OverPipes:
         self._serving.add_done_callback(lambda _: os.close(server_out))  # as the end of its process would
         self._writer = ThreadedWriter(client_out)
         self._reader = ThreadedReader(client_in)
-        self.conversation = Conversation(self._write, ANSWER_LIMIT)
+        self.conversation = ClientRequests(self._write, ANSWER_LIMIT)
         self._reading = asyncio.create_task(self._read())
         return self
 

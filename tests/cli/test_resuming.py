@@ -13,7 +13,7 @@ import pytest
 from bespeak.server.targets import load
 from tests.cli.desks import bespeak, served, told
 from tests.cli.terminals import at_terminal, in_a_process
-from tests.transports.test_http_client import Seen
+from tests.transports.http.scripted_server import Seen
 from tests.wires import Listening
 
 CONFIRM = "Continue this call there? y = yes, n = no (default): "

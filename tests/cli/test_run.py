@@ -19,8 +19,10 @@ from bespeak import Client, StdioServerParameters
 from bespeak.client import streamable_http_client
 from tests.answering import Person, accept, text
 
+pytestmark = pytest.mark.timing
+
 SHOP = """
-import asyncio, os
+import os
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
@@ -43,14 +45,8 @@ async def confirm(asked: Annotated[int, Resolve(asked_by, once=True)]) -> Elicit
     return Elicit("Sure?", bool)
 
 @mcp.tool()
-async def buy(
-    asked: Annotated[int, Resolve(asked_by, once=True)], sure: Annotated[bool, Resolve(confirm)], seconds: float = 0
-) -> str:
+async def buy(asked: Annotated[int, Resolve(asked_by, once=True)], sure: Annotated[bool, Resolve(confirm)]) -> str:
     print("printed in a call")
-    if seconds:
-        Path(__file__).with_name("began").touch()
-        await asyncio.sleep(seconds)
-        Path(__file__).with_name("bought").touch()
     return f"{asked} {os.getpid()}"
 
 if __name__ == "__main__":
@@ -137,15 +133,6 @@ def made(shop: Path) -> set[str]:
     return {file.name for file in shop.parent.iterdir()}
 
 
-async def begun(shop: Path) -> None:
-    """Return when a body is running."""
-    for _ in range(500):
-        if "began" in made(shop):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("no body has begun")
-
-
 def over_http(file: Path, *more: str) -> list[str]:
     return [*COMMAND, str(file), "--http", "--port", "PORT", *more]
 
@@ -172,33 +159,6 @@ def test_a_wrong_target_ends_with_code_2_and_the_reason_and_writes_no_message(sh
 
 
 # Over HTTP
-
-
-async def test_told_to_stop_a_claimed_body_finishes_and_its_client_gets_the_result(shop: Path) -> None:
-    async with (
-        listening(*over_http(shop, "--path", "/here")) as program,
-        Client(program.url.replace("/mcp", "/here"), elicitation_callback=person()) as client,
-    ):
-        call = asyncio.create_task(client.call_tool("buy", {"seconds": 0.4}))
-        await begun(shop)
-        program.signal(signal.SIGTERM)
-        assert text(await call).split() == [str(program.process.pid)] * 2
-        assert "Traceback" not in await program.ended()
-    assert {"bought", "ended"} <= made(shop)
-    assert program.process.returncode in (0, -signal.SIGTERM)
-
-
-async def test_told_to_stop_a_claimed_body_finishes_though_its_client_is_gone(shop: Path) -> None:
-    async with listening(*over_http(shop)) as program:
-        async with Client(program.url, elicitation_callback=person()) as client:
-            call = asyncio.create_task(client.call_tool("buy", {"seconds": 0.6}))
-            await begun(shop)
-            call.cancel()
-            await asyncio.wait({call})
-        program.signal(signal.SIGTERM)
-        assert "bought" not in made(shop)
-        await program.ended()
-    assert {"bought", "ended"} <= made(shop)
 
 
 async def test_an_interrupt_from_the_keyboard_ends_a_script_in_order_and_without_a_traceback(shop: Path) -> None:

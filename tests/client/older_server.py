@@ -12,7 +12,7 @@ from mcp_types import (
 
 from bespeak.client import ClientRequestContext
 from bespeak.transports.interfaces import Ask, Outgoing
-from bespeak.transports.pending_requests import Conversation
+from bespeak.transports.stdio.client_requests import ClientRequests
 from tests.answering import accept
 
 Reply = dict[str, Any]
@@ -46,7 +46,7 @@ class OldServer:
         self.heard: list[dict[str, Any]] = []
 
     async def __aenter__(self) -> "OldServer":
-        self._conversation = Conversation(self._write, 1_000_000)
+        self._conversation = ClientRequests(self._write, 1_000_000)
         return self
 
     async def __aexit__(

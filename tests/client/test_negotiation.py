@@ -13,7 +13,7 @@ from tests.answering import text
 from tests.client.negotiating import NOVEMBER, UNTYPED, WHY
 from tests.client.older_server import OldServer, plain
 from tests.client.scripted_transport import DISCOVERED
-from tests.transports.test_http_client_legacy import Got, OldHttp, answers, refuses
+from tests.transports.http.old_http import Got, OldHttp, answers, refuses
 from tests.wires import Listening
 
 Reply = dict[str, Any]

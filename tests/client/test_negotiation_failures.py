@@ -20,7 +20,7 @@ from tests.client.scripted_transport import (
     DISCOVERED,
     Stdio,
 )
-from tests.transports.test_http_client_legacy import EVENTS, Got, OldHttp, answers, call, refuses, says, streams
+from tests.transports.http.old_http import EVENTS, Got, OldHttp, answers, call, refuses, says, streams
 from tests.wires import Listening
 
 ERROR = b'{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"not now"}}'

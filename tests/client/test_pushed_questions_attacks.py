@@ -16,7 +16,7 @@ from tests.answering import accept, text
 from tests.client.older_child import OlderChild
 from tests.client.older_server import OldServer, plain
 from tests.client.sample_questions import FORM, list_roots, say_yes, write
-from tests.transports.test_http_client_legacy import (
+from tests.transports.http.old_http import (
     Got,
     OldHttp,
     client_of,

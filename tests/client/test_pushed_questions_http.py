@@ -11,7 +11,7 @@ from bespeak.transports.http.asgi import Send, respond
 from tests.answering import text
 from tests.client.older_server import Slow, result_of
 from tests.client.sample_questions import FORM, say_yes
-from tests.transports.test_http_client_legacy import EVENTS, Got, OldHttp, answers, client_of, event, for_ever, streams
+from tests.transports.http.old_http import EVENTS, Got, OldHttp, answers, client_of, event, for_ever, streams
 from tests.waiting import eventually
 
 PUSHED = {"jsonrpc": "2.0", "id": "q", **FORM}

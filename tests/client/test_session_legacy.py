@@ -15,7 +15,7 @@ from tests.answering import text
 from tests.client.older_child import OlderChild
 from tests.client.older_server import OldServer, Slow, asking_tool, plain, result_of
 from tests.client.sample_questions import FORM, list_roots, say_yes, write
-from tests.transports.test_http_client_legacy import OldHttp, answers, client_of, event, for_ever, says, streams
+from tests.transports.http.old_http import OldHttp, answers, client_of, event, for_ever, says, streams
 from tests.waiting import eventually
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]

@@ -9,7 +9,7 @@ from bespeak.client.client import Client
 from bespeak.state.stores.memory import MemoryStore
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
-from tests.transports.legacy import MODERN, Older, modern, served
+from tests.transports.http.legacy.older_client import MODERN, Older, modern, served
 
 USED_UP = (
     "Error executing tool pay: the server is busy, and too many recent calls that asked questions came from you or your "

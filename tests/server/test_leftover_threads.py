@@ -12,6 +12,8 @@ import pytest
 from bespeak.aio.threads import in_thread, running_functions
 from bespeak.server import leftover_threads
 
+pytestmark = pytest.mark.timing
+
 ENDED_WITHOUT = "'hang' is still running in a thread; the program ends without it"
 
 

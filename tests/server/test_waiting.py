@@ -21,7 +21,7 @@ from bespeak.server import MemoryEventStore
 from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits, weigh
 from tests.answering import accept, text
 from tests.conftest import Connect
-from tests.transports.legacy import Desk, Exchange, Older, accepted, call, cancelled, served
+from tests.transports.http.legacy.older_client import Desk, Exchange, Older, accepted, call, cancelled, served
 from tests.waiting import eventually
 
 KEPT = "Error executing tool pay: resolver 'approve' got no answer: "

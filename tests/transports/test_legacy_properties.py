@@ -1,4 +1,4 @@
-"""Whatever an older client sends, over HTTP or stdio: an answer, in time, and never an internal error."""
+"""Whatever an older client sends, over HTTP or stdio, gets an answer in time, and never an internal error."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from bespeak import MCPServer
 from bespeak.transports.http.app import HttpApp
 from bespeak.transports.http.legacy.event_store import MemoryEventStore
-from tests.transports.legacy import JUNE, MARCH, MODERN, NOVEMBER, OLDER, Desk, call, hello, request
-from tests.transports.test_stdio_server import Wire
+from tests.transports.http.legacy.older_client import JUNE, MARCH, MODERN, NOVEMBER, OLDER, Desk, call, hello, request
+from tests.transports.stdio.wire import Wire
 
 SOAK = int(os.environ.get("BESPEAK_SOAK", "1"))
 SECONDS = 10.0

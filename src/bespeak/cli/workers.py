@@ -1,11 +1,11 @@
-"""Several processes behind one port: each loads the server for itself, and all share the keys of its states."""
+"""Several worker processes behind one port: each loads the server for itself, and all share its state keys."""
 
 import os
 import secrets
 import sys
 from dataclasses import dataclass
 
-from bespeak.server.running import CUT_OFF_STATUS, import_uvicorn, uvicorn_options
+from bespeak.server.running import CUT_OFF_STATUS, SHUTDOWN, require_uvicorn
 from bespeak.server.targets import load
 from bespeak.state.seal import KEYS_VARIABLE
 from bespeak.transports.http.app import HttpApp
@@ -13,12 +13,12 @@ from bespeak.transports.http.connection_limits import ConnectionLimits
 
 _PREFIX = "BESPEAK_RUN_"
 STARTUP_FAILURE = 3
-"""What a worker of uvicorn ends with if it cannot start."""
+"""The exit status of a worker of uvicorn that cannot start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a worker has to know. It travels by the environment, which a worker inherits."""
+    """The settings of a worker. They are passed in environment variables, which a worker inherits."""
 
     target: str
     host: str
@@ -38,25 +38,27 @@ class Settings:
 
 
 def run(settings: Settings, number: int) -> None:
-    """Run so many workers until told to stop. Keys are made here, once, unless there are some already."""
-    uvicorn = import_uvicorn()
+    """Run workers until told to stop. State keys are made here, once, unless they are configured."""
+    require_uvicorn()
+    import uvicorn
+
+    from bespeak.transports.http.uvicorn_server import run_workers, uvicorn_options
+
     if not os.environ.get(KEYS_VARIABLE, "").strip(" ,"):
         os.environ[KEYS_VARIABLE] = secrets.token_urlsafe(32)
     settings.hand_down()
     limits = ConnectionLimits(trusted_proxies=settings.proxies)
     options = uvicorn_options(settings.host, settings.port, {"workers": number, "factory": True}, limits)
     config = uvicorn.Config("bespeak.cli.workers:make_app", **options)
-    from bespeak.server.http_process import run_workers
-
     with config.bind_socket() as listening:
-        statuses = run_workers(config, listening)
+        statuses = run_workers(config, listening, SHUTDOWN)
     for status in (STARTUP_FAILURE, CUT_OFF_STATUS):
         if status in statuses:
             sys.exit(status)
 
 
 def make_app() -> HttpApp:
-    """A worker's app. A session lives in one process, and the next request may reach another: so there are none."""
+    """A worker's app, without sessions: a session lives in one process, and the next request may reach another."""
     settings = Settings.inherited()
     return load(settings.target).streamable_http_app(
         host=settings.host,

@@ -23,7 +23,7 @@ from bespeak.server.legacy.connections import LegacyConnection
 from bespeak.server.legacy.pushed_calls import PushedCall
 from bespeak.server.legacy.pushing import Asker
 from bespeak.server.legacy.waiting_calls import WaitingCalls
-from bespeak.transports.interfaces import Answer, Notify
+from bespeak.transports.interfaces import Notify, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
 
@@ -81,24 +81,28 @@ class Dispatch:
 
     async def answer(
         self, request: Request, notify: Notify, headers: Headers | None, *, raise_exceptions: bool = False
-    ) -> Answer:
+    ) -> WrittenResponse:
         """The response to a request, whatever happens."""
         try:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
-            return Answer(self._write(request, await handle(request, notify, headers, None, raise_exceptions)), None)
+            return WrittenResponse(
+                self._write(request, await handle(request, notify, headers, None, raise_exceptions)), None
+            )
         except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
             return self._failed(request, error, raise_exceptions=raise_exceptions)
 
     async def _answer_legacy(
         self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
-    ) -> Answer:
+    ) -> WrittenResponse:
         """The response to a request of an older client, whatever happens."""
         try:
             handle = self._handler(self._legacy_methods, request)
             result = await handle(request, notify, headers, asker, raise_exceptions)
             version = request.meta.protocol_version
-            return Answer(self._written(request, result, lambda known: result_at(version, request.method, known)))
+            return WrittenResponse(
+                self._written(request, result, lambda known: result_at(version, request.method, known))
+            )
         except Exception as error:  # noqa: BLE001 - the same edge
             return self._failed(request, error, raise_exceptions=raise_exceptions)
 
@@ -109,13 +113,13 @@ class Dispatch:
             raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
         return handle
 
-    def _failed(self, request: Request, error: Exception, *, raise_exceptions: bool) -> Answer:
+    def _failed(self, request: Request, error: Exception, *, raise_exceptions: bool) -> WrittenResponse:
         if isinstance(error, MCPError):
-            return Answer(self._error(request, error), error.code)
+            return WrittenResponse(self._error(request, error), error.code)
         logger.error("request %r (%s) failed", request.id, request.method, exc_info=error)
         if raise_exceptions:
             raise error
-        return Answer(write_error(request.id, MCPError(INTERNAL_ERROR, "internal error")), INTERNAL_ERROR)
+        return WrittenResponse(write_error(request.id, MCPError(INTERNAL_ERROR, "internal error")), INTERNAL_ERROR)
 
     def _stamped(self, result: dict[str, Any]) -> dict[str, Any]:
         result.setdefault("resultType", "complete")

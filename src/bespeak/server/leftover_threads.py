@@ -1,4 +1,4 @@
-"""Sync functions that still run in their threads when a program's server is done: they cannot be ended, only left behind."""
+"""Threads of sync functions that still run when a program's server has stopped: they cannot be ended, only left behind."""
 
 import atexit
 import contextlib
@@ -17,17 +17,17 @@ logger = logging.getLogger("bespeak.server")
 STUCK_SECONDS = 1.0
 """How long such a function may still run when everything else of the program is done."""
 STATUS = 1
-"""A function that hangs is no success."""
+"""The exit status of a program that leaves a function behind: it was not a success."""
 
 
 def leave_threads_behind() -> None:
-    """A sync function that hangs must not keep a program alive whose server is done.
+    """Keep a sync function that hangs from keeping the program alive after its server has stopped.
 
-    Python waits for every thread that is not a daemon, and these are none. So another thread waits for all others first,
-    which are the program's own, and ends the program only if nothing but hanging functions is left.
+    Python waits for every thread that is not a daemon, and the threads of functions are not. So another thread first waits
+    for the program's own threads, and then ends the program if only hanging functions are left.
     """
     if running_functions():
-        # No daemon either: as long as it runs, Python waits for it, and does not begin to end the program itself.
+        # Not a daemon: as long as it runs, Python waits for it and does not begin to end the program itself.
         threading.Thread(target=_end_with_the_others, name="bespeak end").start()
 
 

@@ -1,4 +1,4 @@
-"""A server's lifespan: entered by the first who uses the server, left after the last, both in one task of its own."""
+"""A server's lifespan: entered for its first user, left after its last, both in one task of its own."""
 
 import asyncio
 import threading
@@ -36,7 +36,7 @@ class Lifespan:
 
     @property
     def attended(self) -> bool:
-        """Whether somebody keeps it entered in the running loop, and will wait for what outlives its requests."""
+        """Whether it is in use in the running loop, and will wait at its end for calls that outlive their requests."""
         here = self._here()
         return here is not None and here.users > 0
 
@@ -95,7 +95,7 @@ class Lifespan:
                     await held.stop()
                 except Exception as error:  # noqa: BLE001 - raised when there is nothing more to leave
                     failure = failure or error
-                if here.held is held:  # unless somebody came and began anew meanwhile
+                if here.held is held:  # unless a new user has entered it again meanwhile
                     here.held = None
         finally:
             if not here.users:
@@ -152,6 +152,6 @@ class _Held:
         self._stop.set()
         if self.entered.done():
             await self._task
-        else:  # nobody has waited long enough to use it
+        else:  # its users left before it was entered
             self._task.cancel()
             await asyncio.wait({self._task})

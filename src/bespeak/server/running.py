@@ -1,36 +1,33 @@
-"""Running a server as a program: on stdio, or behind uvicorn, until it is told to stop."""
+"""Running a server as a program, over stdio or HTTP, until it is told to stop."""
 
 import asyncio
 import contextlib
-import importlib.util
+import importlib
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bespeak.server.calls.call_tasks import were_cut_off_here
+from bespeak.server.calls.call_tasks import cut_off_here, were_cut_off_here
 from bespeak.server.leftover_threads import leave_threads_behind
 from bespeak.transports.http.connection_limits import ConnectionLimits
-from bespeak.transports.interfaces import Answering, MissingExtra
-from bespeak.transports.stdio.stdio_server import PrivateFiles, StdioServer, private_stdio
+from bespeak.transports.interfaces import Answering, MissingExtra, Shutdown
+from bespeak.transports.stdio.private_stdio import PrivateFiles, private_stdio
+from bespeak.transports.stdio.stdio_server import StdioServer
 
 if TYPE_CHECKING:
-    from bespeak.server.http_process import HttpServer
     from bespeak.transports.http.app import HttpApp
+    from bespeak.transports.http.uvicorn_server import HttpServer
 
-GRACE_SECONDS = 10
-"""How long requests under way may still run when the server is told to stop; claimed calls are waited for longer."""
 CUT_OFF_STATUS = 1
-"""What a program ends with whose server could not wait for an approved call."""
-KEEP_ALIVE_SECONDS = 65
-"""Longer than clients keep an idle connection, so that it is they who close it, and never in the middle of a request."""
+"""The exit status of a program whose server could not wait for an approved call."""
 
 
 def run_stdio(make: Callable[[], Answering]) -> None:
-    """Serve the client at the other end of stdin and stdout until it leaves, or a signal says so.
+    """Serve the client at the other end of stdin and stdout until it leaves or a signal ends the server.
 
-    The server is made here, so that nothing it prints on its way gets between the messages. Raises `SystemExit` if an
+    The server is made here, so that nothing it prints meanwhile gets between the messages. Raises `SystemExit` if an
     approved call was cut off.
     """
     cut_off: list[str] = []
@@ -40,17 +37,20 @@ def run_stdio(make: Callable[[], Answering]) -> None:
 
 
 def run_http(server: "HttpServer") -> None:
-    """Listen until a signal says to stop. Raises `SystemExit` if an approved call was cut off."""
+    """Listen until a signal ends the server. Raises `SystemExit` if an approved call was cut off."""
     with contextlib.suppress(KeyboardInterrupt):  # which comes again when the server has ended in order
         server.run()
     end_program(server.cut_off)
 
 
 def end_program(cut_off: Sequence[str]) -> None:
-    """What is to be done when a program's server has ended. Raises `SystemExit` if approved calls were cut off."""
+    """Called when the server of a program has ended. Raises `SystemExit` if approved calls were cut off."""
     leave_threads_behind()
     if cut_off:
         sys.exit(CUT_OFF_STATUS)
+
+
+SHUTDOWN = Shutdown(cut_off_here, were_cut_off_here, end_program)
 
 
 async def serve_stdio(server: Answering) -> None:
@@ -62,7 +62,7 @@ async def serve_stdio(server: Answering) -> None:
 async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool) -> list[str]:
     """Serve until the client leaves; the names of approved calls that were cut off."""
     if os.isatty(files.stdin):
-        print("Waiting for MCP messages on standard input, one a line. Ctrl-D ends.", file=sys.stderr)
+        print("Waiting for MCP messages on standard input, one per line. Press Ctrl-D to stop.", file=sys.stderr)
     stdio = StdioServer(server, files.stdin, files.stdout)
     if signals:
         loop = asyncio.get_running_loop()
@@ -80,17 +80,19 @@ async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool)
 def http_server(
     app: "HttpApp", host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
 ) -> "HttpServer":
-    """A uvicorn that serves an app the way these apps want it."""
-    uvicorn = import_uvicorn()
-    from bespeak.server.http_process import HttpServer
+    """A uvicorn that serves an app with the options these apps need. Raises `MissingExtra`."""
+    require_uvicorn()
+    import uvicorn
 
-    return HttpServer(uvicorn.Config(app, **uvicorn_options(host, port, more, limits)))
+    from bespeak.transports.http.uvicorn_server import HttpServer, uvicorn_options
+
+    return HttpServer(uvicorn.Config(app, **uvicorn_options(host, port, more, limits)), SHUTDOWN)
 
 
 async def serve_http(server: "HttpServer") -> None:
-    """Listen until told to stop; being cancelled is one way to be told.
+    """Listen until told to stop, by a signal or by being cancelled.
 
-    Raises `SystemExit` if a signal told it that would have ended the process: whoever awaits this is to end as well.
+    Raises `SystemExit` if it was a signal that would have ended the process, so that the caller ends as well.
     """
     serving = asyncio.create_task(server.serve(), name="bespeak http")
     try:
@@ -103,38 +105,9 @@ async def serve_http(server: "HttpServer") -> None:
         sys.exit(128 + server.ended_by)
 
 
-def uvicorn_options(
-    host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
-) -> dict[str, Any]:
-    """What these apps want of uvicorn, and what its user wants beside."""
-    from bespeak.transports.http.uvicorn_protocols import HttpProtocols  # which imports uvicorn
-
-    bounds = limits or ConnectionLimits()
-    return {
-        "host": host,
-        "port": port,
-        "http": HttpProtocols(bounds),
-        "backlog": bounds.backlog(at_once=_accepts_at_once(more.get("loop", "auto"))),
-        "access_log": False,
-        "lifespan": "on",
-        "ws": "none",
-        "proxy_headers": False,
-        "server_header": False,
-        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
-        "timeout_graceful_shutdown": GRACE_SECONDS,
-        **more,
-    }
-
-
-def _accepts_at_once(loop: object) -> bool:
-    """Whether an event loop, as uvicorn names it, accepts all connections that wait before it looks at the first."""
-    return loop != "uvloop" and not (loop == "auto" and importlib.util.find_spec("uvloop"))
-
-
-def import_uvicorn() -> Any:
-    """The module. Raises `MissingExtra`."""
+def require_uvicorn() -> None:
+    """Raises `MissingExtra` if uvicorn is not installed."""
     try:
-        import uvicorn
+        importlib.import_module("uvicorn")
     except ImportError:
         raise MissingExtra("serving over HTTP needs uvicorn: pip install 'bespeak[http]'") from None
-    return uvicorn

@@ -36,12 +36,12 @@ from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
 from bespeak.transports.http.connection_limits import ConnectionLimits
 from bespeak.transports.http.custom_routes import Route
-from bespeak.transports.interfaces import MESSAGE_LIMIT, Answer, Notify, Peer
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Notify, Peer, WrittenResponse
 
 if TYPE_CHECKING:
-    from bespeak.server.http_process import HttpServer
     from bespeak.transports.http.app import HttpApp
     from bespeak.transports.http.legacy.event_store import EventStore
+    from bespeak.transports.http.uvicorn_server import HttpServer
 
 FnT = TypeVar("FnT", bound=Callable[..., Any])
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -459,7 +459,7 @@ class MCPServer(Generic[LifespanT]):
 
     def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
-    ) -> Coroutine[Any, Any, Answer]:
+    ) -> Coroutine[Any, Any, WrittenResponse]:
         """Answer one request that a transport has read."""
         return self._dispatch.answer(request, notify, headers, raise_exceptions=raise_exceptions)
 

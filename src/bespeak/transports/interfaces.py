@@ -1,10 +1,12 @@
-"""What joins clients and servers: how a request is carried, and what carries it needs of a server."""
+"""The types through which transports reach a server, and clients reach a transport."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol
+
+from pydantic_core import to_json
 
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.headers import Headers
@@ -20,7 +22,7 @@ ANSWER_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest message a client takes."""
 
 
-class Answer(NamedTuple):
+class WrittenResponse(NamedTuple):
     """The response to one request, and the code of the error it carries, if it does."""
 
     message: bytes
@@ -32,7 +34,7 @@ class Channel(Protocol):
 
     @property
     def has_reader(self) -> bool:
-        """Whether the client is there to read what is said; one that lost its connection may come back."""
+        """Whether the client is connected; one that lost its connection may come back."""
         ...
 
     def notify(self, message: bytes, /) -> Awaitable[None] | None:
@@ -40,15 +42,15 @@ class Channel(Protocol):
         ...
 
     def push(self, message: bytes, /) -> None:
-        """Send what must arrive. Raises `ConnectionError` if there is no way."""
+        """Send a message that must arrive. Raises `ConnectionError` if the client is not connected."""
         ...
 
     def pause(self) -> None:
-        """Let go of the connection, if the client can come back for the rest."""
+        """Close the connection, if the client can resume and get the rest."""
         ...
 
     def when_gone(self, callback: Callable[[], object], /) -> None:
-        """Have something done when the client's connection is gone, though not its session, and it cannot come back to it."""
+        """Call back when the connection is lost while the session goes on, and the client cannot resume."""
         ...
 
 
@@ -67,37 +69,37 @@ class Peer(Protocol):
         headers: Headers | None = None,
         *,
         raise_exceptions: bool = False,
-    ) -> Coroutine[Any, Any, Answer]:
+    ) -> Coroutine[Any, Any, WrittenResponse]:
         """Answer one request."""
         ...
 
-    def at_once(self, request: LegacyRequest) -> Answer | None:
+    def at_once(self, request: LegacyRequest) -> WrittenResponse | None:
         """The answer to a request that needs no waiting, such as the handshake; `None` to any other."""
         ...
 
     def heard(self, message: Notification | Response) -> None:
-        """Take in what wants no answer."""
+        """Take a notification or a response."""
         ...
 
     def close(self, reason: str) -> None:
-        """The client is gone: nobody waits for its answers any more."""
+        """End everything that waits for answers of this client."""
         ...
 
 
 class Answering(Protocol):
-    """What a server must have to be reached by a transport."""
+    """A server, as a transport sees it."""
 
     def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
         """The server's side of a new connection, for clients of older revisions.
 
-        `unaskable` says why nobody can be asked over it, if that is so. `assumed` is the revision to serve without a
-        handshake.
+        `unaskable` says why questions cannot be sent over it, if they cannot. `assumed` is the revision to serve without
+        a handshake.
         """
         ...
 
     def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
-    ) -> Coroutine[Any, Any, Answer]:
+    ) -> Coroutine[Any, Any, WrittenResponse]:
         """Answer one request."""
         ...
 
@@ -112,12 +114,25 @@ class Answering(Protocol):
 
     @property
     def attended(self) -> bool:
-        """Whether somebody runs it, and will wait at its end for what outlives its requests."""
+        """Whether its lifespan is running, and will wait at its end for calls that outlive their requests."""
         ...
 
 
-CANCELLED_INSIDE = "the request ended in a cancellation that nobody asked for; whether it was carried out is not known"
-"""Told to a client whose request was cancelled by the code that served it."""
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """What a program does about calls that outlive their requests when its HTTP server stops. Functions of a module, which
+    can be sent to another process."""
+
+    cut_off: Callable[[str], Awaitable[None]]
+    """Ends the calls of the running event loop now; takes the reason."""
+    were_cut_off: Callable[[], Sequence[str]]
+    """The names of the approved calls of the running event loop that were not waited for to their end."""
+    end_program: Callable[[Sequence[str]], None]
+    """Called with these names when the server of a process has ended."""
+
+
+CANCELLED_INSIDE = "the request was cancelled inside the server; whether it was carried out is not known"
+"""Sent to a client whose request was cancelled by the code that served it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +143,22 @@ class Outgoing:
     method: str
     message: bytes
     headers: Mapping[str, str]
-    """What HTTP repeats of it; empty where `Transport.sends_headers` is not set."""
+    """The headers that repeat parts of it; empty where `Transport.sends_headers` is not set."""
 
 
 class MissingExtra(ImportError):
-    """Something was asked for that an optional part of this package does. Says how to install it."""
+    """A feature needs an optional dependency that is not installed. The message says how to install it."""
 
 
 class Lost(ConnectionError):
-    """A request was sent, and its response will not come. Whether it was carried out is not known."""
+    """A request was sent, but its response was lost. Whether it was carried out is not known."""
 
     def __init__(self, what: str, reason: str) -> None:
         super().__init__(f"{reason} before it answered; whether {what} was carried out is not known")
 
 
 class SessionGone(ConnectionError):
-    """The server no longer knows this client, and has not looked at its request: a new handshake is needed."""
+    """The server no longer knows this client and has not served its request. A new handshake is needed."""
 
 
 class Transport(Protocol):
@@ -169,13 +184,22 @@ class Transport(Protocol):
         ...
 
     async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
-        """Send what wants no response."""
+        """Send a message that has no response."""
         ...
 
     async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: "Ask") -> None:
-        """A handshake has been made. `notify` and `ask` get what comes with no request; `headers` go with what asks for it."""
+        """Called after a handshake. `notify` and `ask` get messages that do not belong to a request.
+
+        `headers` are sent with the request that asks for these messages, if there is one.
+        """
         ...
 
 
 Ask = Callable[[dict[str, Any]], None]
-"""Takes a request that a server pushes, and sees that it is answered."""
+"""Takes a request that a server pushes, and has it answered."""
+
+
+def cancellation(id_: int) -> bytes:
+    """The notification that cancels a request."""
+    params = {"requestId": id_, "reason": "the client no longer waits"}
+    return to_json({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})

@@ -1,4 +1,4 @@
-"""A client and a server in one process. Bytes travel all the same, so nothing mutable is shared between the two."""
+"""The in-memory transport: a client and a server in one process. Messages are bytes here too, so the two share nothing mutable."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -22,7 +22,7 @@ from bespeak.transports.interfaces import Answering, Ask, Channel, Outgoing, Pee
 class MemoryTransport:
     """Calls a server object directly. The caller's cancellation is the request's cancellation.
 
-    There are no batches here: the client that uses it sends none.
+    Batches are refused: the client does not send any.
     """
 
     sends_headers = False
@@ -50,17 +50,17 @@ class MemoryTransport:
     async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
         response = await self.serve(request.message, _Direct(notify, ask))
         if response is None:
-            raise ConnectionError("the server gave no answer to a request")
+            raise ConnectionError("the server did not respond to a request")
         return response
 
     async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
         await self.serve(message, _Direct(lambda _: None, None))
 
     async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
-        """Nothing comes but with a request."""
+        """Does nothing: every message of this server belongs to a request."""
 
     async def serve(self, message: bytes, channel: Channel) -> bytes | None:
-        """What the server answers to one message, whatever it is; `None` if it wants no answer."""
+        """The server's response to one message; `None` if the message has none."""
         if self._peer is None:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
         try:
@@ -80,7 +80,7 @@ class MemoryTransport:
 
 
 class _Direct:
-    """The way back is a function call."""
+    """The way back to the client: a function call."""
 
     has_reader = True
 
@@ -93,12 +93,12 @@ class _Direct:
         if "id" not in read:
             self.notify(message)
         elif self._ask is None:
-            raise ConnectionError("the client takes no questions")
+            raise ConnectionError("the client does not accept questions")
         else:
             self._ask(read)
 
     def pause(self) -> None:
-        """There is no connection to let go of."""
+        """Does nothing: the connection cannot be closed and resumed."""
 
     def when_gone(self, callback: Callable[[], object]) -> None:
         """The session is gone with its connection, and its questions then end."""

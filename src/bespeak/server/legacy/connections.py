@@ -26,7 +26,7 @@ from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSH
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from bespeak.server.legacy.pushing import Asker, Questions
 from bespeak.server.legacy.waiting_calls import WaitingCalls, weigh
-from bespeak.transports.interfaces import Answer, Channel, Notify
+from bespeak.transports.interfaces import Channel, Notify, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
 
@@ -41,7 +41,7 @@ class Serve(Protocol):
 
     def __call__(
         self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
-    ) -> Awaitable[Answer]: ...
+    ) -> Awaitable[WrittenResponse]: ...
 
 
 class LegacyConnection:
@@ -85,8 +85,8 @@ class LegacyConnection:
         headers: Headers | None = None,
         *,
         raise_exceptions: bool = False,
-    ) -> Answer:
-        """Answer one request."""
+    ) -> WrittenResponse:
+        """WrittenResponse one request."""
         answer = self.at_once(request)
         if answer is not None:
             return answer
@@ -117,15 +117,15 @@ class LegacyConnection:
             asker.call = None  # each holds the other, and the call its arguments
             self._under_way.pop(request.id, None)
 
-    def at_once(self, request: LegacyRequest) -> Answer | None:
+    def at_once(self, request: LegacyRequest) -> WrittenResponse | None:
         """The answer to a request that needs no waiting; `None` to any other."""
         try:
             own = self._own.get(request.method)
             if own is not None:
-                return Answer(write_result(request.id, own(request.params)))
+                return WrittenResponse(write_result(request.id, own(request.params)))
             self._check_agreed(request.method)
         except MCPError as error:
-            return Answer(write_error(request.id, error), error.code)
+            return WrittenResponse(write_error(request.id, error), error.code)
         return None
 
     def heard(self, message: Notification | Response) -> None:

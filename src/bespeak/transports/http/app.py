@@ -1,4 +1,4 @@
-"""Streamable HTTP as a plain ASGI app, in the order of checks that the protocol asks for."""
+"""The ASGI app that serves an MCP server over Streamable HTTP: its checks, in the order the protocol requires, and its routing."""
 
 import logging
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bespeak.aio.in_place import within
-from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError, http_status
+from bespeak.protocol.errors import INVALID_REQUEST, MCPError, http_status
 from bespeak.protocol.headers import SESSION_HEADER, Headers, check_routing
 from bespeak.protocol.media_types import accepts_responses, is_json
 from bespeak.protocol.messages import (
@@ -26,10 +26,11 @@ from bespeak.protocol.origins import Gate, TransportSecuritySettings
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, check_version
 from bespeak.transports.http.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http.client_addresses import ClientAddresses
-from bespeak.transports.http.custom_routes import NO_ROOM, RETRY, Bounds, Route, serve_routes
+from bespeak.transports.http.custom_routes import Bounds, Route, serve_routes
 from bespeak.transports.http.large_bodies import LARGE_BYTES, LargeBodies, LargeBody
 from bespeak.transports.http.legacy.endpoint import LegacyHttp, LegacyOptions
-from bespeak.transports.http.modern_answers import Exchange
+from bespeak.transports.http.modern_responses import ModernResponse
+from bespeak.transports.http.refusals import NO_ROOM, refuse
 from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering
 
 logger = logging.getLogger("bespeak.http")
@@ -60,7 +61,7 @@ class HttpApp:
 
     def __init__(self, server: Answering, options: HttpOptions, routes: Sequence[Route] = ()) -> None:
         if not options.path.startswith("/"):
-            raise ValueError(f"streamable_http_path must start with '/', unlike {options.path!r}")
+            raise ValueError(f"streamable_http_path must start with '/'; got {options.path!r}")
         self._server = server
         self._options = options
         self._routes = routes
@@ -70,7 +71,7 @@ class HttpApp:
         self._large = LargeBodies(options.incoming_bytes)
         self._path = options.path.rstrip("/")
         self._welcome: set[tuple[str | bytes | None, ...]] = set()
-        """Combinations of headers that have been judged, and passed: clients send the same ones again and again."""
+        """Combinations of headers that have passed the checks: clients send the same ones again and again."""
         self._warned = False
         self.stopping = False
         """Set when the app's own lifespan ends: calls under way may end, new ones are refused."""
@@ -116,8 +117,8 @@ class HttpApp:
             except MalformedMessage as malformed:
                 message = write_error(malformed.id, malformed.error)
                 return await respond(send, http_status(malformed.error.code), message, JSON)
-            exchange = Exchange(request.id, receive, send, json_only=self._options.json_response)
-            return await exchange.run(self._server.answer(request, exchange.notify, headers))
+            response = ModernResponse(request.id, receive, send, json_only=self._options.json_response)
+            return await response.run(self._server.answer(request, response.notify, headers))
         finally:
             if large is not None:
                 large.let_out()
@@ -143,12 +144,12 @@ class HttpApp:
         return self._large.body(headers.address, min(size, limit)) if size > LARGE_BYTES else None
 
     async def _other_method(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Streams and the ends of sessions, which only older revisions have."""
+        """Serve GET and DELETE, which only older revisions have: streams, and the ends of sessions."""
         try:
             version = version_of(headers)
             if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
                 check_version(version)
-                return await refuse(send, 405, f"at {version} everything is sent by POST")
+                return await refuse(send, 405, f"in revision {version} every message is sent with POST")
         except MCPError as error:
             return await respond(send, 400, write_error(None, error), JSON)
         if scope["method"] == "GET":
@@ -158,7 +159,7 @@ class HttpApp:
     async def _unmarked(
         self, message: Message | Batch, scope: Scope, headers: Headers, receive: Receive, send: Send
     ) -> None:
-        """Answer what does not say in itself which revision it speaks. Raises `MalformedMessage`."""
+        """Answer a message that does not name its own revision. Raises `MalformedMessage`."""
         id_ = message.id if isinstance(message, LegacyRequest) else None
         try:
             version = version_of(headers)
@@ -178,7 +179,7 @@ class HttpApp:
             raise MalformedMessage(error, id_) from None
 
     def _refusal(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
-        """The status and the reason for not even reading a request."""
+        """The status and the reason if a request is refused before it is read."""
         get = headers.last.get
         seen = (scope["method"], get(b"host"), get(b"origin"), get(b"accept"), get(b"content-type"))
         if len(headers.last) != len(headers.raw) or seen not in self._welcome:
@@ -205,9 +206,9 @@ class HttpApp:
         if problem is not None:
             return 403, problem
         if method in ("GET", "DELETE"):
-            return None  # which say for themselves what they need
+            return None  # they are checked where they are served
         if method != "POST":
-            return 405, "send MCP messages by POST"
+            return 405, "send MCP messages with POST"
         if not accepts_responses(headers.joined(b"accept"), streams=not self._options.json_response):
             return 406, "the Accept header must list application/json and text/event-stream"
         if not is_json(headers.last.get(b"content-type")):
@@ -229,7 +230,7 @@ class HttpApp:
         if path != self._options.health_path:
             where = f"there is nothing at {path!r}; MCP messages go to {self._options.path!r}"
             if path.rstrip("/").endswith("/sse"):
-                where += ". HTTP+SSE, the transport of 2024-11-05, is not served here"
+                where += ". The HTTP+SSE transport of 2024-11-05 is not supported"
             return await refuse(send, 404, where)
         if self.stopping or not self._server.ready:
             return await respond(
@@ -266,14 +267,14 @@ class HttpApp:
 
 
 NOT_RUNNING = (
-    "the server's lifespan is not running. Inside another app nobody runs it for you: give that app one that does, "
-    "such as FastAPI(lifespan=mcp.lifespan), or enter mcp.running() in its own"
+    "the server's lifespan is not running. An app that mounts this server must run it: pass it to the app, as in "
+    "FastAPI(lifespan=mcp.lifespan), or enter mcp.running() in the app's own lifespan"
 )
 
 
 UNATTENDED = (
-    "nobody runs this server, so at the end nobody will wait for calls that an approval has been spent on; give the app it is "
-    "mounted in its lifespan: FastAPI(lifespan=mcp.lifespan)"
+    "the server's lifespan is not running, so approved calls will not be waited for at shutdown. Pass it to the app that "
+    "mounts this server: FastAPI(lifespan=mcp.lifespan)"
 )
 
 
@@ -291,15 +292,4 @@ def own_path(scope: Scope) -> str:
 
 
 def too_large(limit: int) -> str:
-    return f"the body is larger than {limit} bytes, the most this server takes"
-
-
-async def refuse(send: Send, status: int, reason: str, *, unread: bool = False) -> None:
-    """Turn a request away, with the reason where a client of this protocol looks for it."""
-    error = MCPError(INTERNAL_ERROR if status >= 500 else INVALID_REQUEST, reason)
-    extra = [(b"allow", b"POST")] if status == 405 else []
-    if unread or status in (408, 413):  # there is more to come that nobody wants
-        extra.append((b"connection", b"close"))
-    if status in (429, 503):
-        extra.append(RETRY)
-    await respond(send, status, write_error(None, error), JSON, *extra)
+    return f"the body is larger than {limit} bytes, the most this server accepts"

@@ -1,4 +1,4 @@
-"""ASGI, as far as it is used here: its types, reading a body, and a plain response."""
+"""ASGI as it is used here: its types, reading a body, sending a response, and ending a stream when the server stops."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -10,6 +10,8 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+END_OF_STREAM = "bespeak.end_of_stream"
+"""The key of a request's scope for what ends the stream that the request has opened."""
 NO_CONTENT = 204
 JSON = (b"content-type", b"application/json")
 
@@ -21,15 +23,32 @@ async def respond(send: Send, status: int, body: bytes, *headers: tuple[bytes, b
     await send({"type": "http.response.body", "body": body})
 
 
+async def disconnected(receive: Receive) -> None:
+    """Return when the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def when_stopping(scope: Scope, end: Callable[[], object]) -> None:
+    """Have the stream of a request ended when the server stops, which otherwise waits for it."""
+    scope[END_OF_STREAM] = end
+
+
+def end_stream(scope: Scope | None) -> None:
+    """End the stream that a request has opened, if it has opened one."""
+    end: Callable[[], object] | None = scope.get(END_OF_STREAM) if scope else None
+    if end is not None:
+        end()
+
+
 async def read_body(receive: Receive, limit: int, large: LargeBody | None = None) -> bytes | bytearray | None:
     """A request's body; `None` if the client went away. Raises `BodyTooLarge`. A large one is let in first."""
     message = await receive()
     body: bytes = message.get("body", b"")
     if message["type"] == "http.request" and not message.get("more_body", False) and len(body) <= limit:
         return body
-    whole = (
-        bytearray()
-    )  # and no list of pieces: these would lie between what stays, and keep memory from being given back
+    # Not a list of pieces: they would lie between what stays, and keep memory from being given back.
+    whole = bytearray()
     while message["type"] == "http.request":
         whole += message.get("body", b"")
         if len(whole) > limit:
@@ -44,7 +63,7 @@ async def read_body(receive: Receive, limit: int, large: LargeBody | None = None
 
 
 class BoundedBody:
-    """A `receive` within bounds, whoever reads: it raises `BodyTooLarge` or `BodyTooSlow`. After the body it only hands on."""
+    """A `receive` that raises `BodyTooLarge` or `BodyTooSlow`, whoever calls it. After the body it only passes messages on."""
 
     def __init__(self, receive: Receive, limit: int, seconds: float, large: LargeBody | None) -> None:
         self._receive = receive
@@ -76,13 +95,13 @@ class BoundedBody:
 
 
 def declares_more(headers: Iterable[tuple[bytes, bytes]], limit: int) -> bool:
-    """Whether a request says that its body is longer than that."""
+    """Whether the Content-Length of a request is above the limit."""
     declared = next((value for name, value in headers if name == b"content-length"), b"")
     return declared.isdigit() and (len(declared) > 18 or int(declared) > limit)
 
 
 class BodyTooLarge(Exception):
-    """A body is longer than its reader takes."""
+    """A body is longer than its reader accepts."""
 
 
 class BodyTooSlow(Exception):

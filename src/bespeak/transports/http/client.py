@@ -1,4 +1,4 @@
-"""A client's side of Streamable HTTP, over `httpx2`."""
+"""The client of Streamable HTTP, built on `httpx2`."""
 
 import asyncio
 import contextlib
@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from bespeak.protocol.headers import SESSION_HEADER
 from bespeak.protocol.quoting import one_line
 from bespeak.protocol.server_sent_events import EventReader, EventTooLong
-from bespeak.transports.http.client_responses import Reading, error_in, excerpt, media_type, rest_of
+from bespeak.transports.http.received_responses import Reading, error_in, excerpt, media_type, rest_of
 from bespeak.transports.http.url_redaction import forget, hiding, public
-from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Lost, MissingExtra, Outgoing, SessionGone
-from bespeak.transports.pending_requests import cancellation
+from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Lost, MissingExtra, Outgoing, SessionGone, cancellation
 
 if TYPE_CHECKING:
     import ssl
@@ -27,20 +26,20 @@ logger = logging.getLogger("bespeak.client")
 
 CONNECT_SECONDS = 30.0
 SILENCE_SECONDS = 300.0
-"""A server that works on a call says so every few seconds; after so long without a word it is not there any more."""
+"""A server that works on a call sends something every few seconds. After this long without, it is taken for dead."""
 CONNECT_PAUSES = (0.1, 0.4)
 """How long to wait before each further attempt to connect, in seconds."""
 SERVER_FAULT = 500
 REDIRECTS = 3
 RETRY_SECONDS = 1.0
-"""How long to wait before going on with a stream, unless the server says."""
+"""How long to wait before resuming a stream, unless the server says."""
 RESUME_FAILURES = 5
-"""How often in a row going on may bring nothing."""
+"""How often in a row resuming may bring nothing."""
 STANDING_FAILURES = 10
 STANDING_SECONDS = 0.5
 """How long to wait for the standing stream to open before anything else is sent."""
 PATIENCE_SECONDS = 3600.0
-"""How long a server of an older revision may say nothing: its question may wait for a person."""
+"""How long a server of an older revision may send nothing: its question may wait for a person."""
 PARTING_SECONDS = 2.0
 EVENTS = "text/event-stream"
 _OWN_HEADERS: dict[str, dict[str, str]] = {
@@ -53,23 +52,23 @@ _HEADER = re.compile(r"[\x20-\x7e\t]*")
 
 
 class HttpStatusError(ConnectionError):
-    """The server, or something before it, answered with a status and no JSON-RPC message."""
+    """The server, or a proxy before it, answered with an HTTP status instead of a JSON-RPC message."""
 
     def __init__(self, status: int, where: str, said: str = "") -> None:
         self.status = status
         hint = {
             401: "; pass auth= (any httpx2.Auth) or an Authorization header to streamable_http_client",
-            403: "; the server refuses this client: see its allowed hosts and origins, and what its token may do",
+            403: "; check the server's allowed hosts and origins, and what the token allows",
             404: "; is this the path of its MCP endpoint?",
             405: "; is this the path of its MCP endpoint?",
         }.get(status, "")
         self.says_nothing = says_nothing(status)
-        """Whether the status is about who asks, or how the server is, and not about what was asked."""
+        """Whether the status is about the client or the state of the server, not about the request."""
         super().__init__(f"{where} answered with HTTP status {status}{f' ({one_line(said)})' if said else ''}{hint}")
 
 
 def says_nothing(status: int) -> bool:
-    """Whether a status says nothing about the request itself."""
+    """Whether a status is about the client or the state of the server, not about the request."""
     return status in (401, 403, 407, 408, 429) or status >= SERVER_FAULT
 
 
@@ -78,7 +77,7 @@ class NotConnected(ConnectionError):
 
 
 class HttpTransport:
-    """Reaches a server by URL. One POST a request; its response is JSON or an event stream."""
+    """Reaches a server by URL. Each request is a POST; its response is JSON or an event stream."""
 
     sends_headers = True
 
@@ -94,7 +93,7 @@ class HttpTransport:
     ) -> None:
         where = public(url)
         if where is None:
-            raise ValueError("that is no URL of a server; one looks like https://mcp.example.com/mcp")
+            raise ValueError("the URL of the server is not valid; write one like https://mcp.example.com/mcp")
         for name, value in (headers or {}).items():
             if not _HEADER.fullmatch(value):
                 raise ValueError(f"the value of the header {name!r} is not one line of plain ASCII")
@@ -169,7 +168,7 @@ class HttpTransport:
         return await self._resumed(request, stream)
 
     async def _posted(self, request: Outgoing, stream: Reading, *, legacy: bool) -> bytes | None:
-        """The response to a request, as far as it comes over the connection that the request was sent on."""
+        """The response to a request; `None` if it does not arrive on the connection that the request was sent on."""
         async with self._opened("POST", request.message, request.headers, request.method, legacy=legacy) as post:
             if request.method == "initialize" and post.is_success:
                 self._session = self._named(post.headers.get(SESSION_HEADER))
@@ -180,7 +179,7 @@ class HttpTransport:
                 return await self._body(kind, post, probe=request.method == "server/discover")
             return await self._read(stream, post)
 
-    # What only older revisions have: messages without a response, a session, streams that can be gone on with
+    # What only older revisions have: messages without a response, a session, streams that can be resumed
 
     async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
         async with self._opened("POST", message, headers, "a message", legacy=True) as response:
@@ -204,7 +203,7 @@ class HttpTransport:
     async def _stand(
         self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask, there: asyncio.Event
     ) -> None:
-        """Listen for what belongs to no request, if the server has anything to say."""
+        """Keep a stream open for messages of the server that do not belong to a request."""
         stream = Reading(EventReader(self._limit), notify, ask, self._stray)
         failures = 0
         loop = asyncio.get_running_loop()
@@ -230,7 +229,7 @@ class HttpTransport:
             await asyncio.sleep(stream.pause(RETRY_SECONDS))
 
     async def _resumed(self, request: Outgoing, stream: Reading) -> bytes:
-        """Go on with a stream that broke off before the response came."""
+        """Resume a stream that broke off before the response came."""
         failures = 0
         reason = f"{self._where} ended its stream"
         while failures < RESUME_FAILURES:
@@ -253,11 +252,11 @@ class HttpTransport:
 
     def _named(self, session: str | None) -> str | None:
         if session is not None and not _SESSION.fullmatch(session):
-            raise ConnectionError(f"{self._where} gave this client a session id that no header can carry")
+            raise ConnectionError(f"{self._where} sent a session id that a header cannot contain")
         return session
 
     def _part(self, message: bytes, headers: Mapping[str, str]) -> None:
-        """Send a last word about something nobody waits for any more."""
+        """Send a cancellation in the background: its request is not waited for any more."""
         task = asyncio.create_task(self._try(self.say(message, headers)), name="bespeak cancellation")
         self._parting.add(task)
         task.add_done_callback(self._parting.discard)
@@ -289,7 +288,7 @@ class HttpTransport:
     async def _opened(
         self, method: str, content: bytes, headers: Mapping[str, str], what: str, *, legacy: bool
     ) -> "AsyncGenerator[httpx2.Response]":
-        """The response to a request, wherever on this server it has moved to."""
+        """The response to a request, after redirects within the same server."""
         url = self._url
         status = 0
         for _ in range(REDIRECTS):
@@ -299,13 +298,13 @@ class HttpTransport:
                     yield response
                     return
                 url, status = moved, response.status_code
-        raise HttpStatusError(status, self._where, "it keeps redirecting")
+        raise HttpStatusError(status, self._where, "too many redirects")
 
     @asynccontextmanager
     async def _requested(
         self, method: str, url: str, content: bytes, headers: Mapping[str, str], what: str, *, legacy: bool
     ) -> "AsyncGenerator[httpx2.Response]":
-        """The response to a request, every way of not getting one turned into one of ours."""
+        """The response to a request. Errors of the HTTP library are raised as errors of this package."""
         if self._client is None:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
         errors = self._errors
@@ -329,7 +328,7 @@ class HttpTransport:
                     )
                 yield response
         except errors.LocalProtocolError:  # whose text may hold the header's value
-            raise ValueError("the request cannot be sent: one of its headers is none") from None
+            raise ValueError("the request cannot be sent: a header value is invalid") from None
         except (errors.ConnectError, errors.ConnectTimeout, errors.PoolTimeout) as error:
             raise NotConnected(f"cannot connect to {self._where}: {error or type(error).__name__}") from error
         except errors.TimeoutException as error:
@@ -337,10 +336,10 @@ class HttpTransport:
         except errors.TransportError as error:
             raise Lost(what, f"the connection to {self._where} broke") from error
         except errors.DecodingError as error:
-            raise ConnectionError(f"{self._where} sent what cannot be decoded: {error}") from error
+            raise ConnectionError(f"{self._where} sent a response that cannot be decoded: {error}") from error
 
     def _moved(self, response: "httpx2.Response") -> str | None:
-        """Where to send the request instead. Only to the same server: a message may hold what is meant for no other."""
+        """The URL that a request is redirected to. Only on the same server: a message may contain what others must not see."""
         if response.status_code not in (307, 308) or response.next_request is None:
             return None
         target = response.next_request.url
@@ -351,9 +350,9 @@ class HttpTransport:
         return str(self._errors.URL(self._url).copy_with(raw_path=target.raw_path))
 
     async def _body(self, kind: str, response: "httpx2.Response", *, probe: bool = False) -> bytes:
-        """A response that is no stream. Raises `HttpStatusError` if it is no message either.
+        """The message in a response that is not a stream. Raises `HttpStatusError` if the body is not a message.
 
-        The answer to a probe must tell what kind of server it is from: there, some statuses count for more than a message.
+        The response to a probe shows what kind of server it is from, so there some statuses count for more than a message.
         """
         body = bytearray()
         async for piece in response.aiter_bytes():
@@ -386,7 +385,7 @@ class HttpTransport:
 
 @functools.cache
 def _certificates() -> "ssl.SSLContext":
-    """Whom to trust; reading it takes longer than most calls."""
+    """The trusted certificates. Cached: reading them takes longer than most calls."""
     import httpx2
 
     return httpx2.create_ssl_context()

@@ -1,4 +1,4 @@
-"""The address a request counts for: that of the client, also where it reaches the server through a proxy."""
+"""The address of the client that a request comes from, directly or through a trusted proxy."""
 
 import ipaddress
 import re
@@ -12,7 +12,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 MAX_HOPS = 32
-"""How many proxies one behind the other are looked through."""
+"""How many proxies in a row are followed."""
 MAX_LINE = 8192
 """A longer `Forwarded` header is not read."""
 REMEMBERED = 4096
@@ -36,7 +36,7 @@ _NOBODY = _Peer(None, trusted=False)
 
 
 class ClientAddresses:
-    """Says which address a request counts for. Only proxies that are named here are believed about others."""
+    """Finds the address that a request counts for. Only trusted proxies are believed about the addresses of others."""
 
     def __init__(self, trusted_proxies: Sequence[str] = ()) -> None:
         self._networks = tuple(_networks(trusted_proxies))
@@ -172,7 +172,7 @@ def _hop(text: str) -> Address | None:
 
 
 def _address(text: Any) -> Address | None:
-    """An address, IPv4 also where it is written as IPv6; `None` if a text is none."""
+    """The address in a text, as IPv4 where it is an IPv4 address written as IPv6; `None` if the text is not an address."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

@@ -1,10 +1,10 @@
-"""The connections of one process that listens: how many there may be, from whom, and how long each may keep it waiting.
+"""Limits on the connections of one process: how many there may be, how many per address, and how long each may take.
 
-One client must not be able to keep the others out. Up to half of all connections nobody is limited, since many users may stand
-behind one address. Above it an address holds a tenth. Where there is no room, a connection that has said nothing yet makes
-room first, then one that waits for its next request; a request under way is never cut off for a newcomer.
+One client must not be able to keep the others out. Up to half of all connections no address is limited, since many users may share
+one. Above that, an address may have a tenth. Where there is no room, a connection that has sent no request yet is
+closed first, then one that waits for its next request. A request under way is never cut off for a new connection.
 
-Nothing here is paid for by a request that arrives in one piece and whose response is read.
+A request that arrives in one piece and whose response is read costs nothing here.
 """
 
 import asyncio
@@ -13,6 +13,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
+
+from bespeak.transports.http.refusals import Refusal
 
 logger = logging.getLogger("bespeak.http")
 
@@ -27,7 +29,7 @@ LINGER_SECONDS = 2.0
 YOUNG_SECONDS = 1.0
 """A connection is not closed for another one, nor for its unread output, before it had a chance to say something."""
 HOPELESS_SECONDS = 0.25
-"""How long nobody is searched for again when nobody could make room."""
+"""How long to wait before the next search for a connection to close, when none was found."""
 READ_BYTES = 32 * 1024
 """What a client must read of its response in the time that it has for that."""
 LAST_RESORT = 4
@@ -61,9 +63,9 @@ class ConnectionLimits:
             ("response_read_timeout", self.read_timeout),
         ):
             if not value > 0:
-                raise ValueError(f"{name} is seconds and must be positive")
+                raise ValueError(f"{name} must be a positive number of seconds")
         if self.max_unread_bytes < 1:
-            raise ValueError("max_unread_output is bytes and must be positive")
+            raise ValueError("max_unread_output must be a positive number of bytes")
 
     def connections(self) -> int:
         """How many connections there may be."""
@@ -74,23 +76,15 @@ class ConnectionLimits:
         return min(max(self.connections() // 5, 16), BACKLOG) if at_once else BACKLOG
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """What a connection is told that is not to go on."""
-
-    status: int
-    reason: str
-
-
 FULL = Refusal(503, "the server has as many connections as it can hold; try again soon")
 TOO_MANY = Refusal(429, "there are too many connections from this address; try again soon")
 
 
 class Connection(Protocol):
-    """What is to be known about a connection here."""
+    """What the table needs of a connection."""
 
     address: str | None
-    """Whom it counts for; `None` if for nobody, such as one of a proxy."""
+    """The address it counts for; `None` if for none, such as the connection of a proxy."""
     silent: bool
     """Whether no head of a request has come to its end yet."""
 
@@ -135,7 +129,7 @@ class _Unread:
 
 
 class Connections:
-    """The table. `pressed` says that more output is unread than may be: see `must_wait`."""
+    """The table of connections. `pressed` is set while there is more unread output than allowed: see `must_wait`."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
@@ -163,7 +157,7 @@ class Connections:
     # Coming and going
 
     def admit(self, connection: Connection) -> Refusal | None:
-        """Take a connection in, or say why not."""
+        """Take a connection in. Returns why, if it is refused."""
         now = _now()
         group = self._groups.get(connection.address)
         if group is None:
@@ -232,7 +226,7 @@ class Connections:
         if now - self._warned.get(refusal, -WARN_SECONDS) >= WARN_SECONDS:
             self._warned[refusal] = now
             logger.warning(
-                "connections are refused: %s (%d of %d are open; this is said once a minute)",
+                "connections are refused: %s (%d of %d are open; logged once a minute)",
                 refusal.reason,
                 self._count,
                 self.most,
@@ -255,7 +249,7 @@ class Connections:
         self._deadlines[connection] = deadline
         self._watch()
 
-    # Output nobody reads
+    # Unread output
 
     def stalled(self, connection: Connection) -> None:
         """A client does not read as fast as it is written to."""
@@ -302,7 +296,7 @@ class Connections:
                 connection.abort()
         self.pressed, self._held = total > most, held
 
-    # Looking round
+    # Timeouts
 
     def _watch(self) -> None:
         if self._sweeping is None:
@@ -331,7 +325,7 @@ def _each_due(deadlines: dict[Connection, float], now: float, tell: Callable[[Co
 
 
 def _holder(connection: Connection) -> object:
-    """Whom unread output counts for: without an address, nobody but itself."""
+    """What unread output counts for: the address, or the connection itself if it has none."""
     return connection if connection.address is None else connection.address
 
 

@@ -1,4 +1,4 @@
-"""Routes of an author's own beside the MCP endpoint."""
+"""Custom routes of an author beside the MCP endpoint: requests, responses, and the bounds on their bodies."""
 
 import inspect
 import json
@@ -27,18 +27,14 @@ from bespeak.transports.http.asgi import (
     respond,
 )
 from bespeak.transports.http.large_bodies import LargeBody
+from bespeak.transports.http.refusals import NO_ROOM, RETRY
 
 logger = logging.getLogger("bespeak.http")
-
-NO_ROOM = "too many large bodies are being received; try again later"
-RETRY_SECONDS = 1
-"""When a client that is refused for now may try again."""
-RETRY = (b"retry-after", b"%d" % RETRY_SECONDS)
 
 Handler = Callable[[Any], Awaitable["HttpResponse | ASGIApp"]]
 _TEXT = (b"content-type", b"text/plain; charset=utf-8")
 _CLOSE = (b"connection", b"close")
-"""There is more to come that nobody wants."""
+"""The rest of the body is not read."""
 _BODILESS = (204, 304)
 _PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -97,25 +93,25 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One path of an author's own."""
+    """One custom route."""
 
     pattern: re.Pattern[str]
     methods: frozenset[str]
     handler: Handler
     request_type: Callable[[Scope, Receive], Any]
     protected: bool = False
-    """Whether the checks of `Host` and `Origin` stand before it, as before the MCP endpoint."""
+    """Whether `Host` and `Origin` are checked, as for the MCP endpoint."""
 
     @staticmethod
     def of(path: str, methods: list[str], handler: Handler, *, protected: bool = False) -> "Route":
-        """A route. The request comes as the class its handler's parameter is annotated with: `HttpRequest` if with none,
-        and Starlette's `Request` if that is what it says."""
+        """A route. Its handler gets the request as the class its parameter is annotated with, such as Starlette's `Request`;
+        without annotation, as `HttpRequest`."""
         if not path.startswith("/"):
-            raise ValueError(f"a route's path must start with '/', unlike {path!r}")
+            raise ValueError(f"the path of a route must start with '/'; got {path!r}")
         if isinstance(methods, str) or not methods:
             raise ValueError("a route needs a list of methods, such as ['GET']")
         if re.search(r"[{}]", _PARAMETER.sub("", path)):
-            raise ValueError(f"{path!r}: a parameter of a path is written {{name}} and stands for one segment")
+            raise ValueError(f"{path!r} is not a valid path: write a parameter as {{name}}; it matches one segment")
         pattern = "".join(
             f"(?P<{part}>[^/]+)" if place % 2 else re.escape(part) for place, part in enumerate(_PARAMETER.split(path))
         )
@@ -124,14 +120,15 @@ class Route:
             wanted |= {"HEAD"}
         names = _PARAMETER.findall(path)
         if len(set(names)) != len(names):
-            raise ValueError(f"{path!r} has two parameters of one name")
+            raise ValueError(f"{path!r} has two parameters with the same name")
         if not inspect.iscoroutinefunction(handler):
             raise ValueError(f"the handler of {path!r} must be an async function")
         try:
             parameters = list(inspect.signature(handler, eval_str=True).parameters.values())
         except NameError as error:
             raise ValueError(
-                f"the handler of {path!r}: {error}; import it where it is there at run time, or leave the parameter unannotated"
+                f"the annotation of the handler of {path!r} cannot be read: {error}. Import the name at run time, or leave the "
+                "parameter without annotation"
             ) from None
         if len(parameters) != 1:
             raise ValueError(f"the handler of {path!r} must take one parameter, the request")
@@ -176,7 +173,7 @@ async def serve_routes(routes: Matches, bounds: Bounds, scope: Scope, receive: R
 async def _serve_bounded(
     route: Route, params: dict[str, str], bounds: Bounds, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    """A body is bounded however the handler reads it, and whatever the handler returns, too."""
+    """Serve a route with bounds on the body, whether the handler reads it or the app that the handler returns."""
     if declares_more(scope["headers"], bounds.body_limit):
         return await respond(send, 413, b"the body is too large", _TEXT, _CLOSE)
     started = False
@@ -223,13 +220,13 @@ async def _serve_route(route: Route, params: dict[str, str], scope: Scope, recei
 
 
 def _of_starlette(module: str, name: str, *others: type[Exception]) -> tuple[type[Exception], ...]:
-    """A class of Starlette, if anybody uses it here: what it alone says to a client is meant for the client."""
+    """A class of Starlette, if Starlette is in use, and others."""
     found: Any = getattr(sys.modules.get(f"starlette.{module}"), name, None)
     return others if found is None else (*others, found)
 
 
 async def _http_error(error: Any, send: Send) -> None:
-    """Send what an author says by an `HTTPException` of Starlette, or of FastAPI, whose own is one."""
+    """Send the response that an `HTTPException` of Starlette or FastAPI stands for."""
     more: Mapping[str, str] = error.headers or {}
     detail: Any = b"" if error.status_code in _BODILESS else error.detail
     if isinstance(detail, str):

@@ -1,7 +1,7 @@
-"""Where the heads and bodies of HTTP/1.1 requests begin and end in what arrives, without reading them.
+"""Where the heads and bodies of HTTP/1.1 requests begin and end in a stream of bytes.
 
-The parser that does read them says neither how long a head was nor how much of the next one has come. Whatever is malformed
-is the parser's to refuse: here it only must do no harm.
+The parser does not tell how long a head was, nor how much of the next one has arrived. Malformed requests are refused by the
+parser; here they only must do no harm.
 """
 
 import re
@@ -17,7 +17,7 @@ _CHUNK_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})")
 
 
 class Framing:
-    """Follows one connection. Cut the bytes as you like: it says the same."""
+    """Follows the bytes of one connection, in pieces of any size."""
 
     def __init__(self, head_bytes: int = HEAD_BYTES) -> None:
         self._most = head_bytes

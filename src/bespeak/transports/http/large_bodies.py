@@ -1,4 +1,4 @@
-"""Large bodies of requests: how many bytes of them may be on their way at one time, and who has to wait.
+"""Large request bodies: how many bytes of them may arrive at one time, and which have to wait.
 
 A small body is read and forgotten at once. A large one takes memory while it arrives, for as long as its client likes, and far
 more once it is parsed: four megabytes can become a hundred. So large bodies are let in only while there is room for them, and
@@ -6,6 +6,8 @@ their messages are taken up one after the other.
 """
 
 import asyncio
+import contextlib
+import ctypes
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -18,12 +20,15 @@ LARGE_BYTES = 64 * 1024
 TURN_BYTES = 512 * 1024
 """The messages of bodies that are larger than this are taken up one after the other."""
 TURN_SECONDS = 0.05
-"""How long the next one waits, once a message is read, if its call says nothing."""
+"""How long the next one waits after a message is read, if its call has not responded."""
 PAUSES = 5
 PRESSURE = 2
 """From 1 / `PRESSURE` of the room on, each address is held to its share."""
 SHARE = 10
 """One address has at most 1 / `SHARE` of the room then, or one body."""
+MMAP_THRESHOLD = -3
+"""What glibc calls M_MMAP_THRESHOLD."""
+LARGE_BLOCK = 256 * 1024
 
 
 class LargeBodies:
@@ -35,7 +40,7 @@ class LargeBodies:
         self._of_address: Counter[str] = Counter()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self.turns = asyncio.Lock()
-        """Whose message is taken up: those of very large bodies come one after the other."""
+        """Held while the message of a very large body is read: they are read one after the other."""
 
     def body(self, address: str | None, size: int) -> "LargeBody":
         """A body that may turn out to be large, and then to have this many bytes at most."""
@@ -63,7 +68,7 @@ class LargeBodies:
             self._of_address[address] += size
 
     def let_out(self, address: str | None, size: int) -> None:
-        """A body is forgotten: whoever waits may look again."""
+        """A body is freed: those that wait may check again."""
         self._taken -= size
         if address is not None:
             self._of_address[address] -= size
@@ -109,7 +114,7 @@ class LargeBody:
             self.let_out()
 
     def _wait(self, pauses: int) -> None:
-        """Several short pauses: a call that keeps the event loop busy for longer than all of them has not said anything yet."""
+        """Several short pauses, because a call may keep the event loop busy for longer than one long pause."""
         if not pauses:
             self.let_out()
         elif self._has_turn:
@@ -132,3 +137,12 @@ class LargeBody:
             await send(message)
 
         return answer
+
+
+def give_large_blocks_back() -> None:
+    """Have the memory of large bodies given back to the system as soon as it is free, where the C library is glibc.
+
+    By default, glibc puts large blocks among small ones once it has seen some, and can then not give them back.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE_BLOCK)

@@ -1,4 +1,4 @@
-"""URLs as they may be shown: without what may be secret in them, in errors and in the log of the library that uses them."""
+"""URLs without their secrets, for error messages and for the log of the HTTP library."""
 
 import logging
 import re
@@ -18,7 +18,7 @@ HIGHEST_PORT = 65535
 
 
 def public(url: str) -> str | None:
-    """A URL without what may be secret in it; `None` if it is none that can be used."""
+    """A URL without what may be secret in it; `None` if it is not a valid HTTP URL."""
     found = _URL.fullmatch(url)
     if found is None:
         return None
@@ -42,7 +42,7 @@ def hiding() -> Generator[None]:
 
 
 _ours: ContextVar[bool] = ContextVar("bespeak_hides_urls", default=False)
-"""Whether a request is ours. The library's log says of a request only its URL, and others may use the library too."""
+"""Whether a request is ours: others in the process may use the library too."""
 
 
 def forget() -> None:

@@ -1,12 +1,15 @@
-"""uvicorn's protocol for httptools, the fast parser, within the bounds of `uvicorn_http`."""
+"""A connection of uvicorn with httptools, the fast parser, within the bounds of `uvicorn_connections`.
+
+A module of its own because httptools is not installed everywhere.
+"""
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bespeak.transports.http.framing import HEAD_BYTES, Framing
-from bespeak.transports.http.uvicorn_protocols import Limited
+from bespeak.transports.http.uvicorn_connections import BoundedConnection
 
 
-class LimitedHttp(Limited, HttpToolsProtocol):
+class HttptoolsConnection(BoundedConnection, HttpToolsProtocol):
     """Follows what arrives only where a request comes in pieces."""
 
     _between = True

@@ -1,4 +1,4 @@
-"""A client's side of stdio: a server as a child process, started, spoken to, restarted, and ended in order."""
+"""The client of stdio: a server as a child process, which is started, restarted when it dies, and ended in order."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TextIO, cast
 
 from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Outgoing, SessionGone
-from bespeak.transports.pending_requests import Conversation
+from bespeak.transports.stdio.client_requests import ClientRequests
 
 logger = logging.getLogger("bespeak.client")
 
@@ -27,7 +27,7 @@ LAST_WORDS_SECONDS = 0.2
 INHERITED = {
     "win32": "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE",
 }.get(sys.platform, "HOME LOGNAME PATH SHELL TERM USER").split()
-"""What a child gets to know of the environment; a server is another program, and not all there is meant for it."""
+"""The environment variables that a child inherits. Others may be secrets that are not meant for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class StdioServerParameters:
     command: str
     args: list[str] = field(default_factory=list[str])
     env: dict[str, str] | None = None
-    """What the child needs beside the few variables it inherits, such as HOME and PATH."""
+    """More environment variables for the child, beside the few it inherits, such as HOME and PATH."""
     cwd: str | Path | None = None
 
 
 class StdioTransport:
-    """Reaches a server by its standard input and output. A child that died is started again by the next request."""
+    """Reaches a server through its standard input and output. The next request restarts a server that has died."""
 
     sends_headers = False
 
@@ -88,17 +88,17 @@ class StdioTransport:
         child = await self._living(begin=request.method == "initialize")
         if child is not self._known and self._known is not None and request.method != "initialize":
             raise SessionGone("the server was started again, and does not know this client yet")
-        return await child.conversation.exchange(request, notify, ask)
+        return await child.requests.exchange(request, notify, ask)
 
     async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
         if self._child is None:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
-        await self._child.conversation.say(message)
+        await self._child.requests.say(message)
 
     async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
         self._known = self._child
         if self._child is not None:
-            self._child.conversation.begin(notify, ask)
+            self._child.requests.begin(notify, ask)
 
     async def _living(self, *, begin: bool) -> "Child":
         """The child, started again if it has died. One that never answered is given another chance only to begin with."""
@@ -106,11 +106,11 @@ class StdioTransport:
             child = self._child
             if child is None:
                 raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
-            over = child.conversation.over
+            over = child.requests.over
             if over is not None:
-                if not (child.conversation.answered or begin) or not self._restarts:
+                if not (child.requests.answered or begin) or not self._restarts:
                     raise over
-                logger.warning("%s; it is started again", over)
+                logger.warning("%s; restarting it", over)
                 await child.end()
                 self._child = child = await self._start()
             return child
@@ -155,16 +155,16 @@ class Child(asyncio.SubprocessProtocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._output_lost = False
-        self.conversation = Conversation(self._write, limit, stray)
+        self.requests = ClientRequests(self._write, limit, stray)
 
-    # What the event loop says
+    # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.SubprocessTransport", transport)
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
         if isinstance(data, bytes):
-            self.conversation.feed(data)
+            self.requests.feed(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
@@ -194,14 +194,14 @@ class Child(asyncio.SubprocessProtocol):
         code = self._transport.get_returncode() if self._transport else None
         if code is not None:
             how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
-        self.conversation.end(ConnectionError(f"the server {self._command!r} {how}"))
+        self.requests.end(ConnectionError(f"the server {self._command!r} {how}"))
 
     # What the client does
 
     async def _write(self, line: bytes) -> None:
         pipe = self._input()
         if pipe is None or pipe.is_closing():
-            return  # how it ended is said soon
+            return  # how it ended is reported soon
         pipe.write(line)
         await self._writable.wait()
 
@@ -215,11 +215,11 @@ class Child(asyncio.SubprocessProtocol):
             if pipe is not None:
                 pipe.close()
             left = await self._gone(LEAVE_SECONDS)
-            self._signal("SIGTERM")  # and whoever of its group has stayed, though it has left itself
+            self._signal("SIGTERM")  # also to processes of its group that are still there after it has left
             if not left:
                 if not await self._gone(TERMINATE_SECONDS if self._patience is None else self._patience):
-                    logger.warning("the server %r did not end in time and is killed", self._command)
-                self._signal("SIGKILL")  # whoever of its group has not listened
+                    logger.warning("the server %r did not exit in time; killing it", self._command)
+                self._signal("SIGKILL")  # to processes of its group that have ignored it
                 await self._gone(LEAVE_SECONDS)
         finally:
             if not self._exited.is_set():
@@ -227,7 +227,7 @@ class Child(asyncio.SubprocessProtocol):
                 await self._gone(LEAVE_SECONDS)
             if self._transport is not None:
                 self._transport.close()
-            self.conversation.end(ConnectionError("the client is closed"))
+            self.requests.end(ConnectionError("the client is closed"))
 
     async def _gone(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):

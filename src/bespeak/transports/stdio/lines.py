@@ -1,4 +1,4 @@
-"""Newline-delimited messages: cutting lines out of a stream, and carrying them through blocking files by threads."""
+"""Newline-delimited messages: cutting a stream into lines, and reading and writing blocking files in threads."""
 
 import asyncio
 import os
@@ -12,12 +12,12 @@ from bespeak.aio.outbox import Outbox
 READ_BYTES = 64 * 1024
 HEAD_BYTES = 80
 AHEAD = 16
-"""How many pieces a reading thread may be ahead of those who use them."""
+"""How many pieces a reading thread may be ahead of its reader."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineTooLong:
-    """A line is longer than its reader takes. What belongs to it is skipped; the next line is as good as any."""
+    """A line is longer than the limit. It is skipped; the next line is read as usual."""
 
     head: bytes
     """How it begins."""
@@ -113,7 +113,7 @@ class ThreadedWriter:
     def __init__(self, fd: int) -> None:
         self.outbox = Outbox()
         self.broken = False
-        """Set when nobody can read any more."""
+        """Set when the other end has closed the file."""
         self._fd = fd
         self._loop = asyncio.get_running_loop()
         self._chunks: queue.SimpleQueue[bytes] = queue.SimpleQueue()

@@ -1,8 +1,9 @@
-"""Streamable HTTP for clients of older revisions: the requests of a session, its streams, and who may come back to what."""
+"""The HTTP endpoint for clients of older revisions: POST, GET and DELETE of a session, and resuming its streams."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,6 @@ from bespeak.protocol.headers import SESSION_HEADER, Headers
 from bespeak.protocol.legacy import NOVEMBER, takes_batches
 from bespeak.protocol.media_types import accepts_streams
 from bespeak.protocol.messages import (
-    NOT_FOR_A_BATCH,
     Batch,
     LegacyRequest,
     MalformedMessage,
@@ -23,24 +23,22 @@ from bespeak.protocol.messages import (
     Notification,
     Request,
     Response,
-    is_id,
     no_batch,
-    not_for_a_batch,
     write_error,
 )
 from bespeak.protocol.server_sent_events import write_event, write_first_event
 from bespeak.protocol.versions import ASSUMED_VERSION
-from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, respond
-from bespeak.transports.http.legacy.event_store import EventMessage, EventStore
-from bespeak.transports.http.legacy.http_sessions import HttpSession, HttpSessions, Refusal, is_use
-from bespeak.transports.http.legacy.post_streams import STOPPING, STORE_SECONDS, PostStream, first_of, gone, keep
-from bespeak.transports.http.modern_answers import EventStream
-from bespeak.transports.interfaces import CANCELLED_INSIDE, Answer, Answering
+from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, disconnected, respond, when_stopping
+from bespeak.transports.http.event_streams import EventStream
+from bespeak.transports.http.legacy.event_store import STORE_SECONDS, EventMessage, EventStore, keep
+from bespeak.transports.http.legacy.http_sessions import HttpSession, HttpSessions, is_use
+from bespeak.transports.http.legacy.post_streams import STOPPING, PostStream, first_of
+from bespeak.transports.http.refusals import LegacyRefusal
+from bespeak.transports.interfaces import CANCELLED_INSIDE, Answering, Peer, WrittenResponse
+from bespeak.transports.requests_under_way import RequestsUnderWay, Responses, Task, cancel_and_wait
 
 logger = logging.getLogger("bespeak.http")
 
-END_OF_STREAM = "bespeak.end_of_stream"
-"""Where in a request's scope the way to end its stream is found, for whoever runs the app and has to stop."""
 CLOSE_SECONDS = 5.0
 """How long calls may take to end when the app stops."""
 STANDING = "standing"
@@ -52,17 +50,17 @@ STATELESS = AskingObstacle(
     "over HTTP without sessions (stateless_http=True, or several workers) a client of an older revision cannot be asked",
 )
 NO_STREAM = AskingObstacle(
-    "no_way_back", "with json_response=True there is no stream to ask a client of an older revision on"
+    "no_way_back", "with json_response=True there is no stream on which to ask a client of an older revision"
 )
 NO_SESSION = "the header Mcp-Session-Id is missing; its value comes with the response to initialize"
 NO_VERSION = (
-    "the header MCP-Protocol-Version is missing, which modern requests carry, and so is Mcp-Session-Id, which older ones do "
-    "after initialize"
+    "the headers MCP-Protocol-Version and Mcp-Session-Id are missing: modern requests need the first, older ones need the "
+    "second after initialize"
 )
-NO_SUCH_SESSION = "there is no such session, or no longer; initialize again without Mcp-Session-Id"
+NO_SUCH_SESSION = "the session does not exist or has ended; initialize again without Mcp-Session-Id"
 HTTP_SSE = (
-    "no stream without a session. If this is a client of the HTTP+SSE transport of 2024-11-05: that is not served here; use "
-    "Streamable HTTP, which begins with POSTing initialize to this URL"
+    "a stream needs a session. The HTTP+SSE transport of 2024-11-05 is not supported: use Streamable HTTP, which begins with "
+    "a POST of initialize to this URL"
 )
 
 
@@ -86,7 +84,7 @@ class LegacyHttp:
         self._options = options
         self._sessions = HttpSessions(options.max_sessions, options.idle_seconds)
         self._closed = False
-        self._tasks: set[asyncio.Task[Answer]] = set()
+        self._tasks: set[Task] = set()
         """The requests under way, of whatever session, or of none."""
         self._unasked = NO_STREAM if options.json_only else None
 
@@ -95,15 +93,10 @@ class LegacyHttp:
         return len(self._sessions)
 
     async def close(self) -> None:
-        """The app stops: so do all sessions, and every call that nobody has approved of."""
+        """End all sessions, and every call that is not approved, because the app stops."""
         self._closed = True
         self._sessions.end_all(STOPPING)
-        for task in self._tasks:
-            task.cancel(STOPPING)
-        if self._tasks:
-            _, late = await asyncio.wait(set(self._tasks), timeout=CLOSE_SECONDS)
-            for task in late:
-                logger.error("%s does not let itself be cancelled and is left behind", task.get_name())
+        await cancel_and_wait(self._tasks, STOPPING, CLOSE_SECONDS, logger)
 
     # POST
 
@@ -116,7 +109,7 @@ class LegacyHttp:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Answer a POST whose message is of no modern revision. `version` is that of its header."""
+        """Answer a POST of an older revision. `version` is that of its header."""
         try:
             if (
                 isinstance(message, LegacyRequest)
@@ -126,8 +119,8 @@ class LegacyHttp:
                 return await self._initialize(message, headers, send)
             session = self._session(version, headers)
             if isinstance(message, Batch) and not takes_batches(session.peer.version):
-                raise Refusal(400, str(no_batch()))
-        except (Refusal, MCPError) as refusal:
+                raise LegacyRefusal(400, str(no_batch()))
+        except (LegacyRefusal, MCPError) as refusal:
             return await refuse(send, refusal, message)
         messages = message.messages if isinstance(message, Batch) else (message,)
         used = any(map(is_use, messages))
@@ -140,8 +133,8 @@ class LegacyHttp:
         if not wanted:
             return await respond(send, 202, b"")
         stream = self._start(session, wanted, headers, together=isinstance(message, Batch))
-        # Whoever stops takes no more connections, and an answer would need one.
-        scope[END_OF_STREAM] = lambda: session.peer.close(STOPPING)
+        # A server that stops accepts no more connections, and the client would need one to answer a question.
+        when_stopping(scope, lambda: session.peer.close(STOPPING))
         await stream.answer(session.peer.version, receive, send)
         if used:
             self._sessions.touch(session)
@@ -154,32 +147,38 @@ class LegacyHttp:
             return await respond(send, 400, answer.message, JSON)
         if self._options.stateless:
             return await respond(send, 200, answer.message, JSON)
-        session = self._sessions.admit(peer, headers.address)
+        session = self._new_session(secrets.token_urlsafe(24), peer, headers.address)
+        self._sessions.admit(session)
         return await respond(send, 200, answer.message, JSON, (SESSION_HEADER.lower().encode(), session.id.encode()))
 
+    def _new_session(self, id_: str, peer: Peer, address: str | None = None) -> HttpSession:
+        requests = RequestsUnderWay(lambda: self._broken_off(session), all_tasks=self._tasks)
+        session = HttpSession(id_, peer, requests, address)
+        return session
+
+    def _broken_off(self, session: HttpSession) -> MCPError:
+        """Why a request was cancelled that its client did not cancel."""
+        return ENDED if self._closed or session.closed else MCPError(INTERNAL_ERROR, CANCELLED_INSIDE)
+
     def _session(self, version: str | None, headers: Headers) -> HttpSession:
-        """Whose message it is. Raises `Refusal`, or `MCPError` for headers that make no sense."""
+        """The session of a message. Raises `LegacyRefusal`, or `MCPError` for headers that make no sense."""
         if self._options.stateless:
-            return HttpSession("", self._server.peer(STATELESS, version or ASSUMED_VERSION), 0.0)
+            return self._new_session("", self._server.peer(STATELESS, version or ASSUMED_VERSION))
         return self._known(headers, NO_SESSION if version else NO_VERSION)
 
     def _known(self, headers: Headers, without: str) -> HttpSession:
         id_ = headers.only(SESSION_HEADER)
         if id_ is None:
-            raise Refusal(400, without, INVALID_REQUEST if without is not NO_VERSION else HEADER_MISMATCH)
+            raise LegacyRefusal(400, without, INVALID_REQUEST if without is not NO_VERSION else HEADER_MISMATCH)
         session = self._sessions.get(id_.decode("latin-1"))
         if session is None:
-            raise Refusal(404, NO_SUCH_SESSION)
+            raise LegacyRefusal(404, NO_SUCH_SESSION)
         return session
 
     def _heard(self, session: HttpSession, message: Notification | Response) -> None:
         session.peer.heard(message)
-        if isinstance(message, Notification) and message.method == "notifications/cancelled":
-            id_: Any = message.params.get("requestId")
-            task = session.tasks.get(id_) if is_id(id_) else None
-            if task is not None:
-                session.cancelled.add(id_)
-                task.cancel("the client cancelled the request")
+        if isinstance(message, Notification):
+            session.requests.heard(message)
 
     def _start(
         self,
@@ -200,81 +199,41 @@ class LegacyHttp:
         )
         session.streams[stream.id] = stream
         stream.when_ended(lambda: session.streams.pop(stream.id, None))
-        responses: list[bytes | None] = []
 
-        def answered(response: bytes | None) -> None:
-            responses.append(response)
-            if len(responses) == len(wanted):
-                stream.finish([one for one in responses if one is not None], together=together)
+        def serve(request: Request | LegacyRequest) -> Coroutine[Any, Any, WrittenResponse]:
+            assert isinstance(request, LegacyRequest), (
+                "a modern request does not come here, unless in a batch, which it must not"
+            )
+            return session.peer.answer(request, stream, headers)
 
+        responses = Responses(len(wanted), lambda written: stream.finish(written, together=together))
+        stream.unanswered = responses.unanswered
         for one in wanted:
-            if isinstance(one, MalformedMessage):
-                answered(write_error(one.id, one.error))
-            elif together and not_for_a_batch(one):
-                answered(write_error(one.id, MCPError(INVALID_REQUEST, NOT_FOR_A_BATCH)))
-            elif one.id in session.tasks:
-                answered(write_error(one.id, MCPError(INVALID_REQUEST, "a request with this id is still under way")))
-            elif isinstance(one, LegacyRequest):
-                self._run(session, one, stream, headers, answered)
+            session.requests.start(one, serve, responses, batch=together)
         return stream
-
-    def _run(
-        self,
-        session: HttpSession,
-        request: LegacyRequest,
-        stream: PostStream,
-        headers: Headers,
-        answered: Callable[[bytes | None], None],
-    ) -> None:
-        task = asyncio.create_task(
-            session.peer.answer(request, stream, headers), name=f"bespeak request {request.method}"
-        )
-        session.tasks[request.id] = task
-        self._tasks.add(task)
-        stream.unanswered.append(request.id)
-
-        def done(task: asyncio.Task[Answer]) -> None:
-            self._tasks.discard(task)
-            del session.tasks[request.id]
-            stream.unanswered.remove(request.id)
-            unwanted = request.id in session.cancelled
-            session.cancelled.discard(request.id)
-            if unwanted:
-                answered(None)
-            else:
-                answered(
-                    write_error(request.id, self._broken_off(session)) if task.cancelled() else task.result().message
-                )
-
-        task.add_done_callback(done)
-
-    def _broken_off(self, session: HttpSession) -> MCPError:
-        """Why a request was cancelled that its client did not cancel."""
-        ended = self._closed or (session.id != "" and session.id not in self._sessions)
-        return ENDED if ended else MCPError(INTERNAL_ERROR, CANCELLED_INSIDE)
 
     # GET
 
     async def get(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Open a standing stream, or go on with one that broke off."""
+        """Open a standing stream, or resume a stream that broke off."""
         try:
             if self._options.stateless:
-                raise Refusal(405, f"there are no sessions here, and {HTTP_SSE}")
+                raise LegacyRefusal(405, f"this server has no sessions, and {HTTP_SSE}")
             if not accepts_streams(headers.joined(b"accept")):
-                raise Refusal(406, "the Accept header must list text/event-stream")
+                raise LegacyRefusal(406, "the Accept header must list text/event-stream")
             session = self._known(headers, HTTP_SSE)
             self._sessions.touch(session)
             last = headers.only("Last-Event-ID")
             if last is not None:
                 return await self._resume(session, last.decode(errors="replace"), scope, receive, send)
             return await self._stand(session, scope, receive, send)
-        except (Refusal, MCPError) as refusal:
+        except (LegacyRefusal, MCPError) as refusal:
             return await refuse(send, refusal)
 
     async def _stand(self, session: HttpSession, scope: Scope, receive: Receive, send: Send) -> None:
-        """Keep a stream open for what belongs to no request, of which there is nothing yet. Raises `Refusal`."""
+        """Keep a stream open for what belongs to no request, of which there is nothing yet. Raises `LegacyRefusal`."""
         if len(session.standing) >= MOST_STANDING:
-            raise Refusal(409, "this session has enough standing streams")
+            raise LegacyRefusal(409, "this session has as many standing streams as it may have")
         connection = EventStream(send)
         session.standing.append(connection)
         store, version = self._options.event_store, session.peer.version
@@ -291,7 +250,7 @@ class LegacyHttp:
             self._sessions.touch(session)
 
     async def _resume(self, session: HttpSession, last: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send what a client has missed of one of its streams, and go on with it."""
+        """Send the events of a stream that a client has missed, and those that follow."""
         store = self._options.event_store
         missed: list[EventMessage] = []
 
@@ -300,7 +259,7 @@ class LegacyHttp:
 
         connection: EventStream | None = None
         stream: PostStream | None = None
-        # Only the store knows whose event it is; until it has said so, no stream may go on.
+        # Only the store knows which stream the event belongs to; until then, none of them may continue.
         async with AsyncExitStack() as held:
             for one in list(session.streams.values()):
                 await held.enter_async_context(one.holding)
@@ -309,11 +268,11 @@ class LegacyHttp:
                     found = await store.replay_events_after(last, take) if store is not None else None
             except Exception:
                 logger.exception("the event store failed")
-                raise Refusal(500, "the event store failed", INTERNAL_ERROR) from None
+                raise LegacyRefusal(500, "the event store failed", INTERNAL_ERROR) from None
             if session.closed:
-                raise Refusal(404, NO_SUCH_SESSION)
+                raise LegacyRefusal(404, NO_SUCH_SESSION)
             if found is None or found.partition("/")[0] != session.prefix:
-                raise Refusal(400, "nothing is known of this Last-Event-ID; what came after it is lost")
+                raise LegacyRefusal(400, "the Last-Event-ID is not known; the events after it are lost")
             if found != f"{session.prefix}/{STANDING}":
                 connection, stream = EventStream(send), session.streams.get(found)
                 go_on(connection, missed, stream)
@@ -328,19 +287,19 @@ class LegacyHttp:
     # DELETE
 
     async def delete(self, headers: Headers, send: Send) -> None:
-        """End a session because its client says so."""
+        """End a session at the request of its client."""
         try:
             if self._options.stateless:
-                raise Refusal(405, "there are no sessions here")
+                raise LegacyRefusal(405, "this server has no sessions")
             session = self._known(headers, NO_SESSION)
-        except (Refusal, MCPError) as refusal:
+        except (LegacyRefusal, MCPError) as refusal:
             return await refuse(send, refusal)
         self._sessions.end(session, "the client has ended the session")
         return await respond(send, 204, b"")
 
 
 def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostStream | None) -> None:
-    """Bring a client up to date, and hand it what is still to come."""
+    """Send a client the events it has missed, and connect it to those still to come."""
     for event in missed:
         message = event.message.model_dump(mode="json", by_alias=True, exclude_none=True)
         connection.add(write_event(to_json(message), event.event_id))
@@ -352,8 +311,8 @@ def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostS
 
 async def attend(connection: EventStream, scope: Scope, receive: Receive) -> None:
     """Keep a stream until it is ended, or the client goes away."""
-    scope[END_OF_STREAM] = connection.end
-    watching = asyncio.create_task(gone(receive), name="bespeak disconnect watcher")
+    when_stopping(scope, connection.end)
+    watching = asyncio.create_task(disconnected(receive), name="bespeak disconnect watcher")
     try:
         await first_of(watching, connection.sent())
     finally:
@@ -361,13 +320,9 @@ async def attend(connection: EventStream, scope: Scope, receive: Receive) -> Non
         connection.close()
 
 
-async def refuse(send: Send, refusal: Refusal | MCPError, message: Message | Batch | None = None) -> None:
-    """Turn a request away, with the reason where a client looks for it."""
+async def refuse(send: Send, refusal: LegacyRefusal | MCPError, message: Message | Batch | None = None) -> None:
+    """Refuse a request."""
     id_ = message.id if isinstance(message, LegacyRequest) else None
     if isinstance(refusal, MCPError):
         return await respond(send, 400, write_error(id_, refusal), JSON)
-    extra = [(b"allow", b"POST")] if refusal.status == 405 else []
-    if refusal.retry_seconds is not None:
-        extra.append((b"retry-after", b"%d" % refusal.retry_seconds))
-    error = MCPError(refusal.code, str(refusal))
-    return await respond(send, refusal.status, write_error(id_, error), JSON, *extra)
+    return await refusal.send(send, id_)

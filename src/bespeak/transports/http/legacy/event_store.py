@@ -1,12 +1,23 @@
-"""What was sent on an event stream, kept for clients of older revisions that lost the connection and come back."""
+"""Event stores: the events of a stream, kept for clients of older revisions that lose the connection and resume."""
 
+import asyncio
+import logging
+import re
 import secrets
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from mcp_types.jsonrpc import JSONRPCMessage
+from mcp_types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
+
+from bespeak.aio.tasks import is_cancelled
+
+logger = logging.getLogger("bespeak.http")
+
+STORE_SECONDS = 5.0
+"""How long a store may take for one event."""
+_ID = re.compile(r"[^\x00\r\n]+")
 
 EventId = str
 StreamId = str
@@ -90,8 +101,31 @@ class MemoryEventStore:
         return stream_id
 
     def _make_room(self) -> None:
-        """Forget the streams that nothing was said on for longest, but never the one that something is said on now."""
+        """Forget the streams without a new event for longest, but never the one that has just got one."""
         while len(self._streams) > 1 and (len(self._streams) > self._max_streams or self._bytes > self._max_bytes):
             stream_id, events = self._streams.popitem(last=False)
             self._bytes -= sum(event.size for event in events)
             del self._numbers[self._prefixes.pop(stream_id)]
+
+
+async def keep(store: EventStore, stream: str, message: bytes | None) -> str | None:
+    """Keep an event. Returns its id; `None` if the store fails, and then the event is sent, but cannot be resumed from."""
+    try:
+        async with asyncio.timeout(STORE_SECONDS):
+            id_: Any = await store.store_event(stream, _whole(message) if message else None)
+        if isinstance(id_, str) and _ID.fullmatch(id_):
+            return id_
+        logger.error(
+            "the event store returned an event id that is not one line of text; the client cannot resume from this event"
+        )
+    except asyncio.CancelledError:
+        if is_cancelled():
+            raise
+        logger.exception("the event store was cancelled; the client cannot resume from this event")
+    except Exception:
+        logger.exception("the event store failed; the client cannot resume from this event")
+    return None
+
+
+def _whole(message: bytes) -> JSONRPCMessage:
+    return jsonrpc_message_adapter.validate_json(message)

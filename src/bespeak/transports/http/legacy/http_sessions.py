@@ -1,16 +1,16 @@
-"""The sessions of older clients over HTTP: who is let in, who has to go when there are too many, and who was away too long."""
+"""The HTTP sessions of older clients: new ones, the limits on their number, and those that end because they are idle."""
 
 import asyncio
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any
 
-from bespeak.protocol.errors import INVALID_REQUEST
-from bespeak.protocol.messages import LegacyRequest, Notification, RequestId, Response
+from bespeak.protocol.messages import LegacyRequest, Notification, Response
+from bespeak.transports.http.event_streams import EventStream
 from bespeak.transports.http.legacy.post_streams import PostStream
-from bespeak.transports.http.modern_answers import EventStream
-from bespeak.transports.interfaces import Answer, Peer
+from bespeak.transports.http.refusals import LegacyRefusal
+from bespeak.transports.interfaces import Peer
+from bespeak.transports.requests_under_way import RequestsUnderWay
 
 RECENT_SECONDS = 300.0
 """A session used within this time is not ended to make room for a newcomer."""
@@ -19,21 +19,9 @@ PRESSURE = 2
 SHARE = 10
 """One address has at most 1 / `SHARE` of all sessions then."""
 RETRY_SECONDS = 30
-"""When somebody who was turned away may try again."""
+"""When a client that was refused may try again."""
 LOOKED_AT = 100
 """How many sessions are looked at for one to end, beginning with the one not used for longest."""
-
-
-class Refusal(Exception):
-    """A request that is turned away: status, and reason."""
-
-    def __init__(
-        self, status: int, reason: str, code: int = INVALID_REQUEST, *, retry_seconds: int | None = None
-    ) -> None:
-        self.status = status
-        self.code = code
-        self.retry_seconds = retry_seconds
-        super().__init__(reason)
 
 
 @dataclass(slots=True, eq=False)
@@ -42,13 +30,11 @@ class HttpSession:
 
     id: str
     peer: Peer
-    last_used: float
+    requests: RequestsUnderWay
     address: str | None = None
+    last_used: float = 0.0
     prefix: str = field(default_factory=lambda: secrets.token_hex(8))
     """Of its streams' names, which an event store gets to see."""
-    tasks: dict[RequestId, asyncio.Task[Answer]] = field(default_factory=dict[RequestId, Any])
-    cancelled: set[RequestId] = field(default_factory=set[RequestId])
-    """Requests the client cancelled: they get no response, however they end."""
     streams: dict[str, PostStream] = field(default_factory=dict[str, PostStream])
     standing: list[EventStream] = field(default_factory=list[EventStream])
     count: int = 0
@@ -56,14 +42,13 @@ class HttpSession:
 
     @property
     def busy(self) -> bool:
-        return bool(self.tasks or self.standing or self.streams)
+        return bool(self.requests or self.standing or self.streams)
 
     def close(self, reason: str) -> None:
         """End everything that is under way for it."""
         self.closed = True
         self.peer.close(reason)
-        for task in self.tasks.values():
-            task.cancel(reason)
+        self.requests.cancel_all(reason)
         for stream in self.standing:
             stream.end()
 
@@ -84,7 +69,7 @@ class HttpSessions:
         self._most = most
         self._idle_seconds = idle_seconds
         self._silent: OrderedDict[str, HttpSession] = OrderedDict()
-        """Those that said nothing after their handshake, the oldest first."""
+        """Those not used since their handshake, the oldest first."""
         self._used: OrderedDict[str, HttpSession] = OrderedDict()
         """All others, the one not used for longest first."""
         self._of_address: dict[str, int] = {}
@@ -102,33 +87,32 @@ class HttpSessions:
     def get(self, id_: str) -> HttpSession | None:
         return self._used.get(id_) or self._silent.get(id_)
 
-    def admit(self, peer: Peer, address: str | None) -> HttpSession:
-        """A new session. Raises `Refusal` if there is no room for it."""
-        now = asyncio.get_running_loop().time()
+    def admit(self, session: HttpSession) -> None:
+        """Take a new session in. Raises `LegacyRefusal` if there is no room for it."""
+        address, now = session.address, asyncio.get_running_loop().time()
         if self._most is not None:
             self._make_room(self._most, address, now)
-        session = HttpSession(secrets.token_urlsafe(24), peer, now, address)
+        session.last_used = now
         self._silent[session.id] = session
         if address is not None:
             self._of_address[address] = self._of_address.get(address, 0) + 1
         self._sweep_later()
-        return session
 
     def _make_room(self, most: int, address: str | None, now: float) -> None:
         held = self._of_address.get(address, 0) if address is not None else 0
         if len(self) > most // PRESSURE and held >= max(1, most // SHARE):
-            reason = f"your address has {held} sessions, the most it may have while there are so many; end one, or try again later"
-            raise Refusal(429, reason, retry_seconds=RETRY_SECONDS)
+            reason = f"your address has {held} sessions, the most allowed while there are so many; end one, or try again later"
+            raise LegacyRefusal(429, reason, retry_seconds=RETRY_SECONDS)
         if len(self) < most:
             return
         silent = _first_idle(self._silent)
         used = _first_idle(self._used) if silent is None else None
         if silent is not None:
-            self.end(silent, "there were too many sessions, and this one said nothing after its handshake")
+            self.end(silent, "there were too many sessions, and this one was not used after its handshake")
         elif used is not None and used.last_used + RECENT_SECONDS <= now:
             self.end(used, "there were too many sessions")
         else:
-            raise Refusal(
+            raise LegacyRefusal(
                 503, "there are too many sessions, all of them in use; try again later", retry_seconds=RETRY_SECONDS
             )
 
@@ -159,7 +143,7 @@ class HttpSessions:
         for session in self.all():
             self.end(session, reason)
 
-    # Sessions that nobody uses
+    # Idle sessions
 
     def _sweep_later(self) -> None:
         idle = self._idle_seconds
@@ -169,7 +153,7 @@ class HttpSessions:
         self._sweeping = asyncio.get_running_loop().call_at(min(oldest) + idle, self._sweep, idle)
 
     def _sweep(self, idle: float) -> None:
-        """End the sessions that nobody has used for a while."""
+        """End the sessions that were not used for a while."""
         self._sweeping = None
         now = asyncio.get_running_loop().time()
         for some in (self._silent, self._used):

@@ -1,37 +1,25 @@
 """The response to one POST of an older client: JSON if nothing comes before it, an event stream otherwise.
 
-The work it answers does not belong to the connection: a client that loses it has cancelled nothing. With an event store
-it can come back for the rest; without one, what it misses is lost.
+A client that loses the connection does not cancel its requests. With an event store it can resume and get the rest; without
+one, what it misses is lost.
 """
 
 import asyncio
 import contextlib
-import logging
-import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, NamedTuple
 
-from mcp_types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
-
-from bespeak.aio.tasks import is_cancelled
 from bespeak.protocol.errors import INTERNAL_ERROR, MCPError
 from bespeak.protocol.legacy import NOVEMBER
 from bespeak.protocol.messages import RequestId, write_error
 from bespeak.protocol.server_sent_events import write_event, write_first_event
-from bespeak.transports.http.asgi import JSON, Receive, Send, respond
-from bespeak.transports.http.legacy.event_store import EventStore
-from bespeak.transports.http.modern_answers import SILENCE_SECONDS, EventStream
-
-logger = logging.getLogger("bespeak.http")
+from bespeak.transports.http.asgi import JSON, Receive, Send, disconnected, respond
+from bespeak.transports.http.event_streams import SILENCE_SECONDS, EventStream
+from bespeak.transports.http.legacy.event_store import EventStore, keep
 
 STOPPING = "the server is stopping"
 GONE = "the client has gone"
-
-
-STORE_SECONDS = 5.0
-"""How long a store may take for one event."""
-_ID = re.compile(r"[^\x00\r\n]+")
 MOST_WAITING = 16
 """Notifications on their way to a store before a call has to wait for it."""
 
@@ -58,7 +46,7 @@ class PostStream:
         self._keeping: asyncio.Task[None] | None = None
         self.holding = asyncio.Lock()
         """Held while an event is kept and sent, or a client is brought up to date: nothing comes twice, or never."""
-        self.unanswered: list[RequestId] = []
+        self.unanswered: Sequence[RequestId] = ()
         """The requests whose responses are still to come."""
         self.ended = asyncio.Event()
         """Everything has been said."""
@@ -72,7 +60,7 @@ class PostStream:
         self._when_ended: Callable[[], object] = lambda: None
         self._when_gone: list[Callable[[], object]] = []
 
-    # What the server says
+    # What the server sends
 
     @property
     def has_reader(self) -> bool:
@@ -119,7 +107,7 @@ class PostStream:
             self._let_go()
 
     def finish(self, responses: list[bytes], *, together: bool) -> None:
-        """Say the last word: the responses, one after another on a stream, or together in a batch's one body."""
+        """Send the responses: one after another on a stream, or together as the body of a batch's response."""
         if self._store is not None:
             for response in responses:
                 self._keep(_Said(response))
@@ -152,7 +140,7 @@ class PostStream:
             self._decided.set()
         return self._connection
 
-    # Keeping what is said
+    # Keeping events
 
     def _keep(self, said: "_Said | None") -> None:
         self._waiting.append(said)
@@ -180,7 +168,7 @@ class PostStream:
                 self._add(write_event(said.message, id_), id_)
 
     def join(self, connection: EventStream) -> None:
-        """Go on with a client on another connection. `holding` must be held."""
+        """Continue on another connection of the client. `holding` must be held."""
         if self.ended.is_set():
             connection.end()
             return
@@ -196,7 +184,7 @@ class PostStream:
     # The connection
 
     async def answer(self, version: str | None, receive: Receive, send: Send) -> None:
-        """Respond to the POST, until everything is said or the client goes away."""
+        """Respond to the POST, until everything is sent or the client goes away."""
         mine: list[EventStream] = []
 
         def connect() -> EventStream:
@@ -206,7 +194,7 @@ class PostStream:
         if not self._json_only:
             self._open = connect
         timer = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._connected)
-        watching = asyncio.create_task(gone(receive), name="bespeak disconnect watcher")
+        watching = asyncio.create_task(disconnected(receive), name="bespeak disconnect watcher")
         try:
             if self._store is not None:
                 await self._begin(self._store, version)
@@ -233,7 +221,7 @@ class PostStream:
             self._when_gone.clear()
 
     async def _interrupted(self, mine: list[EventStream], send: Send) -> None:
-        """Somebody stopped the server's own task: the client is told before it ends."""
+        """Tell the client that the server has cancelled the task that serves it."""
         error = MCPError(INTERNAL_ERROR, f"{STOPPING}; whether the request was carried out is not known")
         errors = [write_error(id_, error) for id_ in self.unanswered]
         if mine:
@@ -252,37 +240,10 @@ class PostStream:
                     self._add(write_first_event(id_, self._retry_ms), id_)
 
     async def _plain(self, send: Send) -> None:
-        if self._response is None:  # cancelled, and nobody wants to hear of it
+        if self._response is None:  # the client has cancelled it
             await respond(send, 202, b"")
         else:
             await respond(send, 200, self._response, JSON)
-
-
-async def keep(store: EventStore, stream: str, message: bytes | None) -> str | None:
-    """Keep an event; `None` if the store fails, which costs the way back, and not what is said."""
-    try:
-        async with asyncio.timeout(STORE_SECONDS):
-            id_: Any = await store.store_event(stream, _whole(message) if message else None)
-        if isinstance(id_, str) and _ID.fullmatch(id_):
-            return id_
-        logger.error("the event store gave an event an id that is no line of text; the client cannot come back to it")
-    except asyncio.CancelledError:
-        if is_cancelled():
-            raise
-        logger.exception("the event store was cancelled; the client cannot come back to this event")
-    except Exception:
-        logger.exception("the event store failed; the client cannot come back to this event")
-    return None
-
-
-def _whole(message: bytes) -> JSONRPCMessage:
-    return jsonrpc_message_adapter.validate_json(message)
-
-
-async def gone(receive: Receive) -> None:
-    """Return when the client has gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def first_of(one: asyncio.Task[None], other: Coroutine[Any, Any, Any]) -> None:

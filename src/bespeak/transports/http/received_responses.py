@@ -1,0 +1,124 @@
+"""Reading a response in the HTTP client: an event stream, which can be resumed, or a body."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic_core import from_json, to_json
+
+from bespeak.protocol.server_sent_events import EventReader
+from bespeak.transports.interfaces import Ask
+
+if TYPE_CHECKING:
+    import httpx2
+
+logger = logging.getLogger("bespeak.client")
+
+EXCERPT = 200
+REST_SECONDS = 0.2
+LEAST_PAUSE, LONGEST_PAUSE = 0.05, 60.0
+"""The limits on how long a server can make a client wait before it resumes a stream, in seconds."""
+
+
+class Reading:
+    """A stream of events that is being read, over one connection or several."""
+
+    def __init__(
+        self,
+        events: EventReader,
+        notify: Callable[[bytes], None],
+        ask: Ask | None,
+        stray: Callable[[bytes], None] | None = None,
+    ) -> None:
+        self.events = events
+        self._notify = notify
+        self._ask = ask
+        self._stray = stray
+        """Gets each message that does not belong there; if not given, they are logged."""
+
+    def pause(self, otherwise: float) -> float:
+        """How long to wait before resuming, in seconds: what the server says, or else `otherwise`."""
+        wanted = otherwise if self.events.retry_ms is None else self.events.retry_ms / 1000
+        return min(max(wanted, LEAST_PAUSE), LONGEST_PAUSE)
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the server can be asked for the rest: it has sent an event id, and a header can contain it."""
+        last = self.events.last_id
+        return self._ask is not None and last is not None and last.isprintable() and last == last.strip()
+
+    def go_on(self) -> dict[str, str]:
+        """The header that asks for what comes after what has been read."""
+        last = self.events.last_id if self.resumable else None
+        self.events.restart()
+        return {} if last is None else {"Last-Event-ID": last}
+
+    def take(self, data: bytes, where: str) -> bytes | None:
+        """Hand on what is not a response, and return what is."""
+        if not data:  # only there to say where to go on
+            return None
+        message = parsed(data)
+        if isinstance(message, list) and self._ask is not None:  # several at once, which some older revisions allow
+            answers = [self._one(one, to_json(one), where) for one in cast("list[Any]", message)]
+            return next((answer for answer in answers if answer is not None), None)
+        return self._one(message, data, where)
+
+    def _one(self, read: Any, data: bytes, where: str) -> bytes | None:
+        if not isinstance(read, dict):
+            self._misplaced(f"{where} sent an event that is not a JSON object; ignoring it", data)
+            return None
+        message = cast("dict[str, Any]", read)
+        if "method" not in message:
+            return data
+        if "id" not in message:
+            self._notify(data)
+        elif self._ask is not None:
+            self._ask(message)
+        else:
+            self._misplaced(f"{where} sent a request, which this revision does not allow", data)
+        return None
+
+    def _misplaced(self, what: str, data: bytes) -> None:
+        if self._stray is not None:
+            self._stray(data)
+        else:
+            logger.warning("%s", what)
+
+
+def media_type(response: "httpx2.Response") -> str:
+    """The media type of a response, without parameters."""
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def rest_of(pieces: AsyncIterator[bytes]) -> None:
+    """Read a stream to its end if that is near, so that its connection can be used again."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(REST_SECONDS):
+            async for _ in pieces:
+                pass
+
+
+def parsed(data: bytes | bytearray) -> Any:
+    """The JSON in some bytes; `None` if they are not JSON."""
+    try:
+        return from_json(data)
+    except ValueError:
+        return None
+
+
+def error_in(body: bytes | bytearray) -> str | None:
+    """The message of a JSON-RPC error; `None` if a body does not contain one."""
+    message = parsed(body)
+    error: Any = cast("dict[str, Any]", message).get("error") if isinstance(message, dict) else None
+    if not isinstance(error, dict) or not isinstance(cast("dict[str, Any]", error).get("code"), int):
+        return None
+    return " ".join(str(cast("dict[str, Any]", error).get("message", ""))[:EXCERPT].split())
+
+
+def excerpt(kind: str, body: bytearray) -> str:
+    """The beginning of a body, if it is text."""
+    if kind not in ("text/plain", "application/json"):
+        return ""
+    return " ".join(body[:EXCERPT].decode(errors="replace").split())
