@@ -62,12 +62,12 @@ def faults(*resolvers: Any) -> tuple[Fault, ...]:
 def test_every_fault_of_a_form_is_told_at_once(form: Any) -> None:
     nested, secret, free = sorted(faults(asking(form)), key=lambda fault: fault.problem)
 
-    assert f"field 'address' of {form.__name__} is nested, and a form is flat" in nested.problem
+    assert f"field 'address' of {form.__name__} is nested, and a form must be flat" in nested.problem
     assert nested.fix == "ask for its fields one by one, or chain resolvers"
     assert f"field 'password' of {form.__name__} is a secret" in secret.problem
     assert "URL question" in secret.fix
-    assert f"field 'tags' of {form.__name__} is a free list" in free.problem
-    assert free.fix == "use list[Literal[...]] or an Enum"
+    assert f"field 'tags' of {form.__name__} is a list without fixed choices" in free.problem
+    assert free.fix == "use list[Literal[...]] or a list of an Enum"
 
 
 def test_the_faults_of_a_form_come_in_the_order_of_its_fields() -> None:
@@ -110,7 +110,7 @@ def test_a_marker_in_a_form_does_not_hide_its_other_faults() -> None:
 
     said = "\n".join(fault.problem for fault in faults(asking(Marked)))
     assert "on field 'size' of Marked" in said
-    assert "field 'tags' of Marked is a free list" in said
+    assert "field 'tags' of Marked is a list without fixed choices" in said
 
 
 def test_an_outcome_in_a_form_is_refused() -> None:

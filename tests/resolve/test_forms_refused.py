@@ -41,12 +41,12 @@ class Tags(BaseModel):
         (MaybeNested, "field 'inner' of MaybeNested is nested", "chain resolvers"),
         (Recursive, "field 'again' of Recursive is nested", "chain resolvers"),
         (dict[str, int], r"dict\[str, int\] is nested", "chain resolvers"),
-        (list[Inner], "is a free list", "use list"),
-        (Tags, "field 'tags' of Tags is a free list", "use list"),
-        (list[str], r"list\[str\] is a free list", "use list"),
-        (list[bool], r"list\[bool\] is a free list", "use list"),
+        (list[Inner], "is a list without fixed choices", "use list"),
+        (Tags, "field 'tags' of Tags is a list without fixed choices", "use list"),
+        (list[str], r"list\[str\] is a list without fixed choices", "use list"),
+        (list[bool], r"list\[bool\] is a list without fixed choices", "use list"),
         (list[int | str], "list", "use list"),
-        (tuple[int, str], "is a free list", "use list"),
+        (tuple[int, str], "is a list without fixed choices", "use list"),
         (int | str, "no single plain type", "ask for a flat model"),
         (Any, "no single plain type", "ask for a flat model"),
         (object, "no single plain type", "ask for a flat model"),
@@ -151,7 +151,7 @@ def test_a_marker_in_a_form_is_refused() -> None:
     class Marked(BaseModel):
         x: Annotated[int, Resolve(int)]
 
-    with pytest.raises(FormError, match="has a `Resolve` on field 'x' of Marked, and a form is filled by the client"):
+    with pytest.raises(FormError, match="has a `Resolve` on field 'x' of Marked, but the client fills in a form"):
         form_of(Marked)
 
 

@@ -92,8 +92,8 @@ async def test_a_marker_inside_a_union_or_container_is_refused(position: Positio
 
     (fault,) = error.faults
     assert "parameter 'stock' has a `Resolve` " in fault.problem
-    assert fault.problem.endswith("where it cannot be honoured")
-    assert fault.fix == "mark a parameter of its own: stock: Annotated[..., Resolve(fn)]"
+    assert fault.problem.endswith("where it has no effect")
+    assert fault.fix == "mark the parameter itself: stock: Annotated[..., Resolve(fn)]"
     assert fault.place == line_of(strayed)
 
 

@@ -174,8 +174,8 @@ async def test_more_than_one_asking_arm_is_refused(position: Position, returns: 
     error = await refusal(position, asks_twice)
 
     problem = error.faults[0].problem
-    assert problem.startswith("asks_twice: its return type has more than one asking arm: ")
-    assert error.faults[0].fix == "ask one question a resolver; chain them"
+    assert problem.startswith("asks_twice: its return type names more than one question: ")
+    assert error.faults[0].fix == "ask one question per resolver, and chain the resolvers"
     assert error.faults[0].place == line_of(asks_twice)
 
 
@@ -187,7 +187,7 @@ async def test_a_generator_that_asks_is_refused(position: Position) -> None:
     error = await refusal(position, session)
 
     assert error.faults[0].problem == "session: it is a generator, and a generator cannot ask"
-    assert error.faults[0].fix == "ask in a resolver the generator depends on"
+    assert error.faults[0].fix == "ask in a resolver that the generator depends on"
 
 
 ByHand = TypeAliasType("ByHand", CallToolResult | InputRequiredResult)

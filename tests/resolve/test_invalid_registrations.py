@@ -75,18 +75,18 @@ class Undefined(BaseModel):
 @pytest.mark.parametrize(
     ("wanted", "problem"),
     [
-        (Nested, "field 'address' of Nested is nested, and a form is flat"),
-        (NestedMaybe, "field 'address' of NestedMaybe is nested, and a form is flat"),
-        (Mapped, "field 'prices' of Mapped is nested, and a form is flat"),
-        (dict[str, int], "is nested, and a form is flat"),
-        (Tagged, "field 'tags' of Tagged is a free list, and a form has only lists of choices"),
-        (TaggedDataclass, "field 'tags' of TaggedDataclass is a free list"),
-        (list[str], "is a free list, and a form has only lists of choices"),
+        (Nested, "field 'address' of Nested is nested, and a form must be flat"),
+        (NestedMaybe, "field 'address' of NestedMaybe is nested, and a form must be flat"),
+        (Mapped, "field 'prices' of Mapped is nested, and a form must be flat"),
+        (dict[str, int], "is nested, and a form must be flat"),
+        (Tagged, "field 'tags' of Tagged is a list without fixed choices, and a form allows only lists of choices"),
+        (TaggedDataclass, "field 'tags' of TaggedDataclass is a list without fixed choices"),
+        (list[str], "is a list without fixed choices, and a form allows only lists of choices"),
         (Either, "field 'amount' of Either has no single plain type"),
         (WithMarker, "WithMarker has a `Resolve` on field 'stock' of WithMarker"),
         (Opaque, "Opaque"),
         (Undefined, "Undefined"),
-        (threading.Event, "Event cannot be asked for"),
+        (threading.Event, "Event cannot be used in a form"),
     ],
     ids=str,
 )
@@ -261,7 +261,7 @@ async def sell_everything(
 
 
 ALL = [
-    ("sell_everything: parameter 'basket' has a `Resolve` inside a union or container", "mark a parameter of its own"),
+    ("sell_everything: parameter 'basket' has a `Resolve` inside a union or container", "mark the parameter itself"),
     ("sell_everything: parameter 'stock' is marked with `Resolve` without a call", "write Resolve(fn)"),
     ("parameter 'amount' of resolver 'price' is filled by nobody", "an argument of that name"),
     ("parameter 'titel' of resolver 'price' is filled by nobody", "did you mean the argument 'title'?"),

@@ -329,7 +329,7 @@ def test_a_function_that_wraps_itself_is_refused() -> None:
 
 def test_a_type_too_large_to_be_looked_through_is_refused_rather_than_let_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strays, "_MOST", 3)
-    with pytest.raises(InvalidSignature, match="too large to be looked through"):
+    with pytest.raises(InvalidSignature, match="too large to inspect"):
         MCPServer("desk").add_tool(annotated(dict[str, list[tuple[int, float]]]))
 
 

@@ -109,7 +109,7 @@ def test_a_generator_behind_a_decorator_is_no_generator() -> None:
 
     told = refused(tool)
     assert "it is a generator behind a decorator" in told
-    assert "drop the decorator: a plain generator is opened and closed for you" in told
+    assert "remove the decorator: Bespeak opens and closes a plain generator itself" in told
 
 
 def test_message_and_schema_are_not_swapped() -> None:
@@ -163,7 +163,7 @@ def test_a_marker_in_what_an_argument_is_made_from_is_refused(argument: Any) -> 
     async def tool(box: Any) -> None: ...
 
     tool.__annotations__["box"] = argument
-    assert "where it cannot be honoured" in refused(tool)
+    assert "where it has no effect" in refused(tool)
 
 
 def test_a_signature_cannot_hide_a_marker() -> None:
@@ -171,7 +171,7 @@ def test_a_signature_cannot_hide_a_marker() -> None:
 
     shown = inspect.Parameter("copies", inspect.Parameter.KEYWORD_ONLY, annotation=int)
     tool.__signature__ = inspect.Signature([shown])  # pyright: ignore[reportFunctionMemberAccess] - what the test is about
-    assert "parameter 'copies' is marked with `Resolve`, but the function's signature hides that" in refused(tool)
+    assert "parameter 'copies' is marked with `Resolve`, but the function's signature hides the marker" in refused(tool)
 
 
 def test_a_wrapper_cannot_hide_a_marker() -> None:
@@ -182,7 +182,7 @@ def test_a_wrapper_cannot_hide_a_marker() -> None:
 
     shown = inspect.Parameter("copies", inspect.Parameter.KEYWORD_ONLY, annotation=int)
     wrapper.__signature__ = inspect.Signature([shown])  # pyright: ignore[reportAttributeAccessIssue] - likewise
-    assert "the function's signature hides that" in refused(wrapper)
+    assert "the function's signature hides the marker" in refused(wrapper)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_bare_value_beside_outcomes_is_refused() -> None:
 
     async def tool(copies: Annotated[int | DeclinedElicitation, Resolve(ask)]) -> None: ...
 
-    assert "parameter 'copies' takes a bare value and outcomes too" in refused(tool)
+    assert "parameter 'copies' takes both a plain value and outcomes" in refused(tool)
 
 
 # What a person reads
