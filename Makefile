@@ -41,10 +41,10 @@ test: $(VENV)/.installed
 matrix: $(VENV)/.installed
 	BESPEAK_MATRIX=1 $(BIN)/python -m pytest -n 4 --cov --cov-report=term
 
-# The property tests at length: ten times as many random graphs, new ones every time.
+# The property tests at length: ten times as many random graphs and signatures, new ones every time.
 soak: $(VENV)/.installed
-	BESPEAK_MATRIX=1 BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py \
-		tests/resolve/test_signatures_generated.py
+	BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py \
+		tests/resolve/reading/test_generated_signatures.py
 
 # Signatures and resolvers on Python 3.11, 3.12 and 3.13. PYTHON311, PYTHON312 and PYTHON313 may name the interpreters;
 # otherwise they are looked for on the path and among pyenv's. With CI set, all three must be there.

@@ -10,7 +10,7 @@ from bespeak.resolve.errors import Aborted, ResolverFailed
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.outcomes import DeclinedElicitation, ElicitationResult
 from bespeak.resolve.running.rounds import Round
-from tests.resolve.running import NO, YES, Consent, start
+from tests.resolve.running.round_harness import NO, YES, Consent, start
 
 MayAsk = int | Elicit[Consent]
 """Puts a resolver into phase one, beside the questions."""

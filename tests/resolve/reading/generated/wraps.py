@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass, replace
 
-from tests.resolve.signature_spellings import Spelling, Verdict
+from tests.resolve.reading.generated.spellings import Spelling, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,9 @@ WRAPS: dict[str, Wrap] = {
     "tuple": Wrap("tuple[int, {h}]"),
     "long tuple": Wrap("tuple[{h}, ...]"),
     "set": Wrap("set[{h}]", shown=False),  # of hashable things only
+    "callable's parameter": Wrap("Callable[[{h}], int]", only_markers=True, shown=False),
+    "callable's result": Wrap("Callable[[int], {h}]", only_markers=True, shown=False),
+    "type": Wrap("type[{h}]", only_markers=True, shown=False),
     "sequence": Wrap("Sequence[{h}]"),
     "mapping": Wrap("Mapping[str, {h}]"),
     "described list": Wrap("Annotated[list[{h}], Field(max_length=3)]"),
@@ -95,6 +98,9 @@ WRAPS: dict[str, Wrap] = {
     ),
     "keyword of a dataclass": Wrap(
         "Keyed{n}", _fields("class Keyed{n}", decorated="@dataclass(kw_only=True, slots=True)\n"), keeps_default=False
+    ),
+    "init variable of a dataclass": Wrap(
+        "Init{n}", ("@dataclass\nclass Init{n}:\n    inner: InitVar[{h}]",), only_markers=True, shown=False
     ),
     "pydantic's dataclass": Wrap(
         "Checked{n}", _fields("class Checked{n}", decorated="@pydantic.dataclasses.dataclass\n"), keeps_default=False
@@ -150,6 +156,15 @@ WRAPS: dict[str, Wrap] = {
             "Many{n} = TypeAliasType('Many{n}', tuple[Unpack[Ts{n}]], type_params=(Ts{n},))",
         ),
         shown=False,  # beyond pydantic
+    ),
+    "alias of one and many": Wrap(
+        "First{n}[{h}, int]",
+        (
+            _VARIABLE,
+            "Ts{n} = TypeVarTuple('Ts{n}')",
+            "First{n} = TypeAliasType('First{n}', tuple[T{n}, Unpack[Ts{n}]], type_params=(T{n}, Ts{n}))",
+        ),
+        shown=False,
     ),
     "alias that ignores many": Wrap(
         "None{n}[int, {h}]",

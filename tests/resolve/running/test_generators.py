@@ -9,7 +9,7 @@ import pytest
 
 from bespeak.resolve.errors import ResolverFailed
 from bespeak.resolve.markers import Elicit, Resolve
-from tests.resolve.running import YES, Consent, asked, start, values
+from tests.resolve.running.round_harness import YES, Consent, asked, start, values
 
 
 async def run(consumer: Callable[..., Any], error: BaseException | None = None) -> None:

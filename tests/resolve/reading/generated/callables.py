@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from tests.resolve.signature_spellings import Spelling, Verdict
+from tests.resolve.reading.generated.spellings import Spelling, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +264,19 @@ FORMS: dict[str, Form] = {
     "wrapped elsewhere, and not said": Form(
         ("@elsewhere.wrapping\n" + _function("target", "title: str, answer: {p}"),), elsewhere=True, takes_default=False
     ),
+    "annotations shared elsewhere": Form(
+        ("@elsewhere.sharing\n" + _function("target", "title: str, answer: {p}"),), elsewhere=True, takes_default=False
+    ),
+    "annotations copied elsewhere twice": Form(
+        ("@elsewhere.copying\n@elsewhere.wrapping\n" + _function("target", "title: str, answer: {p}"),),
+        elsewhere=True,
+        takes_default=False,
+    ),
+    "annotations copied elsewhere below a class": Form(
+        ("@elsewhere.Wrapper\n@elsewhere.copying\n" + _function("target", "title: str, answer: {p}"),),
+        elsewhere=True,
+        takes_default=False,
+    ),
     "wrapped elsewhere": Form(("@elsewhere.honest\n" + _function("target", "title: str, answer: {p}"),)),
     "signature kept": Form(
         (_function("target", "title: str, answer: {p}"), "target.__signature__ = inspect.signature(target)")
@@ -303,6 +316,21 @@ def copying(fn):
         return await fn(title, answer)
     wrapper.__annotations__ = dict(fn.__annotations__)
     return wrapper
+
+def sharing(fn):
+    async def wrapper(title, answer):
+        return await fn(title, answer)
+    wrapper.__annotations__ = fn.__annotations__
+    wrapper.__name__ = fn.__name__
+    return wrapper
+
+class Wrapper:
+    def __init__(self, fn):
+        functools.update_wrapper(self, fn)
+        self.fn = fn
+
+    async def __call__(self, title, answer):
+        return await self.fn(title, answer)
 
 def wrapping(fn):
     @functools.wraps(fn)

@@ -7,11 +7,9 @@ annotations, and a failing example can be run as it is printed.
 from dataclasses import dataclass, replace
 from enum import Enum
 
-import bespeak
-
 
 class Verdict(Enum):
-    """What registering must come to."""
+    """What registering must result in."""
 
     HONOURED = "registers, and the resolver fills the parameter"
     REFUSED = "raises InvalidSignature"
@@ -45,12 +43,14 @@ _MARKERS = {
     "a marker without a call": "Resolve",
     "a marker in text": "'Resolve(ask_c)'",
     "a marker with options in text": "'Resolve(ask_c, once=True)'",
+    "a marker with its module in text": "'bespeak.Resolve(ask_c)'",
+    "a marker in text in a list": "['Resolve(ask_c)']",
     "a marker in a list": "[Resolve(ask_c)]",
     "a marker in a list in a list": "[[Resolve(ask_c)]]",
     "a marker in a tuple": "(Resolve(ask_c),)",
     "a marker in a set": "{Resolve(ask_c)}",
     "a marker in a dict": "{'by': Resolve(ask_c)}",
-    "a marker in a list in a dict": "{'by': [Resolve(ask_c)]}",
+    "a marker in a list in a tuple in a dict": "{'by': ([Resolve(ask_c)],)}",
     "a marker without a call in a list": "[Resolve]",
     "a partial marker": "functools.partial(Resolve, ask_c)",
     "a partial marker without a function": "functools.partial(Resolve)",
@@ -58,6 +58,7 @@ _MARKERS = {
     "a marker as a field's default": "Field(default=Resolve(ask_c))",
     "a marker from a field's factory": "Field(default_factory=lambda: Resolve(ask_c))",
     "a marker from a field's factory that takes data": "Field(default_factory=lambda data: Resolve(ask_c))",
+    "a marker from a field's named factory": "Field(default_factory=make_marker)",
     "a marker as a field's factory": "Field(default_factory=Resolve(ask_c))",
     "a partial marker as a field's factory": "Field(default_factory=functools.partial(Resolve, ask_c))",
 }
@@ -73,6 +74,9 @@ _MARKED = {
     "a marker on an outcome": Spelling("Annotated[ElicitationResult[C], Resolve(ask_c)]"),
     "a marker on some outcomes": Spelling("Annotated[AcceptedElicitation[C], Resolve(ask_c)]"),
     "a marker on an object": Spelling("Annotated[object, Resolve(ask_c)]"),
+    "a marker on a list of outcomes": Spelling("Annotated[list[ElicitationResult[C]], Resolve(ask_any)]"),
+    "a marker beside no question asked": Spelling("Annotated[C | NotAsked, Resolve(ask_c)]"),
+    "a marker on all outcomes": Spelling("Annotated[ElicitationResult[C] | NotAsked, Resolve(ask_c)]"),
 }
 _TYPES = {
     "an outcome": "ElicitationResult[C]",
@@ -85,6 +89,10 @@ _TYPES = {
     "a bare form question": "Elicit",
     "a sampling question": "Sample",
     "a roots question": "ListRoots",
+    "no question asked": "NotAsked",
+    "an answer of the wire": "ElicitResult",
+    "a message of the wire": "CreateMessageResult",
+    "roots of the wire": "ListRootsResult",
 }
 _INSTANCES = {
     "a form question's instance": "Elicit('Sure?', C)",
@@ -93,19 +101,14 @@ _INSTANCES = {
     "a declined outcome's instance": "DeclinedElicitation()",
     "an accepted outcome's instance": "AcceptedElicitation[C](data=C(ok=False))",
 }
-_LATER = {"no question asked": "NotAsked", "a page": "ElicitUrl"}
-"""Types that `bespeak` may not have yet."""
-_MARKED_LATER = {
-    "a marker beside no question asked": Spelling("Annotated[C | NotAsked, Resolve(ask_c)]"),
-    "a marker on all outcomes": Spelling("Annotated[ElicitationResult[C] | NotAsked, Resolve(ask_c)]"),
-}
-_INSTANCES_LATER = {"a page's instance": "ElicitUrl('Pay here', 'https://shop.example/pay')"}
-
 _PLAIN = {
     "a model": Spelling("C"),
     "a bool": Spelling("bool", core="bool"),
     "a default": Spelling("bool", "True", core="bool"),
     "a note": Spelling("Annotated[bool, 'how to resolve it']", core="bool"),
+    "a note that begins like a marker": Spelling("Annotated[bool, 'Resolve conflicts first (see below)']", core="bool"),
+    "a note with a call in it": Spelling("Annotated[C, 'see dns.Resolve(host) for how']"),
+    "notes in a list": Spelling("Annotated[bool, ['resolve', 'refund']]", core="bool"),
     "a described field": Spelling("Annotated[bool, Field(description='Resolve this question?')]", core="bool"),
     "a field as default": Spelling("bool", "Field(default=False)", core="bool"),
     "a factory": Spelling("C", "Field(default_factory=lambda: C(ok=False))"),
@@ -119,23 +122,19 @@ PLAIN = {name: replace(one, verdict=Verdict.SHOWN) for name, one in _PLAIN.items
 
 
 def _leaves() -> dict[str, Spelling]:
-    there = dir(bespeak)
-    types = _TYPES | {name: text for name, text in _LATER.items() if text in there}
-    instances = _INSTANCES | (_INSTANCES_LATER if "ElicitUrl" in there else {})
-    marked = _MARKED | (_MARKED_LATER if "NotAsked" in there else {})
-    found = {name: replace(one, verdict=Verdict.HONOURED) for name, one in marked.items()}
+    found = {name: replace(one, verdict=Verdict.HONOURED) for name, one in _MARKED.items()}
     found |= {name: Spelling(text) for name, text in _TWICE.items()}
     found |= {f"{name}, in Annotated": Spelling(f"Annotated[C, {text}]") for name, text in _MARKERS.items()}
     markers = {"a marker": "Resolve(ask_c)", **_MARKERS}
-    found |= {f"{name}, as the default": Spelling("C", text) for name, text in markers.items() if "'" not in text[:1]}
+    found |= {f"{name}, as the default": Spelling("C", text) for name, text in markers.items() if "'" not in text[:2]}
     found |= {f"{name}, as the hint": Spelling(text) for name, text in markers.items() if text.startswith("Resolve")}
-    found |= {name: Spelling(text, marked=False) for name, text in types.items()}
-    for name, text in {**types, **instances}.items():
+    found |= {name: Spelling(text, marked=False) for name, text in _TYPES.items()}
+    for name, text in {**_TYPES, **_INSTANCES}.items():
         found[f"{name}, in Annotated"] = Spelling(f"Annotated[C, {text}]", marked=False)
         found[f"{name}, as the default"] = Spelling("C", text, marked=False)
         found[f"{name}, as a field's default"] = Spelling("C", f"Field(default={text})", marked=False)
         found[f"{name}, from a field's factory"] = Spelling("C", f"Field(default_factory=lambda: {text})", marked=False)
-    found |= {f"{name}, as the hint": Spelling(text, marked=False) for name, text in instances.items()}
+    found |= {f"{name}, as the hint": Spelling(text, marked=False) for name, text in _INSTANCES.items()}
     return found
 
 

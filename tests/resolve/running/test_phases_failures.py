@@ -10,7 +10,7 @@ import pytest
 
 from bespeak.resolve.errors import ResolverFailed, ToolError
 from bespeak.resolve.markers import Resolve
-from tests.resolve.running import values
+from tests.resolve.running.round_harness import values
 
 
 async def end_of(work: Any) -> BaseException | None:

@@ -1,11 +1,11 @@
-"""Postponed annotations: hints are evaluated with globals, closure and the registering frame (design 4, rule one)."""
+"""Postponed annotations mean what they meant where they were written, or they are refused (design 4)."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel
@@ -13,14 +13,7 @@ from pydantic import BaseModel
 from bespeak import Context, Elicit, InvalidSignature, MCPServer, Resolve
 from bespeak.server.features.tools import Tool
 from bespeak.server.resolve import find_resolved_parameters, returns_input_required
-from tests.conftest import Connect
-
-pytestmark = pytest.mark.asking_revisions
-
-if TYPE_CHECKING:
-    from decimal import Decimal as Missing
-
-    from mcp_types import InputRequiredResult
+from tests.resolve.positions import as_tool, refusal
 
 
 class Stock(BaseModel):
@@ -40,7 +33,7 @@ async def arguments_of(mcp: MCPServer[Any]) -> list[str]:
     return list(tool.input_schema["properties"])
 
 
-async def test_module_names_are_found(connect: Connect) -> None:
+async def test_module_names_are_found() -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool()
@@ -48,8 +41,7 @@ async def test_module_names_are_found(connect: Connect) -> None:
         return stock.title
 
     assert await arguments_of(mcp) == ["title"]
-    async with connect(mcp) as client:
-        result = await client.call_tool("sell", {"title": "Dune", "stock": {"title": "Emma"}})
+    result = await mcp.call_tool("sell", {"title": "Dune", "stock": {"title": "Emma"}})
     assert result.structured_content == {"result": "Dune"}
 
 
@@ -167,31 +159,6 @@ async def test_a_local_name_that_nothing_reaches_any_more_is_refused_by_name() -
     assert await mcp.list_tools() == []
 
 
-async def test_a_marker_is_never_lost_with_a_name_that_exists_for_type_checkers_only() -> None:
-    mcp = MCPServer("shop")
-
-    async def sell(title: str, price: Annotated[Missing, Resolve(check_stock)]) -> None: ...
-
-    with pytest.raises(InvalidSignature) as caught:
-        mcp.add_tool(sell)
-
-    (fault,) = caught.value.faults
-    assert fault.problem == "sell: the hint of parameter 'price' names 'Missing', which does not exist at run time"
-    assert fault.place == f"{__file__}:{sell.__code__.co_firstlineno}"
-    assert await mcp.list_tools() == []
-
-
-async def test_a_marker_beside_a_return_type_for_type_checkers_only_is_refused() -> None:
-    mcp = MCPServer("shop")
-
-    async def sell(title: str, stock: Annotated[Stock, Resolve(check_stock)]) -> str | InputRequiredResult: ...
-
-    with pytest.raises(InvalidSignature, match="sell: the return type names 'InputRequiredResult'"):
-        mcp.add_tool(sell)
-
-    assert await mcp.list_tools() == []
-
-
 async def test_a_resolver_defined_after_its_consumer_is_found_when_it_is_registered() -> None:
     async def sell(title: str, stock: Annotated[Stock, Resolve(later)]) -> str:  # pyright: ignore[reportUnboundVariable, reportUnknownArgumentType] - defined below
         return stock.title
@@ -216,21 +183,6 @@ async def test_a_name_in_the_closure_that_is_not_bound_yet_does_not_matter_to_hi
 
     result = await mcp.call_tool("sell", {"title": "Dune"})
     assert result.structured_content == {"result": "a Dune"}
-
-
-async def test_a_cycle_of_local_resolvers_is_refused() -> None:
-    async def chicken(egg: Annotated[int, Resolve(lay)]) -> int: ...  # pyright: ignore[reportUnboundVariable, reportUnknownArgumentType] - defined below
-
-    async def lay(chicken: Annotated[int, Resolve(chicken)]) -> int: ...
-
-    async def sell(title: str, chicken: Annotated[int, Resolve(chicken)]) -> None: ...
-
-    mcp = MCPServer("shop")
-
-    with pytest.raises(InvalidSignature, match="depend on each other: chicken -> lay -> chicken"):
-        mcp.add_tool(sell)
-
-    assert await mcp.list_tools() == []
 
 
 def traced(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -274,36 +226,6 @@ async def test_local_names_are_found_in_every_sort_of_callable() -> None:
     assert result.structured_content == {"result": "Dune!"}
 
 
-@dataclass
-class OnDataclass:
-    stock: Annotated[Stock, Resolve(check_stock)]
-
-
-class OnModel(BaseModel):
-    stock: Annotated[Stock, Resolve(check_stock)]
-
-
-class OnLateModel(BaseModel):
-    stock: Annotated[Later, Resolve(check_stock)]
-
-
-class Later(Stock):
-    pass
-
-
-@pytest.mark.parametrize("structure", [OnDataclass, OnModel, OnLateModel], ids=lambda structure: structure.__name__)
-async def test_a_marker_in_a_postponed_field_of_an_argument_is_refused(structure: Any) -> None:
-    mcp = MCPServer("shop")
-
-    async def sell(basket: Any) -> None: ...
-
-    sell.__annotations__["basket"] = structure.__name__
-    with pytest.raises(InvalidSignature, match="on field 'stock' of On"):
-        mcp.add_tool(sell)
-
-    assert await mcp.list_tools() == []
-
-
 async def test_a_marker_in_a_field_of_a_local_dataclass_is_refused() -> None:
     class Local(BaseModel):
         title: str
@@ -320,3 +242,81 @@ async def test_a_marker_in_a_field_of_a_local_dataclass_is_refused() -> None:
         mcp.add_tool(sell)
 
     assert await mcp.list_tools() == []
+
+
+# A local alias that shadows a global
+
+Alias = str
+
+
+async def test_a_local_alias_that_shadows_a_global_is_honoured_where_it_is_registered() -> None:
+    Alias = Annotated[Stock, Resolve(check_stock)]
+    mcp = MCPServer("shop")
+
+    @mcp.tool()
+    async def sell(title: str, stock: Alias) -> str:
+        return stock.title
+
+    assert Alias
+    assert await arguments_of(mcp) == ["title"]
+
+
+def returned() -> Callable[[], Callable[..., Any]]:
+    Alias = Annotated[Stock, Resolve(check_stock)]
+
+    def make() -> Callable[..., Any]:
+        async def sell(title: str, stock: Alias) -> None: ...
+
+        return sell
+
+    assert Alias
+    return make
+
+
+async def test_a_local_alias_of_a_function_that_has_returned_is_refused_by_name() -> None:
+    error = await refusal(as_tool, returned()())
+
+    (fault,) = error.faults
+    assert fault.problem == (
+        "sell: the hint of parameter 'stock' names 'Alias', which was local to a function that has returned"
+    )
+    assert fault.fix == "register the function where Alias is defined, or define Alias in the module"
+
+
+def returned_with_a_global() -> Callable[..., Any]:
+    async def sell(title: str, stock: Alias) -> None: ...
+
+    return sell
+
+
+async def test_a_global_that_nothing_shadows_is_read_from_any_frame() -> None:
+    mcp = MCPServer("shop")
+    mcp.add_tool(returned_with_a_global())
+
+    assert await arguments_of(mcp) == ["title", "stock"]
+
+
+class Desk:
+    Alias = Annotated[Stock, Resolve(check_stock)]
+    Stock = "a name that a type has too"
+
+    async def sell(self, title: str, stock: Alias) -> None: ...
+
+    async def buy(self, title: str, stock: Stock) -> None: ...  # pyright: ignore[reportInvalidTypeForm] - on purpose
+
+
+class LaterDesk(Desk):
+    pass
+
+
+async def test_an_alias_in_the_body_of_a_class_that_shadows_a_global_is_honoured() -> None:
+    for desk in (Desk, LaterDesk):
+        mcp = MCPServer("shop")
+        mcp.add_tool(desk().sell)
+        assert await arguments_of(mcp) == ["title"]
+
+
+async def test_a_value_in_the_body_of_a_class_does_not_replace_a_type_of_its_name() -> None:
+    mcp = MCPServer("shop")
+    mcp.add_tool(Desk().buy)
+    assert await arguments_of(mcp) == ["title", "stock"]

@@ -1,4 +1,4 @@
-"""Generated modules with one parameter under test, `answer`, and what registering and calling them must come to."""
+"""Generated modules with one parameter under test, `answer`, and what registering and calling them must result in."""
 
 import asyncio
 import collections.abc
@@ -19,16 +19,17 @@ from enum import Enum
 from textwrap import indent
 from typing import Any
 
+import mcp_types
 import pydantic
 import typing_extensions
 
 import bespeak
 from bespeak import InvalidSignature, MCPServer, ToolError
-from tests.resolve import signature_names
-from tests.resolve.signature_forms import ELSEWHERE, FORMS, Form
-from tests.resolve.signature_names import GOT, RAN
-from tests.resolve.signature_spellings import Spelling, Verdict
-from tests.resolve.signature_wraps import Wrap
+from tests.resolve.reading.generated import names
+from tests.resolve.reading.generated.callables import ELSEWHERE, FORMS, Form
+from tests.resolve.reading.generated.names import GOT, RAN
+from tests.resolve.reading.generated.spellings import Spelling, Verdict
+from tests.resolve.reading.generated.wraps import Wrap
 
 
 class Position(Enum):
@@ -104,7 +105,7 @@ class Program:
 
     @property
     def verdict(self) -> Verdict:
-        """What registering must come to. Where text cannot be read for certain, a marker may be refused as well."""
+        """What registering must result in. Where text cannot be read for certain, a marker may be refused as well."""
         verdict = self.spelling.verdict
         if verdict is Verdict.HONOURED and (self.form.loses or self._is_unclear):
             return Verdict.CLOSED
@@ -164,10 +165,12 @@ _NAMES: dict[str, Any] = {
     **{name: getattr(typing, name) for name in ("Annotated", "Any", "Generic", "NamedTuple", "NewType", "Optional")},
     **{name: getattr(typing, name) for name in ("Required", "TypeVar", "TypeVarTuple", "Union", "Unpack")},
     **{name: getattr(typing_extensions, name) for name in ("TypeAliasType", "TypedDict")},
-    **{name: getattr(collections.abc, name) for name in ("Mapping", "Sequence")},
+    **{name: getattr(collections.abc, name) for name in ("Callable", "Mapping", "Sequence")},
     **{name: getattr(pydantic, name) for name in ("BaseModel", "Field", "RootModel")},
-    **{name: getattr(signature_names, name) for name in ("C", "ask_c", "ask_bool", "ask_more", "note")},
+    **{name: getattr(names, name) for name in ("C", "ask_c", "ask_bool", "ask_any", "ask_more", "make_marker", "note")},
+    **{name: getattr(mcp_types, name) for name in ("CreateMessageResult", "ElicitResult", "ListRootsResult")},
     "dataclass": dataclasses.dataclass,
+    "InitVar": dataclasses.InitVar,
     "functools": functools,
     "inspect": inspect,
     "pydantic": pydantic,
@@ -185,7 +188,7 @@ def imported(program: Program) -> Generator[types.ModuleType]:
     """The program as a module like any other, for the time of the block. Raises `NotPython`."""
     number = next(_numbers)
     other, module = (types.ModuleType(f"{name}_{number}") for name in ("elsewhere", "generated"))
-    vars(other).update({"C": signature_names.C, "Hint": bool, "Any": Any})
+    vars(other).update({"C": names.C, "Hint": bool, "Any": Any})
     vars(module).update({**_NAMES, "elsewhere": other})
     for one, source in ((other, ELSEWHERE), (module, program.source)):
         sys.modules[one.__name__] = one
@@ -203,7 +206,7 @@ def imported(program: Program) -> Generator[types.ModuleType]:
 
 
 JUDGED: list[Program] = []
-"""The programs that were Python, for those who count."""
+"""The programs that Python accepted. Tests count them."""
 
 YES: list[Any] = [
     {"action": "accept", "data": {"ok": True}},
@@ -216,7 +219,10 @@ YES: list[Any] = [
 
 
 def judge(program: Program) -> str:
-    """Register and call a program, and see that nothing of `answer` comes from the client. Returns what came of it."""
+    """Register and call a program, and check that no part of `answer` comes from the client.
+
+    Returns "refused", "shown" or "honoured".
+    """
     with imported(program) as module, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pydantic's, of fields whose defaults have no effect
         mcp = MCPServer[Any]("generated")

@@ -1,12 +1,12 @@
-"""Hints: aliases of every kind are looked through, types that cannot agree are refused (design 4, rules one and four)."""
+"""Type hints: aliases of every kind are resolved, and types that cannot agree are refused (design 4)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from enum import IntEnum
 from typing import Annotated, Any, Generic, Literal, NewType, Protocol, TypeVar
 
 import pytest
-from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
+from mcp_types import CreateMessageResult, ListRootsResult
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType, TypedDict
 
@@ -22,7 +22,7 @@ from bespeak import (
     Resolve,
     Sample,
 )
-from tests.resolve.test_invalid_signatures import POSITIONS, RESOLVERS, Position, refusal
+from tests.resolve.positions import Position, as_tool, below_a_tool, refusal
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -87,23 +87,6 @@ async def test_a_marker_is_found_through_aliases_of_every_kind(hint: Any) -> Non
     assert result.structured_content == {"result": "Dune"}
 
 
-@pytest.mark.parametrize("hint", ALIASES.values(), ids=ALIASES)
-async def test_a_marker_of_a_resolver_is_found_through_aliases_of_every_kind(hint: Any) -> None:
-    mcp = MCPServer("shop")
-
-    async def price(stock: Any) -> str:
-        return stock.title
-
-    price.__annotations__["stock"] = hint
-
-    @mcp.tool()
-    async def sell(title: str, price: Annotated[str, Resolve(price)]) -> str:
-        return price
-
-    result = await mcp.call_tool("sell", {"title": "Dune", "stock": {"title": "Emma"}})
-    assert result.structured_content == {"result": "Dune"}
-
-
 Asking = TypeAliasType("Asking", Stock | Elicit[Stock])
 Outcome = TypeAliasType("Outcome", ElicitationResult[T], type_params=(T,))
 AnyContext = TypeAliasType("AnyContext", Context)
@@ -148,7 +131,6 @@ Two = TypeAliasType("Two", Annotated[Stock, "noted"])
 DISAGREE: dict[str, tuple[Any, Any, str]] = {
     "models": (Stock, Price, "gives Stock, but parameter 'value' takes Price"),
     "scalars": (int, str, "gives int, but parameter 'value' takes str"),
-    "float for int": (float, int, "gives float, but parameter 'value' takes int"),
     "nothing": (None, Stock, "gives NoneType, but parameter 'value' takes Stock"),
     "annotated": (Annotated[int, Field(gt=0)], Annotated[str, "noted"], "gives int, but parameter 'value' takes str"),
     "alias": (Two, Price, "takes Price"),
@@ -163,12 +145,11 @@ DISAGREE: dict[str, tuple[Any, Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize(("given", "taken", "said"), DISAGREE.values(), ids=DISAGREE)
 async def test_a_resolver_whose_result_cannot_be_what_the_parameter_takes_is_refused(
-    position: Position, given: Any, taken: Any, said: str
+    given: Any, taken: Any, said: str
 ) -> None:
-    error = await refusal(position, consumer(given, taken))
+    error = await refusal(as_tool, consumer(given, taken))
 
     (fault,) = error.faults
     assert fault.problem.startswith("resolver 'give' ")
@@ -177,7 +158,7 @@ async def test_a_resolver_whose_result_cannot_be_what_the_parameter_takes_is_ref
     assert fault.place.startswith(f"{__file__}:")
 
 
-@pytest.mark.parametrize("position", RESOLVERS)
+@below_a_tool
 @pytest.mark.parametrize("taken", [int, Stock, Annotated[bytes, "noted"], int | None], ids=str)
 async def test_a_parameter_taken_by_name_that_cannot_be_the_argument_is_refused(position: Position, taken: Any) -> None:
     async def by_name(title: Any) -> int: ...
@@ -226,24 +207,18 @@ OrderId = NewType("OrderId", int)
 Count = TypeVar("Count", bound=int)
 
 PASS: dict[str, tuple[Any, Any]] = {
-    "the same": (Stock, Stock),
     "a subclass": (RareStock, Stock),
     "a superclass": (Stock, RareStock),
     "bool for int": (bool, int),
     "an enum of ints for int": (Level, int),
     "an int where a float is taken, as type checkers have it": (int, float),
-    "optional given": (Stock | None, Stock),
     "optional taken": (Stock, Stock | None),
     "overlapping unions": (Stock | int, Price | int),
     "any taken": (Stock, Any),
-    "any given": (Any, Stock),
-    "object taken": (Stock, object),
     "a union with any": (Stock, Price | Any),
     "a type variable": (Stock, T),
-    "a bound type variable": (Stock, Count),
     "literal": (Literal["a"], int),
     "parametrised lists": (list[int], list[str]),
-    "list for sequence": (list[int], Sequence[str]),
     "bare list for parametrised dict": (list, dict[str, int]),
     "protocol": (Stock, Sized),
     "typed dict": (dict, Row),
@@ -251,9 +226,7 @@ PASS: dict[str, tuple[Any, Any]] = {
     "type": (type[Stock], Stock),
     "new types of one type": (UserId, OrderId),
     "abstract classes": (Readable, Closable),
-    "abstract class and concrete one": (Readable, Stock),
     "generic model": (Box[int], Box),
-    "question": (Elicit[Stock], Stock),
     "bare question": (Stock | Elicit, Price),  # pyright: ignore[reportMissingTypeArgument] - bare on purpose
     "question with an unknown form": (Elicit[Any], Price),
     "outcome": (Stock | Elicit[Stock], ElicitationResult[Stock]),
@@ -262,30 +235,23 @@ PASS: dict[str, tuple[Any, Any]] = {
     "bare accepted": (Elicit[Stock], AcceptedElicitation),
     "refusals only": (Elicit[Stock], DeclinedElicitation | CancelledElicitation),
     "sample": (Sample, CreateMessageResult),
-    "sample with tools": (Sample, CreateMessageResultWithTools),
     "roots": (ListRootsResult | ListRoots, ListRootsResult),
-    "awaitable": (Awaitable[Stock], Stock),
     "coroutine": (Coroutine[Any, Any, Stock], Stock),
     "iterator": (Iterator[Stock], Stock),
 }
 
 
-@pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize(("given", "taken"), PASS.values(), ids=PASS)
-async def test_types_that_may_agree_pass(position: Position, given: Any, taken: Any) -> None:
-    position(MCPServer("shop"), consumer(given, taken))
+def test_types_that_may_agree_pass(given: Any, taken: Any) -> None:
+    as_tool(MCPServer("shop"), consumer(given, taken))
 
 
 @pytest.mark.parametrize(
     ("argument", "taken"),
     [
-        (str, Any),
         (str | None, str),
         (Literal["a", "b"], str),
-        (int, float),
-        (list[str], list[int]),
         (Annotated[str, Field(min_length=1)], str),
-        (UserId, int),
         (Row, dict),
         (T, str),
     ],
@@ -307,14 +273,3 @@ def test_parameters_without_hints_agree_with_everything() -> None:
     async def sell(title: str, count: Annotated[int, Resolve(by_name)]) -> None: ...  # pyright: ignore[reportUnknownArgumentType] - see above
 
     MCPServer("shop").add_tool(sell)
-
-
-async def test_a_marked_parameter_may_have_a_default_of_any_type() -> None:
-    mcp = MCPServer("shop")
-
-    async def sell(title: str, stock: Annotated[Stock | None, Resolve(check_stock)] = None) -> None: ...
-
-    mcp.add_tool(sell)
-
-    (tool,) = await mcp.list_tools()
-    assert list(tool.input_schema["properties"]) == ["title"]

@@ -1,10 +1,12 @@
-"""The names every generated module starts with (generated_signatures.py), and a record of what its functions did."""
+"""The names every generated module starts with (programs.py), and a record of what its functions did."""
 
 from pydantic import BaseModel
 
+from bespeak import Resolve
+
 
 class C(BaseModel):
-    """A person's consent. Only clients say yes here: whoever finds `ok=True` in a function has found a client's word."""
+    """A person's consent. Only clients say yes here, so `ok=True` in a function came from a client."""
 
     ok: bool
 
@@ -25,9 +27,18 @@ async def ask_bool(title: str) -> bool:
     return False
 
 
+async def ask_any(title: str) -> object:
+    RAN.append(title)
+    return C(ok=False)
+
+
 async def ask_more() -> C:
     RAN.append("more")
     return C(ok=False)
+
+
+def make_marker() -> Resolve:
+    return Resolve(ask_c)
 
 
 def note(answer: object) -> str:

@@ -16,7 +16,7 @@ from bespeak.resolve.reading.signatures import read
 from bespeak.resolve.running.rounds import Round
 from bespeak.resolve.running.turns import Turns
 from tests.answering import short
-from tests.resolve.running import NO, YES, Consent, Surroundings
+from tests.resolve.running.round_harness import NO, YES, Consent, Surroundings
 from tests.waiting import eventually
 
 Sent = dict[str, Any]

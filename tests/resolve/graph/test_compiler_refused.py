@@ -11,10 +11,9 @@ from pydantic import BaseModel
 from typing_extensions import TypeAliasType
 
 from bespeak import Context, Elicit, InvalidSignature, ListRoots, MCPServer, Resolve, Sample
-from tests.resolve.test_invalid_signatures import RESOLVERS, Position, as_tool, everywhere, refusal
+from tests.resolve.positions import Position, as_tool, below_a_tool, everywhere, line_of, refusal
 
 T = TypeVar("T")
-below_a_tool = pytest.mark.parametrize("position", RESOLVERS)
 
 
 class Consent(BaseModel):
@@ -29,10 +28,6 @@ async def check_stock(title: str) -> int: ...
 
 
 async def consent(title: str) -> Consent | Elicit[Consent]: ...
-
-
-def line_of(fn: Callable[..., Any]) -> str:
-    return f"{__file__}:{fn.__code__.co_firstlineno}"
 
 
 def refused(fn: Callable[..., Any]) -> InvalidSignature:

@@ -12,7 +12,7 @@ import pytest
 from bespeak.resolve.errors import ResolverFailed, ToolError
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.running import generators
-from tests.resolve.running import Consent, asked, start
+from tests.resolve.running.round_harness import Consent, asked, start
 
 
 async def run(consumer: Callable[..., Any], error: BaseException | None = None) -> None:

@@ -10,9 +10,7 @@ import pytest
 from pydantic import AliasChoices, BaseModel, Field, SecretBytes, SecretStr
 
 from bespeak import Elicit, InvalidSignature, MCPServer, Resolve, ToolError
-from tests.resolve.test_invalid_signatures import RESOLVERS, Position, as_tool, everywhere, refusal
-
-below_a_tool = pytest.mark.parametrize("position", RESOLVERS)
+from tests.resolve.positions import Position, as_tool, below_a_tool, everywhere, refusal
 
 
 async def check_stock(title: str) -> int:

@@ -15,7 +15,7 @@ from bespeak.resolve.asking.digests import NOTHING
 from bespeak.resolve.asking.progress import Kept
 from bespeak.resolve.errors import ResolverFailed
 from bespeak.resolve.markers import Elicit, Resolve
-from tests.resolve.running import YES, Consent, asked, start, values
+from tests.resolve.running.round_harness import YES, Consent, asked, start, values
 
 T = TypeVar("T")
 

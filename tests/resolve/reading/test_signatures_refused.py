@@ -1,12 +1,19 @@
-"""A hint or marker that cannot be honoured is refused, on a tool and on resolvers at any depth (design 4, rules one and two)."""
+"""Signatures that are refused: hints that cannot be evaluated, markers that are not one call, parameters nobody can fill.
 
-from collections.abc import Callable
+Markers inside types and defaults: test_misplaced_markers.py. Markers that a signature hides: test_hidden_markers.py.
+Every place a marker can stand in: test_generated_signatures.py.
+"""
+
+import functools
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
 
-from bespeak import Context, InvalidSignature, MCPServer, Resolve
+from bespeak import Context, DeclinedElicitation, Elicit, InvalidSignature, MCPServer, Resolve
+from tests.resolve.positions import Position, as_resolver, as_tool, everywhere, line_of, refusal, refused_once
 
 if TYPE_CHECKING:
     from decimal import Decimal as Missing
@@ -27,58 +34,6 @@ async def recheck_stock(title: str) -> Stock:
 Marked = Annotated[Stock, Resolve(check_stock)]
 STRAY: Any = Resolve(check_stock)
 STRAY_FIELD: Any = Field(default=STRAY)
-STRAY_FACTORY: Any = Field(default_factory=STRAY)
-
-
-# Where a function can stand. `refusal` and `POSITIONS` serve the other tests of invalid graphs too.
-
-
-def as_tool(mcp: MCPServer[Any], fn: Callable[..., Any]) -> None:
-    mcp.add_tool(fn, name="tool")
-
-
-def as_resolver(mcp: MCPServer[Any], fn: Callable[..., Any]) -> None:
-    async def tool(title: str, found: Annotated[object, Resolve(fn)]) -> None: ...
-
-    mcp.add_tool(tool)
-
-
-def as_nested_resolver(mcp: MCPServer[Any], fn: Callable[..., Any]) -> None:
-    async def middle(found: Annotated[object, Resolve(fn)]) -> int: ...
-
-    async def tool(title: str, counted: Annotated[int, Resolve(middle)]) -> None: ...
-
-    mcp.add_tool(tool)
-
-
-Position = Callable[[MCPServer[Any], Callable[..., Any]], None]
-POSITIONS = [as_tool, as_resolver, as_nested_resolver]
-RESOLVERS = [as_resolver, as_nested_resolver]
-everywhere = pytest.mark.parametrize("position", POSITIONS)
-
-
-async def refusal(position: Position, fn: Callable[..., Any]) -> InvalidSignature:
-    """The error that registering raises; nothing of the consumer may show afterwards."""
-    mcp = MCPServer("shop")
-    with pytest.raises(InvalidSignature) as caught:
-        position(mcp, fn)
-    assert await mcp.list_tools() == []
-    return caught.value
-
-
-def line_of(fn: Callable[..., Any]) -> str:
-    return f"{__file__}:{fn.__code__.co_firstlineno}"
-
-
-async def refused_once(position: Position, fn: Callable[..., Any], problem: str) -> None:
-    """Refused for this one fault, which says where it is and what to do."""
-    error = await refusal(position, fn)
-    assert [fault.problem for fault in error.faults] == [f"{fn.__name__}: {problem}"]
-    (fault,) = error.faults
-    assert fault.place == line_of(fn)
-    assert line_of(fn) in fault.drawing
-    assert fault.fix
-    assert str(fault) in str(error)
 
 
 # Hints that cannot be evaluated
@@ -118,15 +73,12 @@ async def test_a_return_type_that_names_nothing_is_refused_with_its_place(positi
     await refused_once(position, missing_return, "the return type names 'Missing', which does not exist at run time")
 
 
-@everywhere
-@pytest.mark.parametrize(
-    "hint", ["pytest.Missing", "list[", "Annotated[int, Resolve(check_stock, nonsense=1)]", "1 / 0"]
-)
-async def test_a_hint_that_raises_anything_else_is_refused_too(position: Position, hint: str) -> None:
+@pytest.mark.parametrize("hint", ["pytest.Missing", "list[", "Annotated[int, Resolve(check_stock, nonsense=1)]"])
+async def test_a_hint_that_raises_anything_else_is_refused_too(hint: str) -> None:
     async def raising(title: str, price: Any) -> str: ...
 
     raising.__annotations__["price"] = hint
-    error = await refusal(position, raising)
+    error = await refusal(as_tool, raising)
 
     (fault,) = error.faults
     assert "raising: the hint of parameter 'price' cannot be evaluated: " in fault.problem
@@ -145,25 +97,25 @@ async def twice(title: str, stock: Annotated[Stock, Resolve(check_stock), Resolv
 async def twice_through_an_alias(title: str, stock: Annotated[Marked, Resolve(recheck_stock)]) -> None: ...
 
 
-async def the_same_twice(title: str, stock: Annotated[Marked, Resolve(check_stock)]) -> None: ...
-
-
 async def as_default(title: str, stock: Stock = STRAY) -> None: ...
 
 
 async def as_default_unannotated(title: str, stock=STRAY) -> None: ...  # pyright: ignore[reportMissingParameterType] - on purpose
 
 
-async def as_default_without_a_call(title: str, stock: Any = Resolve) -> None: ...
-
-
 async def as_default_in_field(title: str, stock: Stock = STRAY_FIELD) -> None: ...
 
 
-async def as_factory_in_field(title: str, stock: Stock = STRAY_FACTORY) -> None: ...
+async def as_its_own_annotation(title: str, stock: STRAY) -> None: ...  # pyright: ignore[reportInvalidTypeForm] - on purpose
 
 
-async def as_default_in_annotated_field(title: str, stock: Annotated[Stock, Field(default=STRAY)]) -> None: ...
+async def as_text(title: str, stock: Annotated[Stock, "Resolve(check_stock)"]) -> None: ...
+
+
+async def inside_a_list(title: str, stock: Annotated[Stock, [Resolve(check_stock)]]) -> None: ...
+
+
+async def as_a_bare_function(title: str, stock: Annotated[Stock, check_stock]) -> None: ...
 
 
 async def as_default_beside_a_marker(title: str, stock: Annotated[Stock, Resolve(recheck_stock)] = STRAY) -> None: ...
@@ -176,13 +128,13 @@ async def as_default_beside_a_marker(title: str, stock: Annotated[Stock, Resolve
         (without_a_call, "is marked with `Resolve` without a call"),
         (twice, "is marked with `Resolve` 2 times"),
         (twice_through_an_alias, "is marked with `Resolve` 2 times"),
-        (the_same_twice, "is marked with `Resolve` 2 times"),
         (as_default, "has `Resolve` as a default value"),
         (as_default_unannotated, "has `Resolve` as a default value"),
-        (as_default_without_a_call, "has `Resolve` as a default value"),
         (as_default_in_field, "has `Resolve` as a default value"),
-        (as_factory_in_field, "has `Resolve` as a default value"),
-        (as_default_in_annotated_field, "has `Resolve` as a default value"),
+        (as_its_own_annotation, "has `Resolve` as its annotation"),
+        (as_text, "has a marker or a question written as text in its annotation"),
+        (inside_a_list, "has `Resolve` inside another object in its annotation"),
+        (as_a_bare_function, "has the bare function 'check_stock' in its annotation"),
         (as_default_beside_a_marker, "has `Resolve` as a default value"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -194,7 +146,7 @@ async def test_a_marker_that_is_not_one_call_in_annotated_is_refused(
 
 
 @everywhere
-@pytest.mark.parametrize("value", [None, "check_stock", Stock()], ids=["none", "text", "object"])
+@pytest.mark.parametrize("value", [None, Elicit("Sure?", bool)], ids=["none", "a question"])
 async def test_a_marker_that_names_nothing_callable_is_refused(position: Position, value: Any) -> None:
     async def names_no_function(title: str, stock: Annotated[Stock, Resolve(value)]) -> None: ...
 
@@ -275,3 +227,90 @@ async def test_a_callable_without_a_signature_is_refused(position: Position, bui
 
     assert f"{builtin.__name__}: its signature cannot be read: " in error.faults[0].problem
     assert error.faults[0].fix == "wrap it in a function with parameters"
+
+
+# What has no end
+
+
+def test_an_object_that_has_every_attribute_is_read_in_finite_time() -> None:
+    class Proxy:
+        def __getattr__(self, name: str) -> "Proxy":
+            return Proxy()
+
+        def __call__(self, order: str) -> str: ...
+
+    with pytest.raises(InvalidSignature, match="its signature cannot be read"):
+        MCPServer("shop").add_tool(Proxy(), name="proxy")
+
+
+def test_a_function_that_wraps_itself_is_refused() -> None:
+    async def refund(order: str) -> str: ...
+
+    refund.__wrapped__ = refund  # pyright: ignore[reportFunctionMemberAccess]
+    with pytest.raises(InvalidSignature, match="its signature cannot be read"):
+        MCPServer("shop").add_tool(refund)
+
+
+# What a newcomer may write
+
+
+def problem_of(fn: Callable[..., Any], **options: Any) -> str:
+    with pytest.raises(InvalidSignature) as caught:
+        MCPServer("shop").add_tool(fn, name="tool", **options)
+    return str(caught.value)
+
+
+def test_the_official_sdks_marker_is_refused_and_the_fix_names_the_import() -> None:
+    theirs = type("Resolve", (), {"__module__": "mcp.server.mcpserver", "__init__": lambda self, fn: None})
+
+    async def sell(title: str, stock: Any) -> None: ...
+
+    sell.__annotations__["stock"] = Annotated[Stock, theirs(check_stock)]
+    told = problem_of(sell)
+    assert "parameter 'stock' is marked with the `Resolve` of the official SDK" in told
+    assert "fix: import Resolve from bespeak" in told
+
+
+@pytest.mark.parametrize("bound", [STRAY, Elicit("Sure?", bool), [STRAY]], ids=["marker", "question", "list"])
+def test_a_marker_or_a_question_that_a_partial_binds_is_refused(bound: Any) -> None:
+    async def sell(title: str, stock: Any) -> None: ...
+
+    for partial in (functools.partial(sell, stock=bound), functools.partial(sell, bound)):
+        assert "to a marker or a question" in problem_of(partial)
+
+
+def test_a_bare_value_beside_outcomes_is_refused() -> None:
+    async def ask() -> Elicit[int]: ...
+
+    async def sell(copies: Annotated[int | DeclinedElicitation, Resolve(ask)]) -> None: ...
+
+    assert "parameter 'copies' takes both a plain value and outcomes" in problem_of(sell)
+
+
+def test_a_generator_behind_a_decorator_is_refused() -> None:
+    @asynccontextmanager
+    async def connection() -> AsyncGenerator[int]:
+        yield 1
+
+    async def sell(copies: Annotated[Any, Resolve(connection)]) -> None: ...
+
+    told = problem_of(sell)
+    assert "it is a generator behind a decorator" in told
+    assert "remove the decorator: Bespeak opens and closes a plain generator itself" in told
+
+
+def test_an_unbound_method_is_refused() -> None:
+    class Shop:
+        async def sell(self, title: str) -> None: ...
+
+    told = problem_of(Shop.sell)
+    assert "parameter 'self' would be an argument for the model to fill" in told
+    assert "mcp.add_tool(thing.method)" in told
+
+
+def test_a_tool_that_returns_a_question_is_refused() -> None:
+    async def sell() -> str | Elicit[bool]: ...
+
+    told = problem_of(sell)
+    assert "sell returns bespeak.resolve.markers.Elicit[bool], and only a resolver asks by returning it" in told
+    assert "ask in a resolver" in told
