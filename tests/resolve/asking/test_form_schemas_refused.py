@@ -1,17 +1,18 @@
-"""Forms (design sections 4 and 5, protocol 7.3 and 7.5): what cannot be a form, and what the error says."""
+"""Forms that the protocol does not allow, and what the author is told when such a form is registered (design 4)."""
 
 import dataclasses
 import typing
 from collections.abc import Callable
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, Secret, SecretBytes, SecretStr
 
-from bespeak import Resolve
+from bespeak import AcceptedElicitation, Elicit, MCPServer, Resolve
 from bespeak.resolve.asking.form_schemas import FormError, form_of, secret_names
+from tests.resolve.positions import Position, as_tool, below_a_tool, refusal
 
 
 class Inner(BaseModel):
@@ -20,10 +21,6 @@ class Inner(BaseModel):
 
 class Nested(BaseModel):
     inner: Inner
-
-
-class MaybeNested(BaseModel):
-    inner: Inner | None = None
 
 
 class Recursive(BaseModel):
@@ -38,19 +35,15 @@ class Tags(BaseModel):
     ("wanted", "problem", "fix"),
     [
         (Nested, "field 'inner' of Nested is nested", "chain resolvers"),
-        (MaybeNested, "field 'inner' of MaybeNested is nested", "chain resolvers"),
         (Recursive, "field 'again' of Recursive is nested", "chain resolvers"),
         (dict[str, int], r"dict\[str, int\] is nested", "chain resolvers"),
         (list[Inner], "is a list without fixed choices", "use list"),
         (Tags, "field 'tags' of Tags is a list without fixed choices", "use list"),
         (list[str], r"list\[str\] is a list without fixed choices", "use list"),
-        (list[bool], r"list\[bool\] is a list without fixed choices", "use list"),
         (list[int | str], "list", "use list"),
         (tuple[int, str], "is a list without fixed choices", "use list"),
         (int | str, "no single plain type", "ask for a flat model"),
-        (Any, "no single plain type", "ask for a flat model"),
         (object, "no single plain type", "ask for a flat model"),
-        (None, "no single plain type", "ask for a flat model"),
         (Callable[[], int], "no JSON schema", "ask for a flat model"),
     ],
 )
@@ -155,19 +148,119 @@ def test_a_marker_in_a_form_is_refused() -> None:
         form_of(Marked)
 
 
-@pytest.mark.parametrize("choices", [{}, {1: "one"}, {"one": 1}])
+@pytest.mark.parametrize("choices", [{}, {1: "one"}, {"one": 1}, ["ord-1"]])
 def test_choices_must_map_strings_to_titles(choices: Any) -> None:
     with pytest.raises(FormError, match="`choices` must map at least one string to its title") as caught:
         form_of(str, choices)
     assert "choices={" in caught.value.fix
 
 
-def test_choices_given_as_a_list_are_a_form_error() -> None:
-    with pytest.raises(FormError, match="`choices` must map"):
-        form_of(str, cast("Any", ["ord-1"]))
-
-
 def test_choices_need_str() -> None:
     with pytest.raises(FormError, match="`choices` needs str, not int") as caught:
         form_of(int, {"1": "one"})
     assert caught.value.fix == "ask for str and convert it yourself"
+
+
+# At registration
+
+
+def asking(form: Any) -> Callable[..., Any]:
+    async def ask(title: str) -> Any: ...
+
+    ask.__annotations__["return"] = Elicit[form]
+    return ask
+
+
+class Bad(BaseModel):
+    inner: Inner
+    size: Literal["s", "m"]
+    tags: list[str]
+    word: SecretStr
+    again: SecretStr | None = None
+
+
+@dataclasses.dataclass
+class BadDataclass:
+    inner: Inner
+    size: Literal["s", "m"]
+    tags: list[str]
+    word: SecretStr
+    again: SecretStr | None = None
+
+
+@below_a_tool
+@pytest.mark.parametrize("form", [Bad, BadDataclass], ids=lambda form: form.__name__)
+async def test_every_fault_of_a_form_is_reported_when_it_is_registered(position: Position, form: Any) -> None:
+    error = await refusal(position, asking(form))
+
+    told = {fault.problem.removeprefix("the form cannot be shown: "): fault.fix for fault in error.faults}
+    assert {problem.partition(",")[0] for problem in told} == {
+        f"field 'inner' of {form.__name__} is nested",
+        f"field 'tags' of {form.__name__} is a list without fixed choices",
+        f"field 'word' of {form.__name__} is a secret",
+        f"field 'again' of {form.__name__} is a secret",
+    }
+    assert all(told.values())
+    assert all(fault.place.startswith(f"{__file__}:") for fault in error.faults)
+
+
+async def test_the_faults_of_a_form_come_in_the_order_of_its_fields() -> None:
+    class Two(BaseModel):
+        tags: list[str]
+        inner: Inner
+        notes: list[str]
+
+    error = await refusal(as_tool, taking(asking(Two)))
+    said = [fault.problem.partition("field ")[2].split()[0] for fault in error.faults]
+    assert said == ["'tags'", "'inner'", "'notes'"]
+
+
+def taking(*resolvers: Callable[..., Any]) -> Callable[..., Any]:
+    """A tool that takes what resolvers return."""
+
+    async def tool(title: str, first: Any, second: Any = None) -> None: ...
+
+    for name, resolver in zip(("first", "second"), resolvers, strict=False):
+        tool.__annotations__[name] = Annotated[object, Resolve(resolver)]
+    return tool
+
+
+async def test_a_marker_in_a_form_does_not_hide_its_other_faults() -> None:
+    class Marked(BaseModel):
+        size: Annotated[int, Resolve(int)]
+        tags: list[str]
+
+    error = await refusal(as_tool, taking(asking(Marked)))
+    assert "on field 'size' of Marked" in str(error)
+    assert "field 'tags' of Marked is a list without fixed choices" in str(error)
+
+
+async def test_an_outcome_in_a_form_is_refused() -> None:
+    class Outcome(BaseModel):
+        answer: AcceptedElicitation[Inner]
+
+    assert "field 'answer' of Outcome" in str(await refusal(as_tool, taking(asking(Outcome))))
+
+
+async def test_the_faults_of_several_forms_and_of_the_signature_are_reported_together() -> None:
+    fn = taking(asking(Nested), asking(Tags))
+    fn.__annotations__["title"] = AcceptedElicitation[Inner]
+    error = await refusal(as_tool, fn)
+
+    assert str(error).startswith("cannot register 'tool': ")
+    for part in ("'title'", "field 'inner' of Nested", "field 'tags' of Tags"):
+        assert part in str(error)
+
+
+class NamedLikeOne(BaseModel):
+    api_key: str
+
+
+@below_a_tool
+async def test_a_field_merely_named_like_a_secret_is_a_warning(position: Position) -> None:
+    mcp = MCPServer("shop")
+
+    with pytest.warns(UserWarning, match=r"field 'api_key' of resolver 'ask' is named like a secret.* URL question"):
+        position(mcp, asking(NamedLikeOne))
+
+    assert len(await mcp.list_tools()) == 1

@@ -1,23 +1,15 @@
-"""The compiled graph: its order, wire keys, phases and drawing (design 4 and 5.3 to 5.6)."""
+"""The compiled graph: its order, its phases and its drawing (design 4 and 5)."""
 
-import re
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from importlib.machinery import ModuleSpec
-from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any, TypeVar
 
 import pytest
-from mcp_types import CreateMessageResult, InputRequiredResult
+from mcp_types import CreateMessageResult
 from pydantic import BaseModel
 
-from bespeak import Context, Elicit, MCPServer, Resolve, Sample
+from bespeak import Context, Elicit, Resolve, Sample
 from bespeak.resolve.graph.model import Graph
-from bespeak.resolve.reading.callables import base_key
 from bespeak.server.features.tools import Tool
-from tests.conftest import Connect
 
 T = TypeVar("T")
 
@@ -106,148 +98,6 @@ def test_a_consumer_without_markers_has_an_empty_graph() -> None:
     graph = graph_of(sell)
 
     assert graph.nodes == graph.wants == graph.guards == graph.questions == graph.rest == ()
-
-
-# Keys
-
-
-def test_a_wire_key_is_module_and_qualified_name() -> None:
-    async def sell(title: str, price: Annotated[float, Resolve(price)]) -> None: ...
-
-    assert [node.key_name for node in graph_of(sell).nodes] == [f"{__name__}:stock", f"{__name__}:price"]
-
-
-def made(count: int) -> list[Callable[..., Any]]:
-    def make(number: int) -> Callable[..., Any]:
-        def closure() -> int:
-            return number
-
-        return closure
-
-    return [make(number) for number in range(count)]
-
-
-def test_further_resolvers_of_one_base_are_numbered_in_graph_order() -> None:
-    first, second, third = made(3)
-
-    async def between(one: Annotated[int, Resolve(third)]) -> int: ...
-
-    async def sell(
-        between: Annotated[int, Resolve(between)],
-        second: Annotated[int, Resolve(second)],
-        again: Annotated[int, Resolve(third)],
-        first: Annotated[int, Resolve(first)],
-    ) -> None: ...
-
-    base = f"{__name__}:made.<locals>.make.<locals>.closure"
-    graph = graph_of(sell)
-
-    assert {node.key_name: node.fn for node in graph.nodes if node.name == "closure"} == {
-        base: third,
-        f"{base}#1": second,
-        f"{base}#2": first,
-    }
-
-
-def test_an_authors_key_is_exactly_what_is_used() -> None:
-    async def sell(title: str, stock: Annotated[int, Resolve(stock, key="how many? #1")]) -> None: ...
-
-    assert [node.key_name for node in graph_of(sell).nodes] == ["how many? #1"]
-
-
-async def test_the_client_sees_the_names_each_with_a_suffix_of_eight_digits(connect: Connect) -> None:
-    mcp = MCPServer("shop")
-
-    async def one(title: str) -> bool | Elicit[bool]:
-        return Elicit("one?", bool)
-
-    async def two(title: str) -> bool | Elicit[bool]:
-        return Elicit("two?", bool)
-
-    @mcp.tool()
-    async def sell(
-        title: str, one: Annotated[bool, Resolve(one)], two: Annotated[bool, Resolve(two, key="confirm")]
-    ) -> None: ...
-
-    async def never(context: Any, params: Any) -> Any: ...
-
-    async with connect(mcp, elicitation_callback=never) as client:
-        result = await client.session.call_tool("sell", {"title": "Dune"}, allow_input_required=True)
-
-    assert isinstance(result, InputRequiredResult)
-    assert [key[:-9] for key in result.input_requests or {}] == [
-        f"{__name__}:test_the_client_sees_the_names_each_with_a_suffix_of_eight_digits.<locals>.one",
-        "confirm",
-    ]
-    assert all(re.fullmatch("~[0-9a-f]{8}", key[-9:]) for key in result.input_requests or {})
-
-
-SERVER = """
-from typing import Annotated
-from bespeak import Resolve
-from bespeak.server.features.tools import Tool
-
-def stock() -> int: ...
-class Counter:
-    def count(self) -> int: ...
-def sell(stock: Annotated[int, Resolve(stock)], count: Annotated[int, Resolve(Counter().count)]) -> None: ...
-
-print(*[node.key_name for node in Tool.from_function(sell).graph.nodes])
-"""
-
-
-@pytest.mark.parametrize(
-    "command",
-    [["shop/till.py"], ["-m", "shop.till"], ["-c", "import shop.till"]],
-    ids=["script", "module", "imported"],
-)
-def test_keys_name_the_main_module_by_its_real_name(tmp_path: Path, command: list[str]) -> None:
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / "till.py").write_text(SERVER)
-
-    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=True)
-
-    module = "till" if command == ["shop/till.py"] else "shop.till"
-    assert done.stdout.split() == [f"{module}:stock", f"{module}:Counter.count"]
-
-
-@pytest.mark.long
-def test_keys_are_the_same_in_every_process(tmp_path: Path) -> None:
-    (tmp_path / "till.py").write_text(SERVER)
-
-    def keys(*command: str) -> str:
-        run = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=True)
-        return run.stdout
-
-    assert keys("till.py") == keys("-m", "till") == keys("-c", "import till")
-
-
-def main_module(name: str | None = None, file: str | None = None) -> ModuleType:
-    module = ModuleType("__main__")
-    module.__spec__ = ModuleSpec(name, None) if name else None
-    module.__file__ = file
-    return module
-
-
-@pytest.mark.parametrize(
-    ("main", "name"),
-    [
-        (main_module("shop.till"), "shop.till"),
-        (main_module("shop.__main__"), "shop.__main__"),
-        (main_module(file="shop/till.py"), "till"),
-        (main_module(), "__main__"),
-    ],
-    ids=["module", "package", "script", "typed in"],
-)
-def test_the_real_name_of_main_is_that_of_its_spec_or_its_file(
-    monkeypatch: pytest.MonkeyPatch, main: ModuleType, name: str
-) -> None:
-    def fn() -> int: ...
-
-    fn.__module__, fn.__qualname__ = "__main__", "fn"
-    monkeypatch.setitem(sys.modules, "__main__", main)
-
-    assert base_key(fn) == f"{name}:fn"
 
 
 # Phases
@@ -396,3 +246,14 @@ def test_the_drawing_of_a_consumer_without_markers_is_one_line() -> None:
     async def sell(title: str) -> None: ...
 
     assert graph_of(sell).drawing() == f"sell   {__file__}:{sell.__code__.co_firstlineno}"
+
+
+def test_a_resolver_with_several_consumers_is_drawn_once() -> None:
+    async def sell(title: str, a: Annotated[float, Resolve(price)], b: Annotated[float, Resolve(price)]) -> None: ...
+
+    assert graph_of(sell).drawing().splitlines()[1:] == [
+        "├─ a <- price [phase 2]",
+        "│  └─ stock <- stock [phase 2]",
+        "│     └─ title <- the argument",
+        "└─ b <- price [phase 2] (drawn above)",
+    ]

@@ -1,4 +1,4 @@
-"""Graphs that cannot work are refused: gaps, cycles, questions where none can be, options, keys (design 4, rules three and six)."""
+"""Graphs that are refused: gaps, cycles, questions where they cannot be, options that conflict, keys (design 4)."""
 
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -64,7 +64,7 @@ async def test_a_near_miss_among_the_argument_names_is_suggested(position: Posit
     assert "fix: did you mean the argument 'title'?" in str(error)
 
 
-def test_without_arguments_the_message_says_that_there_are_none() -> None:
+def test_without_arguments_the_message_says_so() -> None:
     async def price(amount: int) -> int: ...
 
     async def sell(price: Annotated[int, Resolve(price)]) -> None: ...
@@ -83,6 +83,18 @@ async def test_a_resolver_does_not_get_a_resolved_parameter_by_its_name_alone() 
 
     (fault,) = error.faults
     assert fault.problem == "parameter 'stock' of resolver 'price' is filled by nobody"
+    assert fault.fix == "'stock' is itself resolved: mark it here too, Annotated[..., Resolve(check_stock)]"
+
+
+async def test_a_default_for_what_the_tool_resolves_is_refused() -> None:
+    async def charge(title: str, stock: int = 0) -> int: ...
+
+    async def sell(
+        title: str, stock: Annotated[int, Resolve(check_stock)], charged: Annotated[int, Resolve(charge)]
+    ) -> None: ...
+
+    (fault,) = (await refusal(as_tool, sell)).faults
+    assert "has a resolved parameter of that name" in fault.problem
     assert fault.fix == "'stock' is itself resolved: mark it here too, Annotated[..., Resolve(check_stock)]"
 
 
@@ -135,7 +147,7 @@ async def test_a_resolver_that_needs_itself_is_a_cycle(position: Position) -> No
     assert [fault.problem for fault in error.faults] == ["resolvers depend on each other: narcissus -> narcissus"]
 
 
-async def test_a_resolver_taken_twice_on_different_paths_is_no_cycle() -> None:
+async def test_a_resolver_taken_twice_on_different_paths_is_not_a_cycle() -> None:
     async def left(stock: Annotated[int, Resolve(check_stock)]) -> int: ...
 
     async def right(stock: Annotated[int, Resolve(check_stock)]) -> int: ...
@@ -153,16 +165,10 @@ Either = TypeAliasType("Either", Elicit[Consent] | Elicit[Address])
 @below_a_tool
 @pytest.mark.parametrize(
     "returns",
-    [
-        Elicit[Consent] | Elicit[Address],
-        Consent | Elicit[Consent] | Sample,
-        Sample | ListRoots,
-        Consent | Either,
-        Annotated[Elicit[Consent] | int, "noted"] | ListRoots,
-    ],
-    ids=["two forms", "form and sample", "sample and roots", "in an alias", "in Annotated"],
+    [Elicit[Consent] | Elicit[Address], Sample | ListRoots, Consent | Either],
+    ids=["two forms", "sample and roots", "in an alias"],
 )
-async def test_more_than_one_asking_arm_is_refused(position: Position, returns: Any) -> None:
+async def test_more_than_one_question_in_a_return_type_is_refused(position: Position, returns: Any) -> None:
     async def asks_twice(title: str) -> Any: ...
 
     asks_twice.__annotations__["return"] = returns
@@ -202,12 +208,6 @@ async def test_a_marker_beside_questions_made_by_hand_is_refused(position: Posit
     assert fault.place == line_of(asks_by_hand)
 
 
-def test_questions_made_by_hand_without_markers_are_fine() -> None:
-    async def asks_by_hand(title: str) -> str | InputRequiredResult: ...
-
-    as_tool(MCPServer("shop"), asks_by_hand)
-
-
 # Options
 
 
@@ -226,18 +226,6 @@ async def test_one_function_with_different_options_is_refused(position: Position
     assert fault.problem == "resolver 'check_stock' is marked with different options in one graph"
     assert fault.fix == "give every Resolve of it the same key, once, guard and timeout"
     assert line_of(price) in fault.drawing
-
-
-def test_one_function_with_the_same_options_is_one_resolver() -> None:
-    async def price(stock: Annotated[int, Resolve(check_stock, key="stock", timeout=1)]) -> int: ...
-
-    async def sell(
-        title: str,
-        stock: Annotated[int, Resolve(check_stock, key="stock", timeout=1)],
-        price: Annotated[int, Resolve(price)],
-    ) -> None: ...
-
-    as_tool(MCPServer("shop"), sell)
 
 
 async def asks(title: str) -> int | Elicit[int]: ...
@@ -338,7 +326,19 @@ async def test_a_guard_that_depends_on_one_that_may_ask_is_refused(position: Pos
     assert fault.place == line_of(allowed)
 
 
+@pytest.mark.parametrize("timeout", ["2s", 0, float("nan")])
+async def test_a_timeout_is_a_positive_number_of_seconds(timeout: Any) -> None:
+    error = await refusal(as_tool, using(check_stock, timeout=timeout))
+
+    assert "resolver 'check_stock' has a timeout that is not a positive number of seconds" in str(error)
+
+
 # Keys
+
+
+@pytest.mark.parametrize("key", ["\ud800", "a\nb"])
+async def test_a_key_that_is_not_plain_text_is_refused(key: str) -> None:
+    assert "the key of a question is no text" in str(await refusal(as_tool, using(check_stock, key=key)))
 
 
 @everywhere
@@ -357,19 +357,6 @@ async def test_a_key_equal_to_another_key_is_refused(position: Position, first: 
     (fault,) = error.faults
     assert fault.problem == f"the key {second!r} of 'consent' is also the key of 'check_stock'"
     assert fault.fix == "give each question a key of its own"
-
-
-@everywhere
-async def test_a_key_equal_to_a_derived_key_that_comes_later_is_refused(position: Position) -> None:
-    async def both(
-        title: str,
-        consent: Annotated[Consent, Resolve(consent, key=f"{__name__}:check_stock")],
-        stock: Annotated[int, Resolve(check_stock)],
-    ) -> int: ...
-
-    error = await refusal(position, both)
-
-    assert f"the key '{__name__}:check_stock' of 'check_stock' is also the key of 'consent'" in str(error)
 
 
 @everywhere
