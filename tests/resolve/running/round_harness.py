@@ -49,3 +49,11 @@ async def values(consumer: Callable[..., Any]) -> dict[str, Any]:
     resolved = await round_.finish()
     await round_.close(body_ran=True)
     return resolved
+
+
+async def run_to_end(consumer: Callable[..., Any], error: BaseException | None = None) -> None:
+    """A round to its end, with a body that returns or raises."""
+    round_ = start(consumer)
+    assert await round_.ask() == {}
+    await round_.finish()
+    await round_.close(error, body_ran=True)
