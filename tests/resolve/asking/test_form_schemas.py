@@ -1,4 +1,4 @@
-"""Forms (design section 5, protocol 7.3): from a type to the flat schema the client is shown."""
+"""Forms: from a type to the flat schema that the client is shown (design 5)."""
 
 import dataclasses
 import math
@@ -74,7 +74,6 @@ def field_shown(annotation: Any, **field: Any) -> dict[str, Any]:
         (OrderId, {"type": "integer"}),
         (RootModel[int], {"type": "integer"}),
         (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
-        (Literal["only"], {"type": "string", "enum": ["only"]}),
         (Literal[1, 2], {"type": "string", "enum": ["1", "2"]}),
         (SizeAlias, {"type": "string", "enum": ["S", "M"]}),
         (Colour, {"type": "string", "enum": ["r", "b"]}),
@@ -82,9 +81,7 @@ def field_shown(annotation: Any, **field: Any) -> dict[str, Any]:
         (Level, {"type": "string", "enum": ["LOW", "HIGH"]}),
         (list[Literal["a", "b"]], {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}),
         (list[Literal[1, 2]], {"type": "array", "items": {"type": "string", "enum": ["1", "2"]}}),
-        (list[Colour], {"type": "array", "items": {"type": "string", "enum": ["r", "b"]}}),
         (set[Level], {"type": "array", "items": {"type": "string", "enum": ["LOW", "HIGH"]}}),
-        (frozenset[Colour], {"type": "array", "items": {"type": "string", "enum": ["r", "b"]}}),
         (tuple[Colour, ...], {"type": "array", "items": {"type": "string", "enum": ["r", "b"]}}),
         (
             Annotated[int, Field(ge=1, le=3, description="d")],
@@ -142,14 +139,11 @@ def test_choices_known_at_run_time_are_titled_by_one_of() -> None:
     [
         (str, {"min_length": 2, "max_length": 9}, {"type": "string", "minLength": 2, "maxLength": 9}),
         (str, {"pattern": "a+"}, {"type": "string"}),
-        (str, {"examples": ["a"]}, {"type": "string"}),
         (str, {"json_schema_extra": {"format": "email"}}, {"type": "string", "format": "email"}),
         (str, {"json_schema_extra": {"format": "time"}}, {"type": "string"}),
-        (UUID, {}, {"type": "string"}),
         (str, {"description": "Why?"}, {"type": "string", "description": "Why?"}),
         (int, {"ge": 1, "le": 5}, {"type": "integer", "minimum": 1, "maximum": 5}),
         (int, {"gt": 0, "lt": 6}, {"type": "integer", "minimum": 1, "maximum": 5}),
-        (int, {"multiple_of": 5}, {"type": "integer"}),
         (float, {"ge": 0.5, "le": 1.5}, {"type": "number", "minimum": 0.5, "maximum": 1.5}),
         (float, {"gt": 0, "lt": 1}, {"type": "number"}),
         (Decimal, {"ge": 0, "le": Decimal("9.5")}, {"type": "number", "minimum": 0, "maximum": 9.5}),
@@ -161,7 +155,6 @@ def test_choices_known_at_run_time_are_titled_by_one_of() -> None:
         ),
         (int | None, {"ge": 1}, {"type": "integer", "minimum": 1}),
         (Literal["a", "b"] | None, {}, {"type": "string", "enum": ["a", "b"]}),
-        (list[Colour] | None, {}, {"type": "array", "items": {"type": "string", "enum": ["r", "b"]}}),
     ],
 )
 def test_bounds_and_formats_reach_the_schema_within_the_grammar(
@@ -173,17 +166,13 @@ def test_bounds_and_formats_reach_the_schema_within_the_grammar(
 @pytest.mark.parametrize(
     ("annotation", "default", "expected"),
     [
-        (str, "x", "x"),
         (bool, False, False),
-        (int, 0, 0),
         (float, 0.5, 0.5),
         (Decimal, Decimal("1.5"), 1.5),
         (date, date(2026, 7, 28), "2026-07-28"),
-        (Literal["a", "b"], "b", "b"),
         (Literal[1, 2], 2, "2"),
         (Colour, Colour.BLUE, "b"),
         (Level, Level.HIGH, "HIGH"),
-        (list[Literal["a", "b"]], ["a"], ["a"]),
         (list[Literal[1, 2]], [1], ["1"]),
         (set[Level], {Level.LOW}, ["LOW"]),
         (int | None, 5, 5),

@@ -63,42 +63,27 @@ CHOICES = "value: must hold only choices on offer"
         (int, "5", WHOLE),
         (int, True, WHOLE),
         (int, 5.5, WHOLE),
-        (int, None, WHOLE),
         (int, math.nan, WHOLE),
-        (int, math.inf, WHOLE),
-        (int, [5], WHOLE),
         (Annotated[int, Field(ge=1)], 0, "value: must be at least 1"),
-        (Annotated[int, Field(le=9)], 10, "value: must be at most 9"),
         pytest.param(Annotated[int, Field(le=9)], 10**400, "value: must be at most 9", id="a number beyond floats"),
         (Annotated[int, Field(gt=1)], 1, "value: must be at least 2"),
         (float, "0.5", NUMBER),
-        (float, False, NUMBER),
         (float, math.nan, NUMBER),
-        (float, -math.inf, NUMBER),
         (float, {}, NUMBER),
-        (Decimal, "0.5", NUMBER),
         (Annotated[float, Field(ge=0.5)], 0.25, "value: must be at least 0.5"),
         (bool, "yes", "value: must be true or false"),
         (bool, 1, "value: must be true or false"),
-        (bool, None, "value: must be true or false"),
         (str, 5, STRING),
-        (str, None, STRING),
-        (str, ["a"], STRING),
         (date, 20260101, STRING),
         (Annotated[str, Field(min_length=2)], "a", "value: must have at least 2 characters"),
         (Annotated[str, Field(max_length=2)], "abc", "value: must have at most 2 characters"),
         (Literal["a", "b"], "c", CHOICE),
-        (Literal["a", "b"], "A", CHOICE),
         (Literal[1, 2], 1, STRING),
-        (Literal[1, 2], "3", CHOICE),
         (Colour, "RED", CHOICE),
         (Level, 1, STRING),
         (Level, "1", CHOICE),
-        (Level, ["LOW"], STRING),
         (list[Colour], "r", "value: must be a list of choices"),
         (list[Colour], ["r", "g"], CHOICES),
-        (list[Colour], ["r", 1], CHOICES),
-        (list[Colour], [["r"]], CHOICES),
         (list[Colour], {"r": 1}, "value: must be a list of choices"),
         (Annotated[list[Colour], Field(min_length=1)], [], "value: must hold at least 1 choices"),
         (Annotated[list[Colour], Field(max_length=1)], ["r", "b"], "value: must hold at most 1 choices"),
@@ -118,14 +103,11 @@ def test_a_number_no_float_can_hold_is_read_without_a_crash(wanted: Any) -> None
     [
         (int, 5, 5),
         (int, 5.0, 5),
-        (int, 2**70, 2**70),
         (float, 3, 3.0),
         (Decimal, 0.1, Decimal("0.1")),
         (bool, False, False),
         (str, "", ""),
-        (str, "5", "5"),
         (date, "2026-07-28", date(2026, 7, 28)),
-        (Literal["a", "b"], "b", "b"),
         (Literal[1, 2], "2", 2),
         (Literal[True, False], "False", False),
         (Literal[Colour.RED, Colour.BLUE], "b", Colour.BLUE),
@@ -135,7 +117,6 @@ def test_a_number_no_float_can_hold_is_read_without_a_crash(wanted: Any) -> None
         (Planet, "MARS", Planet.MARS),
         (Day, "SECOND", Day.SECOND),
         (Thing, "TWO", Thing.TWO),
-        (list[Literal["a", "b"]], [], []),
         (list[Literal[1, 2]], ["2", "1"], [2, 1]),
         (set[Level], ["LOW", "LOW"], {Level.LOW}),
         (list[Planet], ["EARTH"], [Planet.EARTH]),
@@ -168,13 +149,6 @@ def test_an_optional_value_may_be_left_out_because_the_form_does_not_require_it(
     form = form_of(int | None)
     assert form.faults({}) == []
     assert form.value({}) is None
-
-
-def test_an_optional_field_without_a_default_may_be_left_out_too() -> None:
-    class Order(BaseModel):
-        note: str | None
-
-    assert form_of(Order).value({}) == Order(note=None)
 
 
 def test_an_optional_field_may_be_null_and_another_may_not() -> None:

@@ -190,7 +190,7 @@ def test_another_question_has_another_digest(marker: Question) -> None:
     assert render("k", marker).digest() != render("k", Elicit("Sure?", Confirm)).digest()
 
 
-def test_attempts_and_notes_are_no_part_of_the_digest() -> None:
+def test_attempts_and_notes_are_not_part_of_the_digest() -> None:
     once = render("k", Elicit("Sure?", Confirm, attempts=1))
     before = once.digest()
     once.request("a note")
@@ -233,14 +233,10 @@ def test_a_form_without_fields_needs_no_content(content: Any) -> None:
         ({}, "is not an elicitation result: it has no valid action"),
         ({"action": "yes"}, "is not an elicitation result"),
         ({"action": ["accept"]}, "is not an elicitation result"),
-        ({"action": None}, "is not an elicitation result"),
         ({"action": "ACCEPT", "content": {"number": 2}}, "is not an elicitation result"),
         ({"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}, "is not an elicitation result"),
-        ({"roots": []}, "is not an elicitation result"),
         ({"action": "accept"}, "was accepted without content"),
-        ({"action": "accept", "content": None}, "was accepted without content"),
         ({"action": "accept", "content": []}, "the content of the answer to 'k' is no object"),
-        ({"action": "accept", "content": "number"}, "is no object"),
         ({"action": "accept", "content": {}}, "does not match the form: number: is required"),
         ({"action": "accept", "content": {"number": "2"}}, "number: must be a whole number"),
         ({"action": "accept", "content": {"number": 2, "x": 1}}, "x: unknown field"),
@@ -279,7 +275,6 @@ CALLED: dict[str, Any] = {
         (Sample([HELLO], max_tokens=1, tools=[]), SAID, CreateMessageResultWithTools),
         (Sample([HELLO], max_tokens=1, tool_choice=ToolChoice(mode="none")), SAID, CreateMessageResultWithTools),
         (ListRoots(), {"roots": [{"uri": "file:///srv"}]}, ListRootsResult),
-        (ListRoots(), {"roots": []}, ListRootsResult),
     ],
 )
 def test_other_questions_inject_the_wire_result(marker: Question, answer: dict[str, Any], kind: type[Any]) -> None:
@@ -306,10 +301,8 @@ def test_an_elicitation_result_answers_nothing_else(marker: Question, answer: di
             {"roots": []},
             "is no valid sampling/createMessage result: see content, model, role",
         ),
-        (Sample([HELLO], max_tokens=1), {**SAID, "role": "robot"}, "see role"),
         (ListRoots(), SAID, "is no valid roots/list result: see roots"),
         (ListRoots(), {"roots": [{"uri": "https://example.com"}]}, "see roots.0.uri"),
-        (ListRoots(), {"roots": {}}, "see roots"),
     ],
 )
 def test_a_malformed_result_is_the_clients_fault(marker: Question, answer: dict[str, Any], words: str) -> None:

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 import pytest
@@ -237,16 +236,13 @@ async def says_nothing(title: str): ...
 async def says_any(title: str) -> Any: ...
 
 
-async def says_object(title: str) -> object: ...
-
-
 async def says_variable(title: T) -> T: ...  # pyright: ignore[reportInvalidTypeVarUse] - says nothing
 
 
 async def samples(title: str) -> CreateMessageResult | Sample: ...
 
 
-ASKING = [asks, says_nothing, says_any, says_object, says_variable, samples]
+ASKING = [asks, says_nothing, says_any, says_variable, samples]
 
 
 def generates(title: str) -> Iterator[int]:
@@ -254,17 +250,6 @@ def generates(title: str) -> Iterator[int]:
 
 
 async def gives_a_lock(title: str) -> threading.Event: ...
-
-
-async def gives_a_function(title: str) -> Callable[[], int]: ...
-
-
-@dataclass
-class Holder:
-    event: threading.Event
-
-
-async def gives_a_holder(title: str) -> list[Holder]: ...
 
 
 class Opaque:
@@ -286,8 +271,6 @@ def using(fn: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         *((fn, "may ask; the answer to a question is kept anyway") for fn in ASKING),
         (generates, "is a generator, whose value cannot outlive the round"),
         (gives_a_lock, "returns Event, which cannot be serialised"),
-        (gives_a_function, "returns collections.abc.Callable[[], int], which cannot be serialised"),
-        (gives_a_holder, "which cannot be serialised"),
         (Opaque, "returns Opaque, which cannot be serialised"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

@@ -65,13 +65,6 @@ def test_a_defaulted_parameter_that_is_nearly_an_argument_is_refused(argument: s
     assert repr(argument) in fix
 
 
-@pytest.mark.parametrize(("parameter", "argument"), NEAR.values(), ids=NEAR)
-def test_it_is_the_same_the_other_way_round(argument: str, parameter: str) -> None:
-    ((_, fix),) = faults(parameter, argument)
-
-    assert repr(argument) in fix
-
-
 MORE_OR_FEWER = {
     "one more at the end": ("title", "titles"),
     "one fewer at the end": ("titles", "title"),
@@ -114,22 +107,6 @@ def test_a_parameter_named_like_an_argument_is_given_it_whatever_others_are_near
     assert warned("titel", "title", "titel") == []
 
 
-async def test_a_parameter_of_an_arguments_name_is_filled() -> None:
-    mcp = MCPServer("shop")
-    mcp.add_tool(taking("quantity", resolver=named("quantity", "3")))
-
-    result = await mcp.call_tool("tool", {"quantity": 7})
-    assert result.structured_content == {"result": 7}
-
-
-async def test_a_parameter_that_is_far_from_every_argument_gets_its_default() -> None:
-    mcp = MCPServer("shop")
-    mcp.add_tool(taking("quantity", resolver=named("most", "3")))
-
-    result = await mcp.call_tool("tool", {"quantity": 7, "most": 9})
-    assert result.structured_content == {"result": 3}
-
-
 def test_every_near_miss_is_told_at_once() -> None:
     def limit(titel: str = "", orderId: str = "", most: int = 3) -> int:
         return most
@@ -144,24 +121,6 @@ def test_every_near_miss_is_told_at_once() -> None:
     assert "'order_id'" in second.fix
 
 
-def test_a_near_miss_is_told_of_resolvers_at_any_depth() -> None:
-    def limit(titel: str = "") -> int:
-        return len(titel)
-
-    async def middle(limit: Annotated[int, Resolve(limit)]) -> int:
-        return limit
-
-    async def tool(title: str, copies: Annotated[int, Resolve(middle)]) -> None: ...
-
-    with pytest.raises(InvalidSignature) as caught:
-        MCPServer("shop").add_tool(tool)
-
-    (fault,) = caught.value.faults
-    assert "parameter 'titel' of resolver 'limit'" in fault.problem
-    assert "limit" in fault.drawing
-    assert fault.place == f"{__file__}:{limit.__code__.co_firstlineno}"
-
-
 def test_a_resolved_parameter_or_the_context_is_no_near_miss() -> None:
     async def count() -> int:
         return 3
@@ -170,12 +129,6 @@ def test_a_resolved_parameter_or_the_context_is_no_near_miss() -> None:
         return titel
 
     async def tool(title: str, contexts: str, copies: Annotated[int, Resolve(limit)]) -> None: ...
-
-    MCPServer("shop").add_tool(tool)
-
-
-def test_a_tools_own_parameters_are_never_a_near_miss() -> None:
-    async def tool(title: str, titel: str = "", tittle: str = "") -> None: ...
 
     MCPServer("shop").add_tool(tool)
 

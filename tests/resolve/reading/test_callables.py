@@ -308,23 +308,6 @@ async def test_the_same_method_of_two_objects_is_two_resolvers() -> None:
     assert keys == [f"{__name__}:Shop.method", f"{__name__}:Shop.method#1"]
 
 
-async def test_the_same_class_method_of_two_classes_is_two_resolvers() -> None:
-    class Market(Shop):
-        pass
-
-    mcp = MCPServer("shop")
-
-    @mcp.tool()
-    async def sell(
-        title: str, one: Annotated[str, Resolve(Shop.class_method)], two: Annotated[str, Resolve(Market.class_method)]
-    ) -> str:
-        return f"{one}, {two}"
-
-    result = await mcp.call_tool("sell", {"title": "Dune"})
-
-    assert result.structured_content == {"result": "Shop Dune, Market Dune"}
-
-
 async def test_equal_objects_are_resolvers_of_their_own() -> None:
     @dataclass(eq=True)
     class Counter:

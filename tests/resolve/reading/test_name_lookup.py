@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pytest
@@ -185,65 +183,6 @@ async def test_a_name_in_the_closure_that_is_not_bound_yet_does_not_matter_to_hi
     assert result.structured_content == {"result": "a Dune"}
 
 
-def traced(fn: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(fn)
-    async def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return await fn(*args, **kwargs)
-
-    return wrapper
-
-
-async def test_local_names_are_found_in_every_sort_of_callable() -> None:
-    class Local(BaseModel):
-        title: str
-
-    @traced
-    async def decorated(title: str) -> Local:
-        return Local(title=title)
-
-    @dataclass
-    class Made:
-        local: Annotated[Local, Resolve(decorated)]
-
-    class Called:
-        async def __call__(self, made: Annotated[object, Resolve(Made)]) -> Local:
-            assert isinstance(made, Made)
-            return made.local
-
-    class Shop:
-        async def method(self, local: Annotated[Local, Resolve(Called())], suffix: str) -> Local:
-            return Local(title=local.title + suffix)
-
-    method = functools.partial(Shop().method, suffix="!")
-    mcp = MCPServer("shop")
-
-    @mcp.tool()
-    async def sell(title: str, local: Annotated[Local, Resolve(method)]) -> str:
-        return local.title
-
-    assert await arguments_of(mcp) == ["title"]
-    result = await mcp.call_tool("sell", {"title": "Dune"})
-    assert result.structured_content == {"result": "Dune!"}
-
-
-async def test_a_marker_in_a_field_of_a_local_dataclass_is_refused() -> None:
-    class Local(BaseModel):
-        title: str
-
-    @dataclass
-    class Basket:
-        local: Annotated[Local, Resolve(check_stock)]
-
-    mcp = MCPServer("shop")
-
-    async def sell(basket: Basket) -> None: ...
-
-    with pytest.raises(InvalidSignature):
-        mcp.add_tool(sell)
-
-    assert await mcp.list_tools() == []
-
-
 # A local alias that shadows a global
 
 Alias = str
@@ -254,8 +193,7 @@ async def test_a_local_alias_that_shadows_a_global_is_honoured_where_it_is_regis
     mcp = MCPServer("shop")
 
     @mcp.tool()
-    async def sell(title: str, stock: Alias) -> str:
-        return stock.title
+    async def sell(title: str, stock: Alias) -> None: ...
 
     assert Alias
     assert await arguments_of(mcp) == ["title"]

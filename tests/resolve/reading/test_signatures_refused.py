@@ -106,7 +106,10 @@ async def as_default_unannotated(title: str, stock=STRAY) -> None: ...  # pyrigh
 async def as_default_in_field(title: str, stock: Stock = STRAY_FIELD) -> None: ...
 
 
-async def as_its_own_annotation(title: str, stock: STRAY) -> None: ...  # pyright: ignore[reportInvalidTypeForm] - on purpose
+async def as_its_own_annotation(title: str, stock: Any) -> None: ...
+
+
+as_its_own_annotation.__annotations__["stock"] = STRAY
 
 
 async def as_text(title: str, stock: Annotated[Stock, "Resolve(check_stock)"]) -> None: ...
@@ -261,11 +264,11 @@ def problem_of(fn: Callable[..., Any], **options: Any) -> str:
 
 
 def test_the_official_sdks_marker_is_refused_and_the_fix_names_the_import() -> None:
-    theirs = type("Resolve", (), {"__module__": "mcp.server.mcpserver", "__init__": lambda self, fn: None})
+    theirs = type("Resolve", (), {"__module__": "mcp.server.mcpserver"})
 
     async def sell(title: str, stock: Any) -> None: ...
 
-    sell.__annotations__["stock"] = Annotated[Stock, theirs(check_stock)]
+    sell.__annotations__["stock"] = Annotated[Stock, theirs()]
     told = problem_of(sell)
     assert "parameter 'stock' is marked with the `Resolve` of the official SDK" in told
     assert "fix: import Resolve from bespeak" in told

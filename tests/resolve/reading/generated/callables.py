@@ -49,6 +49,12 @@ def _member(name: str, parameters: str, *, body: str = "return note(answer)", so
 
 _MARKED_DESK = _class("Desk", _member("serve", "self, title: str, answer: {h}"))
 _MADE = "note(answer)"
+_WRAPPING = """\
+def wrapping(fn):
+    @functools.wraps(fn)
+    async def wrapper(*args, **kwargs):
+        return await fn(*args, **kwargs)
+    return wrapper"""
 _NEW = "note(answer); return object.__new__(cls)"
 
 FORMS: dict[str, Form] = {
@@ -229,15 +235,13 @@ FORMS: dict[str, Form] = {
     ),
     "wrapped": Form(
         (
-            "def wrapping(fn):\n    @functools.wraps(fn)\n    async def wrapper(*args, **kwargs):\n"
-            "        return await fn(*args, **kwargs)\n    return wrapper",
+            _WRAPPING,
             "@wrapping\n" + _function("target", "title: str, answer: {p}"),
         )
     ),
     "wrapped twice": Form(
         (
-            "def wrapping(fn):\n    @functools.wraps(fn)\n    async def wrapper(*args, **kwargs):\n"
-            "        return await fn(*args, **kwargs)\n    return wrapper",
+            _WRAPPING,
             "@wrapping\n@wrapping\n" + _function("target", "title: str, answer: {p}"),
         )
     ),
