@@ -1,5 +1,6 @@
 """Rounds without a server: a consumer, the round before, and the answers to what that asked."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -57,3 +58,9 @@ async def run_to_end(consumer: Callable[..., Any], error: BaseException | None =
     assert await round_.ask() == {}
     await round_.finish()
     await round_.close(error, body_ran=True)
+
+
+async def pause(times: int = 1) -> None:
+    """Give the event loop so many turns that everything else happens first that waits for nothing."""
+    for _ in range(20 * times):
+        await asyncio.sleep(0)

@@ -50,9 +50,3 @@ class Scripted:
 
 def _next(answer: Any) -> Any:
     return cast("list[Any]", answer).pop(0) if isinstance(answer, list) else answer
-
-
-async def soon() -> None:
-    """Let everything happen that waits for nothing."""
-    for _ in range(10):
-        await asyncio.sleep(0)

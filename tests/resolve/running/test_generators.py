@@ -9,7 +9,7 @@ import pytest
 
 from bespeak.resolve.errors import ResolverFailed
 from bespeak.resolve.markers import Elicit, Resolve
-from tests.resolve.running.round_harness import YES, Consent, asked, run_to_end, start, values
+from tests.resolve.running.round_harness import YES, Consent, asked, pause, run_to_end, start, values
 
 
 async def async_connection() -> AsyncIterator[str]:
@@ -79,7 +79,7 @@ async def test_async_generators_open_and_close_in_the_calls_own_task_even_in_com
         return resource
 
     async def other() -> str:
-        await asyncio.sleep(0.01)
+        await pause()
         return "other"
 
     first, second = make("first"), make("second")

@@ -12,7 +12,7 @@ import pytest
 from bespeak.resolve.errors import ResolverFailed, ToolError
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.running import generators
-from tests.resolve.running.round_harness import Consent, asked, run_to_end, start
+from tests.resolve.running.round_harness import Consent, asked, pause, run_to_end, start
 
 
 async def test_a_generator_that_fails_to_open_names_itself_and_is_not_closed() -> None:
@@ -81,7 +81,7 @@ async def test_a_generators_failure_is_reported_after_those_known_earlier_in_gra
         raise ValueError
 
     async def connection() -> AsyncIterator[str]:
-        await asyncio.sleep(0.01)
+        await pause()
         raise ConnectionError
         yield "connection"
 

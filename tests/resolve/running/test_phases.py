@@ -12,7 +12,7 @@ import anyio.to_thread
 import pytest
 
 from bespeak.resolve.markers import Resolve
-from tests.resolve.running.round_harness import values
+from tests.resolve.running.round_harness import pause, values
 
 
 @pytest.mark.parametrize("kinds", [("async", "async"), ("sync", "sync"), ("async", "sync")], ids="-".join)
@@ -150,7 +150,7 @@ async def within_timeout() -> str:
 async def within_a_task_group() -> str:
     async with anyio.create_task_group() as group:
         group.start_soon(anyio.sleep, 5)
-        await anyio.sleep(0.01)
+        await pause()
         group.cancel_scope.cancel()
     raise TimeoutError
 
@@ -167,7 +167,7 @@ async def test_scopes_and_timeouts_inside_a_resolver_work_alone_and_in_company(
             return "in time"
 
     async def other() -> str:
-        await asyncio.sleep(0.02)
+        await pause(2)
         return "done"
 
     others = [functools.partial(other) for _ in range(2)]

@@ -10,7 +10,7 @@ import pytest
 
 from bespeak.resolve.errors import ResolverFailed, ToolError
 from bespeak.resolve.markers import Resolve
-from tests.resolve.running.round_harness import values
+from tests.resolve.running.round_harness import pause, values
 
 
 async def end_of(work: Any) -> BaseException | None:
@@ -81,12 +81,12 @@ async def test_a_failure_cancels_what_still_runs_and_sees_it_end() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(0.01)
+            await pause()
             ended.append("first")
         return 1
 
     async def second() -> int:
-        await asyncio.sleep(0.01)
+        await pause()
         raise ValueError
 
     def body(a: Annotated[int, Resolve(first)], b: Annotated[int, Resolve(second)]) -> None: ...
@@ -145,7 +145,7 @@ async def test_cancelling_a_round_cancels_its_resolvers_and_sees_them_end() -> N
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(0.01)
+            await pause()
             ended.append("first")
         return 1
 
@@ -174,7 +174,7 @@ async def awaits_what_was_cancelled() -> int:
 
 
 async def fine() -> int:
-    await asyncio.sleep(0.01)
+    await pause()
     return 1
 
 

@@ -1,6 +1,5 @@
 """One round without a server: what runs in which phase, and what is asked (design 5)."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
@@ -10,7 +9,7 @@ from bespeak.resolve.asking.digests import NOTHING
 from bespeak.resolve.asking.progress import Kept
 from bespeak.resolve.errors import ResolverFailed
 from bespeak.resolve.markers import Elicit, Resolve
-from tests.resolve.running.round_harness import YES, Consent, Surroundings, asked, start, values
+from tests.resolve.running.round_harness import YES, Consent, Surroundings, asked, pause, start, values
 
 T = TypeVar("T")
 
@@ -100,7 +99,7 @@ async def test_a_question_from_a_resolver_that_says_it_does_not_ask_is_an_error_
 
 async def test_independent_questions_are_asked_together_in_graph_order_and_dependent_ones_later() -> None:
     async def size() -> Elicit[Consent]:
-        await asyncio.sleep(0.01)
+        await pause()
         return Elicit("Large?", Consent)
 
     async def colour() -> Elicit[Consent]:
@@ -139,7 +138,7 @@ async def test_guards_and_what_they_depend_on_run_before_anything_else_in_every_
     runs: list[str] = []
 
     async def user() -> str:
-        await asyncio.sleep(0.01)
+        await pause()
         runs.append("user")
         return "reader"
 

@@ -10,7 +10,7 @@ from bespeak.resolve.errors import Aborted, ResolverFailed
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.outcomes import DeclinedElicitation, ElicitationResult
 from bespeak.resolve.running.rounds import Round
-from tests.resolve.running.round_harness import NO, YES, Consent, start
+from tests.resolve.running.round_harness import NO, YES, Consent, pause, start
 
 MayAsk = int | Elicit[Consent]
 """Puts a resolver into phase one, beside the questions."""
@@ -65,7 +65,7 @@ async def test_a_decline_cancels_what_comes_later_and_waits_for_what_comes_earli
     second, events = asyncio.Event(), list[str]()
 
     async def earlier() -> MayAsk:
-        await asyncio.sleep(0.02)
+        await pause(2)
         if second.is_set():
             events.append("earlier ran")
         return 1
@@ -96,7 +96,7 @@ async def test_after_a_decline_what_comes_earlier_still_starts_and_what_comes_la
     started: list[str] = []
 
     async def slow() -> MayAsk:
-        await asyncio.sleep(0.01)
+        await pause()
         return 1
 
     async def earlier(slow: Annotated[int, Resolve(slow)]) -> MayAsk:
@@ -122,7 +122,7 @@ async def test_an_earlier_failure_wins_over_a_later_decline() -> None:
     second = asyncio.Event()
 
     async def earlier() -> MayAsk:
-        await asyncio.sleep(0.01)
+        await pause()
         if second.is_set():
             raise ValueError
         return 1
@@ -163,7 +163,7 @@ async def test_a_decline_wins_over_what_a_resolver_it_cancelled_raises() -> None
         return 1
 
     async def slow_confirm() -> Consent | Elicit[Consent]:
-        await asyncio.sleep(0.01)
+        await pause()
         return Elicit("Really?", Consent)
 
     def body(a: Annotated[Consent, Resolve(slow_confirm)], b: Annotated[int, Resolve(later)]) -> None: ...
@@ -176,7 +176,7 @@ async def test_a_decline_wins_over_what_a_resolver_it_cancelled_raises() -> None
 
 async def test_of_two_declines_the_first_in_graph_order_is_reported_whichever_is_known_first() -> None:
     async def slow() -> Consent | Elicit[Consent]:
-        await asyncio.sleep(0.01)
+        await pause()
         return Elicit("Slowly?", Consent)
 
     def body(a: Annotated[Consent, Resolve(slow)], b: Annotated[Consent, Resolve(confirm)]) -> None: ...
@@ -207,11 +207,11 @@ async def test_a_resolver_cancelled_by_a_decline_is_cancelled_once_and_may_clean
     second, cleaned = asyncio.Event(), list[str]()
 
     async def quick() -> MayAsk:
-        await asyncio.sleep(0.01)
+        await pause()
         return 1
 
     async def slow() -> MayAsk:
-        await asyncio.sleep(0.02)
+        await pause(2)
         return 1
 
     async def later() -> MayAsk:
@@ -219,7 +219,7 @@ async def test_a_resolver_cancelled_by_a_decline_is_cancelled_once_and_may_clean
             try:
                 await asyncio.Event().wait()
             finally:
-                await asyncio.sleep(0.04)
+                await pause(4)
                 cleaned.append("later")
         return 1
 

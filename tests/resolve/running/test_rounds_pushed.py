@@ -14,8 +14,8 @@ from bespeak.resolve.markers import Elicit, ListRoots, Resolve
 from bespeak.resolve.outcomes import ElicitationResult, NotAsked
 from bespeak.resolve.reading.signatures import read
 from bespeak.resolve.running.rounds import Round
-from tests.resolve.running.round_harness import NO, YES, Consent, Surroundings
-from tests.resolve.running.scripted_push import Scripted, Sent, soon
+from tests.resolve.running.round_harness import NO, YES, Consent, Surroundings, pause
+from tests.resolve.running.scripted_push import Scripted, Sent
 from tests.waiting import eventually
 
 
@@ -170,7 +170,7 @@ async def test_phase_two_waits_until_everything_is_answered() -> None:
 
     running = asyncio.create_task(run(body, push))
     await eventually(lambda: push.pushed)
-    await soon()
+    await pause()
     assert ran == []
     push.answer("confirm", YES)
     await running

@@ -7,8 +7,8 @@ import pytest
 
 from bespeak.resolve.errors import NotAnswered
 from bespeak.resolve.running.turns import Turns
-from tests.resolve.running.round_harness import NO, YES
-from tests.resolve.running.scripted_push import Scripted, Sent, soon
+from tests.resolve.running.round_harness import NO, YES, pause
+from tests.resolve.running.scripted_push import Scripted, Sent
 
 
 def turns(push: Scripted, *places: int) -> Turns:
@@ -23,14 +23,14 @@ async def test_the_first_in_graph_order_asks_at_once_and_the_next_when_it_has_se
     push = Scripted()
     one = turns(push, 5, 3)
     later, earlier = asking(one, 5), asking(one, 3)
-    await soon()
+    await pause()
     assert push.pushed == ["q3"]
     push.answer("q3", YES)
     assert await earlier == YES
-    await soon()
+    await pause()
     assert push.pushed == ["q3"], "an answer may be a slip: the turn passes when it has settled"
     one.settled(3)
-    await soon()
+    await pause()
     push.answer("q5", NO)
     assert await later == NO
 
@@ -40,7 +40,7 @@ async def test_a_turn_passes_when_one_settles_that_did_not_ask() -> None:
     one = turns(push, 3, 4, 5)
     later = asking(one, 5)
     one.settled(4)
-    await soon()
+    await pause()
     assert push.pushed == []
     one.settled(3)
     assert await later == YES
@@ -51,10 +51,10 @@ async def test_one_may_ask_again_before_it_settles() -> None:
     one = turns(push, 1, 2)
     later = asking(one, 2)
     assert [await one.ask(1, "q1", {}, lambda: 100), await one.ask(1, "q1", {}, lambda: 100)] == [NO, YES]
-    await soon()
+    await pause()
     assert push.pushed == ["q1", "q1"]
     one.settled(1)
-    await soon()
+    await pause()
     assert push.pushed[-1] == "q2"
     later.cancel()
     await asyncio.wait({later})
@@ -74,7 +74,7 @@ async def test_after_a_drop_nobody_is_asked_anything() -> None:
     push = Scripted()
     one = turns(push, 1, 2, 3)
     opened, queued = asking(one, 1), asking(one, 2)
-    await soon()
+    await pause()
     one.drop()
     one.drop()
     assert [await opened, await queued, await one.ask(3, "q3", {}, lambda: 100)] == [None, None, None]
@@ -94,7 +94,7 @@ async def test_from_the_limit_on_nobody_is_asked() -> None:
     push, limit = Scripted(), [100]
     one = turns(push, 1, 2)
     later = asking(one, 2, lambda: limit[0])
-    await soon()
+    await pause()
     limit[0] = 2
     one.settled(1)
     assert await later is None
@@ -110,7 +110,7 @@ async def test_what_a_push_raises_is_raised_where_it_was_asked() -> None:
 async def test_a_cancelled_question_is_taken_back_before_the_cancellation_goes_on() -> None:
     push = Scripted()
     first = asking(turns(push, 1), 1)
-    await soon()
+    await pause()
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
@@ -121,7 +121,7 @@ async def test_one_cancelled_while_it_waits_for_its_turn_is_never_pushed_and_hol
     push = Scripted({"q3": YES})
     one = turns(push, 1, 2, 3)
     second, third = asking(one, 2), asking(one, 3)
-    await soon()
+    await pause()
     second.cancel()
     await asyncio.wait({second})
     one.settled(1)
