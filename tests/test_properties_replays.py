@@ -245,7 +245,7 @@ async def test_no_author_code_runs_in_a_round_that_only_fetches_a_stored_result(
     assert [record.ran.count(0) for record in watched.rounds] == [1, 1, 0]
 
 
-async def test_failures_beside_the_reported_one_leave_no_complaint_of_the_event_loop(
+async def test_failures_beside_the_reported_one_do_not_make_the_event_loop_complain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A log record would keep the traceback, and with it the tasks whose end is waited for here.

@@ -136,7 +136,7 @@ def test_a_missing_required_field_is_a_fault() -> None:
     assert form_of(int).faults({}) == ["value: is required"]
 
 
-def test_all_faults_are_told_and_none_repeats_what_was_sent() -> None:
+def test_all_faults_are_listed_without_repeating_what_was_sent() -> None:
     class Order(BaseModel):
         title: str
         copies: int
@@ -317,7 +317,7 @@ class Booking(BaseModel):
         ({"seats": 13, "code": "b"}, "seats: there is no row 13; code: String should match"),
     ],
 )
-def test_what_only_the_model_refuses_is_a_slip_told_in_the_validators_words(
+def test_what_only_the_model_rejects_is_reported_in_the_words_of_the_validator(
     content: dict[str, Any], words: str
 ) -> None:
     form = form_of(Booking)

@@ -1,4 +1,4 @@
-"""Questions (design section 5): rendering, pins, what an answer means, and which capabilities it takes."""
+"""Questions: how they are rendered, their digests, and what an answer means (design 5)."""
 
 from typing import Any, cast
 

@@ -52,7 +52,7 @@ ALL = [
 ]
 
 
-async def test_all_faults_of_a_consumer_are_told_at_once() -> None:
+async def test_all_faults_of_a_consumer_are_reported_at_once() -> None:
     error = await refusal(as_tool, sell_everything)
 
     assert str(error).startswith("cannot register 'tool': 10 faults\n\n1. ")
@@ -62,7 +62,7 @@ async def test_all_faults_of_a_consumer_are_told_at_once() -> None:
         assert fix in fault.fix
 
 
-async def test_every_fault_is_told_with_its_place_a_drawing_of_the_path_and_a_fix() -> None:
+async def test_every_fault_is_reported_with_its_place_a_drawing_of_the_path_and_a_fix() -> None:
     error = await refusal(as_tool, sell_everything)
 
     (fault,) = [one for one in error.faults if "'titel'" in one.problem]
@@ -82,7 +82,7 @@ async def test_every_fault_is_told_with_its_place_a_drawing_of_the_path_and_a_fi
 
 
 @everywhere
-async def test_a_fault_of_a_resolver_with_several_consumers_is_told_once(position: Position) -> None:
+async def test_a_fault_of_a_resolver_with_several_consumers_is_reported_once(position: Position) -> None:
     async def broken(amount: int) -> int: ...
 
     async def left(broken: Annotated[int, Resolve(broken)]) -> int: ...

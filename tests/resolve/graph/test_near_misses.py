@@ -107,7 +107,7 @@ def test_a_parameter_named_like_an_argument_is_given_it_whatever_others_are_near
     assert warned("titel", "title", "titel") == []
 
 
-def test_every_near_miss_is_told_at_once() -> None:
+def test_every_near_miss_is_reported_at_once() -> None:
     def limit(titel: str = "", orderId: str = "", most: int = 3) -> int:
         return most
 
@@ -121,7 +121,7 @@ def test_every_near_miss_is_told_at_once() -> None:
     assert "'order_id'" in second.fix
 
 
-def test_a_resolved_parameter_or_the_context_is_no_near_miss() -> None:
+def test_a_resolved_parameter_or_the_context_is_not_a_near_miss() -> None:
     async def count() -> int:
         return 3
 
@@ -187,7 +187,7 @@ def test_names_that_differ_in_more_than_a_slip_pass(word: str, other: str) -> No
     assert warned(other, word) == []
 
 
-def test_a_name_like_an_argument_that_the_resolver_takes_anyway_is_no_slip() -> None:
+def test_a_name_like_an_argument_that_the_resolver_takes_anyway_is_let_pass() -> None:
     async def diff(file1: str, file2: str = "HEAD") -> str:
         return file1 + file2
 

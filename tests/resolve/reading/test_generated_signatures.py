@@ -1,4 +1,4 @@
-"""A marker is honoured or refused, and an outcome or a question is never the client's to fill, wherever they stand (design 4)."""
+"""A marker is honoured or refused, and a client never supplies an outcome or a question, wherever they stand (design 4)."""
 
 import os
 from collections.abc import Callable, Generator, Iterable

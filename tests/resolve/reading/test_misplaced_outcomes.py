@@ -131,7 +131,7 @@ async def test_a_question_that_a_tool_returns_is_reported_to_the_author(caplog: 
     assert "'delete' returned Elicit; only a resolver asks by returning it" in caplog.text
 
 
-def test_every_forgotten_marker_of_a_tool_is_told_at_once() -> None:
+def test_every_forgotten_marker_of_a_tool_is_reported_at_once() -> None:
     async def delete(
         path: str,
         answer: ElicitationResult[C],

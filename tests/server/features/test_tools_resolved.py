@@ -113,7 +113,7 @@ async def test_an_argument_that_json_cannot_carry_is_refused() -> None:
     assert fault.drawing.endswith("└─ event")
 
 
-async def test_arguments_that_json_cannot_carry_are_told_all_at_once_and_beside_other_faults() -> None:
+async def test_arguments_that_json_cannot_carry_are_reported_at_once_and_beside_other_faults() -> None:
     async def wait(one: threading.Event, two: threading.Event, stock: Annotated[int, Resolve]) -> None: ...
 
     error = await refusal(as_tool, wait)
@@ -126,7 +126,7 @@ async def test_arguments_that_json_cannot_carry_are_told_all_at_once_and_beside_
     }
 
 
-async def test_an_input_schema_that_shows_a_resolved_parameter_is_told_beside_other_faults() -> None:
+async def test_an_input_schema_that_shows_a_resolved_parameter_is_reported_beside_other_faults() -> None:
     mcp = MCPServer("shop")
 
     async def sell(
