@@ -1,4 +1,4 @@
-"""The compiled graph: its order, its phases and its drawing (design 4 and 5)."""
+"""The compiled graph: its order and its phases (design 4 and 5)."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Annotated, Any, TypeVar
@@ -205,55 +205,3 @@ def test_a_question_rests_on_the_questions_and_once_values_below_it_in_graph_ord
     graph = graph_of(sell)
 
     assert names(graph, graph.nodes[-1].rests_on) == ["consent", "rate"]
-
-
-# Drawing
-
-
-def test_the_drawing_shows_every_parameter_with_its_resolver_and_what_is_special_about_it() -> None:
-    async def rate(title: str) -> float: ...
-
-    async def sell(
-        title: str,
-        allowed: Annotated[None, Resolve(permission, guard=True)],
-        consent: Annotated[Consent, Resolve(consent)],
-        session: Annotated[int, Resolve(generator)],
-        lines: Annotated[int, Resolve(async_generator)],
-        rate: Annotated[float, Resolve(rate, once=True)],
-    ) -> None: ...
-
-    graph = graph_of(sell)
-
-    assert graph.drawing().splitlines() == [
-        f"sell   {__file__}:{sell.__code__.co_firstlineno}",
-        "├─ allowed <- permission [guard, phase 0]",
-        "│  └─ context <- the context",
-        "├─ consent <- consent [may ask, phase 1]",
-        "│  ├─ title <- the argument",
-        "│  └─ price <- price [phase 1]",
-        "│     └─ stock <- stock [phase 1]",
-        "│        └─ title <- the argument",
-        "├─ session <- generator [a generator, phase 2]",
-        "│  └─ title <- the argument",
-        "├─ lines <- async_generator [an async generator, phase 2]",
-        "│  └─ title <- the argument",
-        "└─ rate <- rate [once, phase 2]",
-        "   └─ title <- the argument",
-    ]
-
-
-def test_the_drawing_of_a_consumer_without_markers_is_one_line() -> None:
-    async def sell(title: str) -> None: ...
-
-    assert graph_of(sell).drawing() == f"sell   {__file__}:{sell.__code__.co_firstlineno}"
-
-
-def test_a_resolver_with_several_consumers_is_drawn_once() -> None:
-    async def sell(title: str, a: Annotated[float, Resolve(price)], b: Annotated[float, Resolve(price)]) -> None: ...
-
-    assert graph_of(sell).drawing().splitlines()[1:] == [
-        "├─ a <- price [phase 2]",
-        "│  └─ stock <- stock [phase 2]",
-        "│     └─ title <- the argument",
-        "└─ b <- price [phase 2] (drawn above)",
-    ]

@@ -5,15 +5,25 @@ Every place a marker can stand in: test_generated_signatures.py.
 """
 
 import functools
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
+from typing_extensions import TypeAliasType
 
-from bespeak import Context, DeclinedElicitation, Elicit, InvalidSignature, MCPServer, Resolve
-from tests.resolve.positions import Position, as_resolver, as_tool, everywhere, line_of, refusal, refused_once
+from bespeak import Context, DeclinedElicitation, Elicit, InvalidSignature, ListRoots, MCPServer, Resolve, Sample
+from tests.resolve.positions import (
+    Position,
+    as_resolver,
+    as_tool,
+    below_a_tool,
+    everywhere,
+    line_of,
+    refusal,
+    refused_once,
+)
 
 if TYPE_CHECKING:
     from decimal import Decimal as Missing
@@ -230,6 +240,45 @@ async def test_a_callable_without_a_signature_is_refused(position: Position, bui
 
     assert f"{builtin.__name__}: its signature cannot be read: " in error.faults[0].problem
     assert error.faults[0].fix == "wrap it in a function with parameters"
+
+
+# Return types that ask more than once, or cannot ask
+
+
+class Consent(BaseModel):
+    sure: bool
+
+
+Either = TypeAliasType("Either", Elicit[Consent] | Elicit[Stock])
+
+
+@below_a_tool
+@pytest.mark.parametrize(
+    "returns",
+    [Elicit[Consent] | Elicit[Stock], Sample | ListRoots, Consent | Either],
+    ids=["two forms", "sample and roots", "in an alias"],
+)
+async def test_more_than_one_question_in_a_return_type_is_refused(position: Position, returns: Any) -> None:
+    async def asks_twice(title: str) -> Any: ...
+
+    asks_twice.__annotations__["return"] = returns
+    error = await refusal(position, asks_twice)
+
+    problem = error.faults[0].problem
+    assert problem.startswith("asks_twice: its return type names more than one question: ")
+    assert error.faults[0].fix == "ask one question per resolver, and chain the resolvers"
+    assert error.faults[0].place == line_of(asks_twice)
+
+
+@below_a_tool
+async def test_a_generator_that_asks_is_refused(position: Position) -> None:
+    async def session(title: str) -> AsyncIterator[Consent | Elicit[Consent]]:
+        yield Consent(sure=True)
+
+    error = await refusal(position, session)
+
+    assert error.faults[0].problem == "session: it is a generator, and a generator cannot ask"
+    assert error.faults[0].fix == "ask in a resolver that the generator depends on"
 
 
 # What has no end
