@@ -9,6 +9,8 @@ import pytest
 
 from tests import pythons
 
+pytestmark = pytest.mark.timing  # interpreters are asked for their version
+
 MINE = f"{sys.version_info.major}.{sys.version_info.minor}"
 PROJECT: dict[str, Any] = tomllib.loads((pythons.ROOT / "pyproject.toml").read_text())["project"]
 

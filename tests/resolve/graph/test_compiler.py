@@ -70,14 +70,6 @@ def test_order_is_depth_first_whatever_a_later_parameter_shares() -> None:
     assert names(graph_of(sell)) == ["right", "stock", "price", "left"]
 
 
-def test_keyword_only_parameters_keep_their_place_in_the_signature() -> None:
-    async def sell(
-        permission: Annotated[None, Resolve(permission)], *, title: str, stock: Annotated[int, Resolve(stock)]
-    ) -> None: ...
-
-    assert names(graph_of(sell)) == ["permission", "stock"]
-
-
 def test_a_resolver_with_several_consumers_is_in_the_graph_once() -> None:
     async def sell(
         title: str,

@@ -64,12 +64,6 @@ def test_the_drawing_shows_every_parameter_with_its_resolver_and_what_is_special
     ]
 
 
-def test_the_drawing_of_a_consumer_without_markers_is_one_line() -> None:
-    async def sell(title: str) -> None: ...
-
-    assert graph_of(sell).drawing() == f"sell   {__file__}:{sell.__code__.co_firstlineno}"
-
-
 def test_a_resolver_with_several_consumers_is_drawn_once() -> None:
     async def sell(title: str, a: Annotated[float, Resolve(price)], b: Annotated[float, Resolve(price)]) -> None: ...
 

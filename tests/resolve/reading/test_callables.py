@@ -291,23 +291,6 @@ def test_a_fault_is_placed_in_the_authors_own_file(fn: Callable[..., Any], offse
 # Who is who
 
 
-async def test_the_same_method_of_two_objects_is_two_resolvers() -> None:
-    mcp = MCPServer("shop")
-    corner, market = Shop("corner"), Shop("market")
-
-    @mcp.tool()
-    async def sell(
-        title: str, one: Annotated[str, Resolve(corner.method)], two: Annotated[str, Resolve(market.method)]
-    ) -> str:
-        return f"{one}, {two}"
-
-    result = await mcp.call_tool("sell", {"title": "Dune"})
-
-    assert result.structured_content == {"result": "corner Dune, market Dune"}
-    keys = [node.key_name for node in Tool.from_function(sell).graph.nodes]
-    assert keys == [f"{__name__}:Shop.method", f"{__name__}:Shop.method#1"]
-
-
 async def test_equal_objects_are_resolvers_of_their_own() -> None:
     @dataclass(eq=True)
     class Counter:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel
 
-from bespeak import Context, Elicit, InvalidSignature, MCPServer, Resolve
+from bespeak import Elicit, InvalidSignature, MCPServer, Resolve
 from bespeak.server.features.tools import Tool
 from bespeak.server.resolve import find_resolved_parameters, returns_input_required
 from tests.resolve.positions import as_tool, refusal
@@ -29,18 +29,6 @@ async def check_stock(title: str) -> Stock:
 async def arguments_of(mcp: MCPServer[Any]) -> list[str]:
     (tool,) = await mcp.list_tools()
     return list(tool.input_schema["properties"])
-
-
-async def test_module_names_are_found() -> None:
-    mcp = MCPServer("shop")
-
-    @mcp.tool()
-    async def sell(context: Context, title: str, stock: Annotated[Stock, Resolve(check_stock)]) -> str:
-        return stock.title
-
-    assert await arguments_of(mcp) == ["title"]
-    result = await mcp.call_tool("sell", {"title": "Dune", "stock": {"title": "Emma"}})
-    assert result.structured_content == {"result": "Dune"}
 
 
 async def test_classes_and_resolvers_local_to_a_function_are_found() -> None:
@@ -84,22 +72,6 @@ async def test_every_way_to_register_sees_the_frame_it_is_called_from() -> None:
         assert await arguments_of(mcp) == ["title"]
     assert list(find_resolved_parameters(sell)) == ["local"]
     assert returns_input_required(sell) is False
-
-
-async def test_a_local_name_comes_before_a_module_name_for_a_function_defined_there() -> None:
-    class Shadowed(BaseModel):
-        copies: int
-
-    mcp = MCPServer("shop")
-
-    async def sell(shadowed: Any) -> int:
-        return shadowed.copies
-
-    sell.__annotations__["shadowed"] = Shadowed.__name__
-    mcp.add_tool(sell)
-
-    result = await mcp.call_tool("sell", {"shadowed": {"copies": 3}})
-    assert result.structured_content == {"result": 3}
 
 
 async def takes_shadowed(shadowed: Shadowed) -> str:
