@@ -231,3 +231,29 @@ async def test_an_alias_of_many_types_may_be_what_a_resolver_returns() -> None:
         return 1, "one"
 
     assert await shown(takes(Annotated[Many[int, str], Resolve(many)])) == ["title"]
+
+
+def with_a_local_name_as_text() -> Callable[..., Any]:
+    class Inner(BaseModel):
+        stock: Marked
+
+    @dataclass
+    class Outer:
+        inner: "Inner"
+
+    async def count(stock: Outer) -> int: ...
+
+    return count
+
+
+@pytest.mark.xfail(strict=True, reason="below a tool, nobody reads text in a field that names what is out of reach")
+async def test_a_field_that_names_what_can_no_longer_be_read_is_refused_below_a_tool_too() -> None:
+    count = with_a_local_name_as_text()
+
+    async def sell(stock: Any, counted: Annotated[int, Resolve(count)]) -> None: ...
+
+    await refusal(as_tool, sell)
+
+
+async def test_a_field_that_names_what_can_no_longer_be_read_is_refused_in_a_tool() -> None:
+    await refusal(as_tool, with_a_local_name_as_text())
