@@ -41,10 +41,6 @@ def test_encoding_is_deterministic(progress: Progress) -> None:
     assert Progress.decode(progress.encode()).encode() == progress.encode()
 
 
-def test_an_empty_progress_travels_too() -> None:
-    assert Progress.decode(Progress().encode()) == Progress()
-
-
 def test_two_progresses_share_nothing() -> None:
     Progress().once["k"] = Kept("", 1)
     assert Progress().once == {}

@@ -54,14 +54,6 @@ def test_parameters_are_read_in_order_with_hint_default_and_marker() -> None:
     assert (unhinted.name, unhinted.hint, unhinted.default) == ("unhinted", Any, None)
 
 
-def test_a_signature_says_its_name_and_place() -> None:
-    def sell(title: str) -> str: ...
-
-    signature = read(sell)
-
-    assert (signature.name, signature.place) == ("sell", f"{__file__}:{sell.__code__.co_firstlineno}")
-
-
 OUTCOMES: dict[str, tuple[Any, set[type[BaseModel]]]] = {
     "value": (int, set()),
     "all": (ElicitationResult[int], {AcceptedElicitation, DeclinedElicitation, CancelledElicitation}),
