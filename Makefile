@@ -43,8 +43,8 @@ matrix: $(VENV)/.installed
 
 # The property tests at length: ten times as many random graphs, different ones in every run.
 soak: $(VENV)/.installed
-	BESPEAK_MATRIX=1 BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py \
-		tests/resolve/test_signatures_generated.py
+	BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py \
+		tests/resolve/reading/test_generated_signatures.py
 
 # Signatures and resolvers on Python 3.11, 3.12 and 3.13. PYTHON311, PYTHON312 and PYTHON313 may name the interpreters;
 # otherwise they are looked up on the path and in pyenv. If CI is set, all three must be found.

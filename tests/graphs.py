@@ -291,6 +291,20 @@ def _resolver(plan: Plan, index: int, made: list[Any]) -> Any:
         start(inputs)
         return result(inputs)
 
+    @contextmanager
+    def closing(record: Record) -> Generator[None]:
+        how = "finished"
+        try:
+            yield
+        except GeneratorExit:
+            how = "closed early"
+            raise
+        except BaseException:
+            how = "saw an exception"
+            raise
+        finally:
+            record.closed.append((index, how))
+
     async def generate(**inputs: Any) -> Any:
         record, pause = start(inputs)
         record.overlapped |= record.opening > 0
@@ -302,33 +316,15 @@ def _resolver(plan: Plan, index: int, made: list[Any]) -> Any:
         finally:
             record.opening -= 1
         record.opened.append(index)
-        how = "finished"
-        try:
+        with closing(record):
             yield value
-        except GeneratorExit:
-            how = "closed early"
-            raise
-        except BaseException:
-            how = "saw an exception"
-            raise
-        finally:
-            record.closed.append((index, how))
 
     def generate_sync(**inputs: Any) -> Any:
         record, _ = start(inputs)
         value = result(inputs)
         record.opened.append(index)
-        how = "finished"
-        try:
+        with closing(record):
             yield value
-        except GeneratorExit:
-            how = "closed early"
-            raise
-        except BaseException:
-            how = "saw an exception"
-            raise
-        finally:
-            record.closed.append((index, how))
 
     fn: Any = {"async": run, "sync": run_sync, "generator": generate_sync, "async generator": generate}[node.kind]
     fn.__qualname__ = fn.__name__ = resolver_name(plan, index)

@@ -45,7 +45,7 @@ class Run:
 
 
 def variable(version: str) -> str:
-    """The setting that names the interpreter of a version."""
+    """The environment variable that names the interpreter of a version."""
     return f"PYTHON{version.replace('.', '')}"
 
 
@@ -65,7 +65,7 @@ def _of_pyenv(version: str) -> list[str]:
 
 
 def _answer(command: Sequence[str]) -> str:
-    """What a command prints; nothing if it fails, as pyenv's stand-ins do for a version that is not switched on."""
+    """What a command prints; empty if it fails, as pyenv's shims do for a version that is not active."""
     asked = subprocess.run(command, capture_output=True, text=True, check=False)
     return asked.stdout.strip() if asked.returncode == 0 else ""
 
@@ -111,7 +111,7 @@ def run(version: str, python: str) -> Run:
 
 
 def main() -> int:
-    """Run everything, and say what ran; the number of the process' exit."""
+    """Run the tests on every version and print a line for each. Returns the exit code."""
     found = {version: python for version in VERSIONS if (python := interpreter(version))}
     with ThreadPoolExecutor() as together:
         environments = dict(zip(found, together.map(environment, found, found.values()), strict=True))

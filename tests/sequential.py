@@ -1,4 +1,4 @@
-"""The reference for random graphs: a plan evaluated one resolver after another, with dicts and loops."""
+"""The reference for random graphs: evaluates a plan one resolver after another."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -51,7 +51,7 @@ class Verdict:
 
 
 class Reference:
-    """Evaluates a plan, one resolver after another in graph order, with dicts and loops."""
+    """Evaluates a plan in graph order, one resolver after another."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

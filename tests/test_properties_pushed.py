@@ -1,4 +1,4 @@
-"""On random graphs: questions pushed one at a time come to the same as questions asked in rounds and answered one a round."""
+"""On random graphs: questions pushed one at a time end like questions asked in rounds and answered one per round."""
 
 from collections import Counter
 
@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from bespeak import Client
 from tests.graphs import Plan, Reply, build
+from tests.random_graphs import Person, allowed, many, plans, reply_of, run, scripts, still_running
 from tests.sequential import Known, Reference
-from tests.test_properties import Person, allowed, many, plans, reply_of, run, scripts, still_running
 from tests.waiting import eventually
 
 
 @many
 @given(plans(failing=False), st.integers(0, 3), scripts(), st.sampled_from(["2025-11-25", "2025-06-18"]))
-def test_pushed_questions_come_to_what_one_answer_a_round_does(
+def test_pushed_questions_end_like_one_answer_per_round(
     plan: Plan, x: int, script: dict[int, Reply], revision: str
 ) -> None:
     async def scenario() -> None:

@@ -1,4 +1,4 @@
-"""Whatever a client sends again, forks or repeats: design section 7 on random graphs, and the endings found on the way."""
+"""On random graphs no call runs twice, whatever a client sends again or forks (design 7); and endings found on the way."""
 
 import asyncio
 import gc
@@ -17,23 +17,9 @@ from mcp_types import InputRequiredResult
 from bespeak import Client, MCPServer, Resolve
 from bespeak.protocol.question_keys import bare_name
 from tests.answering import text
-from tests.conftest import Connect
 from tests.graphs import Node, Plan, Record, Reply, Take, Watched, build
+from tests.random_graphs import Person, allowed, check_round, drive, many, plans, reply_of, run, scripts, still_running
 from tests.sequential import Known, Reference, Verdict
-from tests.test_properties import (
-    Person,
-    allowed,
-    check_round,
-    drive,
-    many,
-    plans,
-    reply_of,
-    run,
-    scripts,
-    still_running,
-)
-
-pytestmark = pytest.mark.every_revision
 
 OTHERWISE = "Error executing tool consume: this call was already settled with other answers; start a new call"
 
@@ -259,12 +245,7 @@ async def test_no_author_code_runs_in_a_round_that_only_fetches_a_stored_result(
     assert [record.ran.count(0) for record in watched.rounds] == [1, 1, 0]
 
 
-async def test_of_failures_known_at_the_same_time_the_first_in_graph_order_is_reported() -> None:
-    plan = Plan((Node(fails=1), Node(fails=1), Node(fails=1)), (Take(2), Take(0), Take(1)))
-    assert (await drive(plan, 0, {})).reply == failed(plan, 2)
-
-
-async def test_failures_beside_the_reported_one_leave_no_complaint_of_the_event_loop(
+async def test_failures_beside_the_reported_one_do_not_make_the_event_loop_complain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A log record would keep the traceback, and with it the tasks whose end is waited for here.
@@ -274,12 +255,6 @@ async def test_failures_beside_the_reported_one_leave_no_complaint_of_the_event_
     await drive(Plan((Node(fails=1), Node(fails=1)), (Take(0), Take(1))), 0, {})
     gc.collect()
     assert complaints == []
-
-
-@pytest.mark.parametrize("pause", [1, 2, 3])
-async def test_a_failing_generator_does_not_hide_a_failure_known_before_it(pause: int) -> None:
-    plan = Plan((Node(fails=1), Node(fails=1, kind="async generator", pauses=(pause,))), (Take(0), Take(1)))
-    assert (await drive(plan, 0, {})).reply == failed(plan, 0)
 
 
 @pytest.mark.parametrize("pause", [1, 2, 3])
@@ -297,24 +272,6 @@ async def test_a_failing_generator_lets_nothing_run_on_after_the_round(pause: in
     assert (await drive(plan, 0, {})).reply == failed(plan, 1)  # `drive` looks for what still runs
 
 
-async def test_a_failure_after_a_decline_in_graph_order_does_not_hide_it() -> None:
-    plan = Plan((ASKING, replace(ASKING, fails=2)), (Take(0), Take(1)))
-    assert (await drive(plan, 0, DECLINED)).reply == declined("body_0")
-
-
-async def test_a_decline_waits_for_a_failure_before_it_in_graph_order() -> None:
-    plan = Plan((replace(ASKING, fails=2, pauses=(0, 6)), ASKING), (Take(0), Take(1)))
-    assert (await drive(plan, 0, DECLINED)).reply == failed(plan, 0)
-
-
-@pytest.mark.parametrize("order", [(Take(0), Take(1)), (Take(1), Take(0))])
-async def test_a_failure_stops_a_generator_that_is_still_opening(order: tuple[Take, ...]) -> None:
-    plan = Plan((Node(fails=1), Node(kind="async generator", pauses=(500,))), order)
-    call = await drive(plan, 0, {})
-    assert call.reply == failed(plan, 0)
-    assert call.watched.rounds[0].opened == []
-
-
 async def test_no_generator_is_opened_once_a_failure_is_known() -> None:
     opening = Node(kind="async generator", pauses=(3,))
     plan = Plan((Node(fails=1), opening, replace(opening, pauses=(0,))), (Take(0), Take(1), Take(2)))
@@ -322,16 +279,14 @@ async def test_no_generator_is_opened_once_a_failure_is_known() -> None:
     assert 2 not in call.watched.rounds[0].ran
 
 
-async def test_a_sync_generator_that_a_failure_interrupts_while_it_opens_is_closed_all_the_same(
-    connect: Connect,
-) -> None:
+async def test_a_sync_generator_that_a_failure_interrupts_while_it_opens_is_closed_all_the_same() -> None:
     mcp = MCPServer[Any]("threads")
     loop, started = asyncio.get_running_loop(), asyncio.Event()
     go_on, closed = threading.Event(), threading.Event()
 
     def slow() -> Iterator[int]:
         loop.call_soon_threadsafe(started.set)
-        go_on.wait(2)
+        go_on.wait(20)
         try:
             yield 1
         finally:
@@ -339,7 +294,6 @@ async def test_a_sync_generator_that_a_failure_interrupts_while_it_opens_is_clos
 
     async def failing() -> int:
         await started.wait()
-        loop.call_later(0.05, go_on.set)
         raise RuntimeError("not for the client")
 
     @mcp.tool()
@@ -348,49 +302,8 @@ async def test_a_sync_generator_that_a_failure_interrupts_while_it_opens_is_clos
     ) -> str:
         return "done"
 
-    async with connect(mcp) as client:
+    async with Client(mcp) as client:
         result = await client.call_tool("consume")
         assert "resolver 'failing' failed" in text(result)
-        assert await asyncio.to_thread(closed.wait, 1)
-
-
-@pytest.mark.parametrize("guard", [False, True])
-async def test_a_resolver_that_ends_in_a_cancellation_of_its_own_is_a_failure(connect: Connect, guard: bool) -> None:
-    mcp = MCPServer[Any]("cancelled")
-    ran: list[object] = []
-
-    async def gone() -> int:
-        inner = asyncio.ensure_future(asyncio.sleep(10))
-        inner.cancel()
-        await inner
-        return 1
-
-    async def fine() -> int:
-        return 2
-
-    @mcp.tool()
-    async def consume(  # pyright: ignore[reportUnusedFunction] - called by name
-        one: Annotated[int, Resolve(gone, guard=guard)], two: Annotated[int, Resolve(fine, guard=guard)]
-    ) -> str:
-        ran.append(one)
-        return "done"
-
-    async with connect(mcp) as client:
-        result = await client.call_tool("consume")
-    assert ran == []
-    assert result.is_error
-    assert "resolver 'gone'" in text(result)
-
-
-async def test_a_resolver_annotated_with_any_may_fill_a_parameter_of_any_type(connect: Connect) -> None:
-    mcp = MCPServer[Any]("vague")
-
-    async def vague() -> Any:
-        return 5
-
-    @mcp.tool()
-    async def consume(value: Annotated[int, Resolve(vague)]) -> str:  # pyright: ignore[reportUnusedFunction] - called by name
-        return str(value)
-
-    async with connect(mcp) as client:
-        assert text(await client.call_tool("consume")) == "5"
+        go_on.set()
+        assert await asyncio.to_thread(closed.wait, 20)

@@ -9,6 +9,8 @@ import pytest
 
 from tests import pythons
 
+pytestmark = pytest.mark.timing  # interpreters are asked for their version
+
 MINE = f"{sys.version_info.major}.{sys.version_info.minor}"
 PROJECT: dict[str, Any] = tomllib.loads((pythons.ROOT / "pyproject.toml").read_text())["project"]
 
@@ -36,7 +38,9 @@ def test_an_interpreter_of_another_version_is_not_taken_for_the_one_that_is_want
     assert pythons.interpreter("3.99") is None
 
 
-def test_a_path_that_leads_nowhere_is_no_interpreter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_path_that_does_not_exist_is_not_taken_for_an_interpreter(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv(pythons.variable(MINE), str(tmp_path / "python"))
 
     assert pythons.interpreter(MINE) is None
@@ -56,7 +60,7 @@ def one_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("one_of_two")
 @pytest.mark.parametrize(("ci", "code"), [("", 0), ("true", 1)], ids=["elsewhere", "in CI"])
-def test_a_version_that_is_missing_is_told_in_one_line_and_fails_in_ci(
+def test_a_missing_version_is_reported_in_one_line_and_fails_in_ci(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ci: str, code: int
 ) -> None:
     monkeypatch.setenv("CI", ci)

@@ -344,8 +344,8 @@ async def test_a_cleanup_that_did_not_finish_is_not_success(
         result = await client.call_tool("order")
     assert result.is_error
     assert text(result) == (
-        "Error executing tool order: the tool ran, but the cleanup of resolver 'Order.connection' did not finish: what it was "
-        "to conclude may not have taken effect. Do not repeat the call blindly"
+        "Error executing tool order: the tool ran, but the cleanup of resolver 'Order.connection' did not finish, so some of "
+        "its effects may be missing. Do not repeat the call blindly"
     )
     assert order.events == []
     assert "the cleanup of resolver 'Order.connection' took over 0.01 s and was stopped" in caplog.text

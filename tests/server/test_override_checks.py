@@ -65,7 +65,7 @@ async def of_itself(stock: Annotated[Stock, Resolve(check_stock)]) -> Stock:
     [
         (wrong_type, "resolver 'wrong_type' gives Consent, but parameter 'stock' takes Stock"),
         (filled_by_nobody, "parameter 'isbn' of resolver 'filled_by_nobody' is filled by nobody"),
-        (two_questions, "more than one asking arm"),
+        (two_questions, "more than one question"),
         (of_itself, "resolvers depend on each other: of_itself -> of_itself"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Errors of the engine: at registration all faults of a consumer at once, in a call the one that ends it."""
+"""Errors of the engine: all faults of a consumer at registration, and the error that ends a call."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,14 +16,14 @@ class Fault:
     place: str
     """`file:line` of the function at fault."""
     drawing: str
-    """The path from the consumer to the fault, one line a step."""
+    """The path from the consumer to the fault, one line per step."""
 
     def __str__(self) -> str:
         return f"{self.problem}\n    at {self.place}\n{self.drawing}\n    fix: {self.fix}"
 
 
 class InvalidSignature(Exception):
-    """A consumer cannot be registered; says every fault it has."""
+    """Raised when a consumer cannot be registered. Lists all of its faults."""
 
     def __init__(self, consumer: str, faults: tuple[Fault, ...]) -> None:
         self.consumer = consumer
@@ -34,39 +34,39 @@ class InvalidSignature(Exception):
 
 
 class ToolError(ClientVisibleError):
-    """A failure whose text the model may read."""
+    """An error whose text is shown to the model."""
 
 
 class Aborted(ToolError):
-    """A declined or cancelled question that a consumer cannot do without. Final: the call is settled by it."""
+    """A question was declined or cancelled, and a consumer needs its answer. Final: it settles the call."""
 
 
 class BadAnswer(ToolError, ValueError):
-    """The client answered a question wrongly. Not final: the same round may be sent again with a right answer.
+    """The client's answer to a question is invalid. Not final: the same round may be sent again with a valid answer.
 
-    A `ValueError` for bodies that ask with `ctx.elicit()`, which raises that in the official SDK.
+    Also a `ValueError`, because that is what `ctx.elicit()` raises in the official SDK.
     """
 
 
 class NotAnswered(ToolError):
-    """A question was pushed to the client, and no answer will come. Says why."""
+    """A question was pushed to the client and will not be answered. The message says why."""
 
 
 class CleanupUnfinished(ToolError):
-    """The body ran, and a generator's cleanup after it did not come to its end."""
+    """The body ran, but the cleanup of a generator did not finish."""
 
     def __init__(self, resolver: str) -> None:
         super().__init__(
-            f"the tool ran, but the cleanup of resolver {resolver!r} did not finish: what it was to conclude may not have "
-            "taken effect. Do not repeat the call blindly"
+            f"the tool ran, but the cleanup of resolver {resolver!r} did not finish, so some of its effects may be "
+            "missing. Do not repeat the call blindly"
         )
 
 
-UNASKED_CANCELLATION = "ended in a cancellation that nobody asked for"
+UNASKED_CANCELLATION = "raised CancelledError although nothing cancelled it"
 
 
 class ResolverFailed(Exception):
-    """A resolver raised something its author did not mean the client to read; `__cause__` says what."""
+    """A resolver failed with an exception that is not meant for the client. `__cause__` is that exception."""
 
     def __init__(self, resolver: str, path: str, reason: str = "failed") -> None:
         self.resolver = resolver
@@ -75,7 +75,7 @@ class ResolverFailed(Exception):
 
 
 class MissingCapability(Exception):
-    """Questions are open that the client did not declare it can answer."""
+    """A question needs a capability that the client did not declare."""
 
     def __init__(self, required: dict[str, Any], reason: str | None = None) -> None:
         self.required = required

@@ -11,22 +11,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resolve:
-    """Marker for `Annotated[T, Resolve(fn)]`: the parameter is filled by running `fn`, never from outside."""
+    """Marker for `Annotated[T, Resolve(fn)]`: the parameter is filled by running `fn`, never by the client."""
 
     fn: Callable[..., Any]
     _: KW_ONLY
     key: str | None = None
     """The name in the question's key on the wire, instead of one derived from the function's name."""
     once: bool = False
-    """Compute once per call and seal the value into the progress, so every round sees the same one."""
+    """Compute the value once per call and seal it into the progress, so every round sees the same value."""
     guard: bool = False
-    """Run first, in every round that is not answered from the ledger; if it raises, nobody is asked anything."""
+    """Run first, in every round that is not answered from the ledger. If it raises, no question is asked."""
     timeout: float | None = None
-    """Seconds this resolver may take in one round. A person's time never counts."""
+    """Seconds this resolver may take in one round. The time a person takes to answer does not count."""
 
 
 class Question:
-    """What a resolver returns instead of a value, to have the client supply it."""
+    """Base class of what a resolver returns, instead of a value, to ask the client."""
 
     __slots__ = ()
 
@@ -39,11 +39,11 @@ class Elicit(Question, Generic[T]):
     schema: type[T]
     _: KW_ONLY
     attempts: int = 3
-    """How often in all the form is shown while the author's own validators refuse the answer."""
+    """How many times in all the form is shown if the author's validators reject the answer."""
     choices: Mapping[str, str] | None = None
-    """For `str`: the values on offer with their titles, when they are known only at run time."""
+    """For `str`: the allowed values with their titles, when they are known only at run time."""
 
-    if TYPE_CHECKING:  # a Literal or an Annotated is no type to a checker, and its answer can be anything
+    if TYPE_CHECKING:  # to a type checker a Literal or an Annotated is not a `type[T]`
 
         @overload
         def __init__(
@@ -65,7 +65,7 @@ class Elicit(Question, Generic[T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample(Question):
-    """Ask the client's model for a message. Injects a `CreateMessageResult`, or the one with tools if tools are given."""
+    """Ask the client's model for a message. Injects a `CreateMessageResult`, or a `CreateMessageResultWithTools` with tools."""
 
     messages: Sequence[SamplingMessage]
     _: KW_ONLY

@@ -1,4 +1,4 @@
-"""What an answer means: accepted with data, declined, or cancelled; and that a client could not be asked at all."""
+"""Outcomes of a question: accepted with data, declined, cancelled, or not asked because the client could not be."""
 
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
@@ -37,16 +37,16 @@ ElicitationResult = TypeAliasType(
 
 @dataclass(frozen=True, slots=True)
 class NotAsked:
-    """The client could not be asked, so nobody has decided anything. A consumer gets it if its annotation names it.
+    """The client could not be asked, so nobody has decided anything. Passed to a consumer whose annotation names it.
 
-    Decided anew in each round, and never recorded.
+    Decided again in each round and never recorded.
     """
 
     reason: NotAskedReason
     """See `AskingObstacle.reason`."""
     missing: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The client capabilities the question needs, as an object of capabilities."""
+    """The client capabilities the question needs, shaped like the protocol's capabilities object."""
 
     def __bool__(self) -> bool:
-        """False: `if answer:` must not take it for a yes."""
+        """Always false, so that `if answer:` does not treat it as a yes."""
         return False

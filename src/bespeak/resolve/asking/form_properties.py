@@ -1,4 +1,4 @@
-"""One property of a form within the protocol's grammar, from what pydantic says of a field."""
+"""Convert the JSON schema of a field to one property of a form, as far as the protocol allows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 from bespeak.protocol.forms import check_value
 
 SINGLE = "value"
-"""The property that carries the answer when a form asks for one value."""
+"""The name of the property when a form asks for one value."""
 
 
 _FORMATS = {"email", "uri", "date", "date-time"}
@@ -31,7 +31,7 @@ _CHOICE, NULLABLE = "x-choice", "x-nullable"
 
 
 class FormError(Exception):
-    """The protocol does not allow such a form. Says everything that is wrong with it, and what to do instead."""
+    """The protocol does not allow this form. Lists all of its faults, each with a fix."""
 
     def __init__(self, problem: str, fix: str, *more: tuple[str, str]) -> None:
         self.faults = tuple(dict.fromkeys([(problem, fix), *more]))
@@ -39,7 +39,7 @@ class FormError(Exception):
 
     @property
     def fix(self) -> str:
-        """What to do about the first fault."""
+        """The fix of the first fault."""
         return self.faults[0][1]
 
     @staticmethod
@@ -54,7 +54,7 @@ ASKABLE = "ask for a flat model of str, int, float, bool, Literal, Enum or list[
 def secret(what: str) -> FormError:
     return FormError(
         f"{what} is a secret, and the protocol forbids secrets in forms",
-        "send the person to a page of your own with a URL question, so that the secret never passes the client",
+        "send the person to a page of your own with a URL question, so that the client never sees the secret",
     )
 
 
@@ -73,7 +73,7 @@ def flatten(
     choices: list[dict[str, Any]],
     decode: dict[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """One property within the protocol's grammar, or a `FormError`."""
+    """One property in the form the protocol allows. Raises `FormError` if there is none."""
     kind = shown.get("type")
     what = f"field {name!r} of {owner}" if name != SINGLE else owner
     if shown.get("format") == "password" or shown.get("writeOnly"):
@@ -84,13 +84,16 @@ def flatten(
         titled = items.get("anyOf", [])
         if "enum" not in items and not (titled and all("const" in option for option in titled)):
             raise FormError(
-                f"{what} is a free list, and a form has only lists of choices", "use list[Literal[...]] or an Enum"
+                f"{what} is a list without fixed choices, and a form allows only lists of choices",
+                "use list[Literal[...]] or a list of an Enum",
             )
         index: int | None = items.get(_CHOICE)
         offered = {"anyOf": items["anyOf"]} if "anyOf" in items else {"type": "string", "enum": items["enum"]}
         flat |= {"type": "array", "items": offered}
     elif kind == "object" or (kind is None and "properties" in shown):
-        raise FormError(f"{what} is nested, and a form is flat", "ask for its fields one by one, or chain resolvers")
+        raise FormError(
+            f"{what} is nested, and a form must be flat", "ask for its fields one by one, or chain resolvers"
+        )
     elif kind not in _KEPT:
         raise FormError(f"{what} has no single plain type", ASKABLE)
     else:
@@ -168,7 +171,7 @@ class FormSchema(GenerateJsonSchema):
     def _choice(self, wires: list[str], values: list[Any]) -> JsonSchemaValue:
         twice = [wire for wire in wires if wires.count(wire) > 1]
         if twice:
-            raise FormError(f"two choices would both travel as {twice[0]!r}", "give them values or names that differ")
+            raise FormError(f"two choices would both be sent as {twice[0]!r}", "give them different values or names")
         self.choices.append(dict(zip(wires, values, strict=True)))
         return {"type": "string", "enum": wires, _CHOICE: len(self.choices) - 1}
 

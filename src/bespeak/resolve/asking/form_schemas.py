@@ -1,4 +1,4 @@
-"""A model, scalar, Literal or Enum and the flat form schema the protocol allows; reading what a person filled in."""
+"""Forms: the flat schema for a model, scalar, Literal or Enum, and reading what a person filled in."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -40,12 +40,12 @@ _SECRET_NAMES = ("password", "passwd", "secret", "token", "api_key", "apikey", "
 
 
 class Refused(Exception):
-    """The author's model refuses an answer that fits the flat schema: a person's slip."""
+    """The author's model rejects an answer that fits the flat schema. The person is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One type as a form: the schema the client is shown, and how to read what comes back."""
+    """One type as a form: the schema the client is shown, and how to read the answer."""
 
     schema: dict[str, Any]
     adapter: TypeAdapter[Any]
@@ -57,12 +57,12 @@ class Form:
     """For choices whose values are not strings: property, wire string, value."""
     nullable: frozenset[str] = frozenset()
     unshown: frozenset[str] = frozenset()
-    """Names by which the model would read a field, though the form does not show them."""
+    """Names by which the model would read a field, but which the form does not show."""
     absent: frozenset[str] = frozenset()
-    """Properties that the form does not require, though the model does: left out, they are null."""
+    """Properties that the model requires but the form does not: if left out, they are null."""
 
     def faults(self, content: Mapping[str, Any]) -> list[str]:
-        """How the content breaks the flat schema, read strictly. Empty when it does not."""
+        """The ways in which the content does not match the flat schema, read strictly. Empty if it does."""
         given = {name: value for name, value in content.items() if value is not None or name not in self.nullable}
         found = check_content(self.schema, given)
         if self.closed:
@@ -71,7 +71,7 @@ class Form:
         return found
 
     def value(self, content: Mapping[str, Any]) -> Any:
-        """The author's value for content that fits the flat schema; raises `Refused` with the validator's words."""
+        """The author's value for content that fits the flat schema; raises `Refused` with the validator's message."""
         shown = self.schema["properties"]
         read = {name: value for name, value in content.items() if name in shown or name not in self.unshown}
         filled = dict.fromkeys(self.absent) | read
@@ -93,7 +93,7 @@ class Form:
             try:
                 return self.adapter.validate_python(decoded)
             except ValidationError as as_python:
-                # The way of reading that does not suit the model complains of more than the person did.
+                # The mode that does not suit the model reports more errors than the person made.
                 raise min(as_python, as_json, key=ValidationError.error_count) from None
 
     def _decode(self, name: str, value: Any) -> Any:
@@ -108,7 +108,7 @@ _forms: dict[Any, Form] = {}
 
 
 def form_of(wanted: Any, choices: Mapping[str, str] | None = None) -> Form:
-    """The form for a type, rendered once. Raises `FormError` for what the protocol does not allow."""
+    """The form for a type, rendered once. Raises `FormError` if the protocol does not allow it."""
     if choices is not None:
         return _chosen(wanted, choices)
     try:
@@ -124,7 +124,7 @@ def form_of(wanted: Any, choices: Mapping[str, str] | None = None) -> Form:
 
 
 def secret_names(form: Form) -> list[str]:
-    """Fields that are merely named like a secret."""
+    """Fields whose names suggest a secret."""
     return [name for name in form.schema["properties"] if any(word in name.lower() for word in _SECRET_NAMES)]
 
 
@@ -161,7 +161,7 @@ def _render(wanted: Any) -> Form:
     name = spell(core)
     single = not _is_structured(core)
     faults = [
-        (f"{name} has a `Resolve` {where}, and a form is filled by the client", "remove the marker")
+        (f"{name} has a `Resolve` {where}, but the client fills in a form", "remove the marker")
         for where in dict.fromkeys(strays(core))
     ]
     faults += [fault for error in _secrets(core, name) for fault in error.faults]
@@ -177,7 +177,7 @@ def _render(wanted: Any) -> Form:
         raise FormError.of([*faults, (f"{name} has a field with no JSON schema: {error.message}", ASKABLE)]) from None
     except NO_SCHEMA as error:
         reason = str(getattr(error, "message", error)).splitlines()[0]
-        raise FormError.of(faults or [(f"{name} cannot be asked for: {reason}", ASKABLE)]) from None
+        raise FormError.of(faults or [(f"{name} cannot be used in a form: {reason}", ASKABLE)]) from None
     defs: dict[str, Any] = schema.get("$defs", {})
     root = deref(schema, defs)
     fixed = (
@@ -215,7 +215,7 @@ def _render(wanted: Any) -> Form:
 
 
 def _secrets(core: Any, name: str) -> list[FormError]:
-    """The fields that are secrets, which the rendered schema would no longer show."""
+    """An error for each field that is a secret. The rendered schema would no longer show it."""
     fields = [(f"field {key!r} of {name}", hint) for key, hint, _ in fields_of(core)] if isinstance(core, type) else []
     return [secret(where) for where, hint in fields or [(name, core)] if _mentions_secret(hint)]
 
@@ -249,7 +249,7 @@ def _has_flat_name(alias: Any) -> bool:
 
 
 def _reads_aliases(schema: Any, name: str) -> bool:
-    """Whether a structure reads its fields by their aliases. Refuses aliases that no property of a form can have."""
+    """Whether a structure reads its fields by their aliases. Raises `FormError` for aliases that a form cannot have."""
     by_alias = True
     inner = schema
     while "schema" in inner:
@@ -257,7 +257,9 @@ def _reads_aliases(schema: Any, name: str) -> bool:
         inner = inner["schema"]
     for key, one in _named(schema):
         if by_alias and not _has_flat_name(one.get("validation_alias")):
-            raise FormError(f"field {key!r} of {name} is read from inside a structure, and a form is flat", ASKABLE)
+            raise FormError(
+                f"field {key!r} of {name} is read from inside a structure, and a form must be flat", ASKABLE
+            )
     return by_alias
 
 

@@ -1,4 +1,4 @@
-"""Values computed once per call: kept as JSON from round to round, and checked to survive that."""
+"""Values computed once per call: serialised from round to round, and checked to survive that unchanged."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -16,12 +16,12 @@ def kept(adapter: TypeAdapter[Any], value: Any) -> Any:
 
 
 def restored(adapter: TypeAdapter[Any], json: Any) -> Any:
-    """A value from what was kept of it. Raises `ValueError` if it no longer fits the declared type."""
+    """A value from its JSON. Raises `ValueError` if it no longer fits the declared type."""
     return adapter.validate_json(to_json(json), by_alias=False, by_name=True)
 
 
 def lost_parts(hint: Any) -> str | None:
-    """What of a declared type does not survive, as far as the type tells; `None` if all of it does."""
+    """The part of a declared type that would be lost, as far as the type shows; `None` if there is none."""
     for found in walk(hint, Search()):
         cls = found.what
         if not is_class(cls):
@@ -38,7 +38,7 @@ def lost_parts(hint: Any) -> str | None:
 def survives(value: Any, again: Any) -> bool:
     """Whether a restored value has everything that the original had.
 
-    A tuple may have become a list, and a subclass of the declared type that type, if nothing is missing for it.
+    A tuple may have become a list, and a subclass of the declared type may have become that type, if nothing is missing.
     """
     if _equal(value, again):
         return True
@@ -73,7 +73,7 @@ def _equal(value: Any, again: Any) -> bool:
 
 
 def _judges_itself(value: Any, again: Any) -> bool:
-    """Whether a class compares its own values, and its word that two are different counts."""
+    """Whether the class has an `__eq__` of its own, whose result is then final."""
     compares = type(value).__eq__ not in (object.__eq__, BaseModel.__eq__)
     return type(value) is type(again) and compares and not hasattr(value, "__dataclass_fields__")
 

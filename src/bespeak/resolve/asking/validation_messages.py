@@ -1,4 +1,4 @@
-"""What a validator refuses, in words for a person: no internals, and nothing of what was sent."""
+"""Validation errors as messages for a person, without pydantic's internals and without the values sent."""
 
 from typing import Any, cast
 
@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 
 def refusals(error: ValidationError, given: Any) -> list[str]:
-    """One line for each thing refused, the same thing only once."""
+    """One line for each error, without repetitions."""
     return list(dict.fromkeys(_words(detail, given) for detail in error.errors(include_url=False)))
 
 

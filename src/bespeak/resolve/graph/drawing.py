@@ -1,4 +1,4 @@
-"""Trees of text: the path to a fault in an error, and a whole graph for a person to read."""
+"""Draw trees as text: the path to a fault in an error, and a whole graph."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Branch:
-    """One line of a tree, and what hangs below it."""
+    """One line of a tree, and the lines below it."""
 
     label: str
     below: list["Branch"] = field(default_factory=list["Branch"])

@@ -22,10 +22,10 @@ class FromNode:
     parameter: str
     node: int
     takes: frozenset[type[BaseModel]]
-    """The outcome types wanted; empty for the bare value."""
+    """The outcome types taken; empty for the plain value."""
     default: Any
     takes_not_asked: bool = False
-    """Whether it wants to know that the client could not be asked."""
+    """Whether it takes `NotAsked`."""
 
     @property
     def has_default(self) -> bool:
@@ -75,18 +75,18 @@ class Node:
     index: int
     """Its place in graph order: depth first, dependencies before dependents."""
     key_name: str
-    """The name in the keys of its questions. What it asks is named by the rest of the key."""
+    """The name in the keys of its questions. The rest of a key identifies the question."""
     fn: Callable[..., Any]
     path: str
     once: TypeAdapter[Any] | None
-    """How to seal the value, when it is computed once per call."""
+    """How to serialise the value, if it is computed once per call."""
     guard: bool
     timeout: float | None
     inputs: tuple[Input, ...]
     needs: tuple[int, ...]
-    """Resolvers whose values it takes."""
+    """The resolvers whose values it takes."""
     rests_on: tuple[int, ...]
-    """Questions and `once` values it depends on, however indirectly, in graph order."""
+    """The questions and `once` values it depends on, directly or not, in graph order."""
     name: str
     kind: Kind
     may_ask: bool
@@ -103,30 +103,30 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What it takes to fill a consumer's marked parameters."""
+    """The resolvers that fill a consumer's marked parameters, and when each one runs."""
 
     consumer: Signature
     nodes: tuple[Node, ...]
     wants: tuple[FromNode, ...]
     """The consumer's own marked parameters, in signature order."""
     uses: tuple[tuple[Use, ...], ...]
-    """For each node who takes its outcome, in graph order, the consumer itself last."""
+    """For each node, the places that take its outcome, in graph order; the consumer itself comes last."""
     guards: tuple[int, ...]
     """Phase zero: guards and what they depend on. Runs in every round."""
     questions: tuple[int, ...]
-    """Phase one: what may ask and what that depends on, less phase zero. Runs in every round."""
+    """Phase one: resolvers that may ask and what they depend on, without phase zero. Runs in every round."""
     rest: tuple[int, ...]
     """Phase two: runs once per call, when nothing is open."""
     chains: frozenset[tuple[int, ...]]
-    """Those of the phases in which each resolver takes the value of the one before: they need no scheduling."""
+    """The phases in which each resolver takes the value of the one before it. They need no scheduling."""
     identities: Mapping[Hashable, int]
     signatures: Mapping[Hashable, Signature]
-    """What was read of every function, so that the graph can be compiled again without the frames of then."""
+    """The signature of every function, so that the graph can be compiled again without the frames it was read from."""
     has_generators: bool
     may_ask: bool
 
     def drawing(self) -> str:
-        """The graph as a tree of parameters, each with its resolver and what is special about it."""
+        """The graph as a tree of parameters, each with its resolver and the resolver's traits."""
         root = Branch(f"{self.consumer.name}   {self.consumer.place}")
         drawn: set[int] = set()
         root.below = [self._branch(want, drawn) for want in self.wants]

@@ -1,10 +1,10 @@
-"""Names that are almost another name: most likely a slip."""
+"""Names that differ from another name by what is probably a typing mistake."""
 
 from collections.abc import Iterable
 from enum import Enum
 
 LONG = 5
-"""Shorter names differ by one letter without meaning the same."""
+"""Shorter names often differ by one letter on purpose."""
 
 
 class Nearness(Enum):

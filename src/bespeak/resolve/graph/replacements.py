@@ -1,4 +1,4 @@
-"""What stands in for a resolver while an override is open, and what makes two functions the same one."""
+"""Replacements of resolvers by overrides, and the identity of a resolver."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -10,23 +10,23 @@ from bespeak.resolve.reading.signatures import Signature, read
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What stands in for a resolver while an override is open."""
+    """What replaces a resolver while an override is open."""
 
     fn: Callable[..., Any]
     signature: Signature
     below: dict[Hashable, Signature] = field(default_factory=dict[Hashable, Signature])
-    """What was read of the functions it depends on, when it was put in force."""
+    """The signatures of the functions it depends on, as read when the override was opened."""
 
 
 def constant(original: Callable[..., Any], value: Any) -> Replacement:
-    """A replacement that is just a value."""
+    """A replacement that returns a fixed value."""
     read_from = read(original)
     signature = Signature(read_from.name, read_from.place, Kind.VALUE, (), value.__class__, ())
     return Replacement(lambda: value, signature)
 
 
 def identity(fn: Callable[..., Any]) -> Hashable:
-    """The same for the same function, and for the same method of the same object."""
+    """A key that is equal for the same function, and for the same method of the same object."""
     owner = getattr(fn, "__self__", None)
     if owner is None:
         return id(fn)

@@ -1,4 +1,4 @@
-"""What a callable is: its name and place, how it is run, and whose annotations it shows."""
+"""Facts about a callable: its name, its place, how it is run, and the function whose annotations it shows."""
 
 import functools
 import inspect
@@ -37,7 +37,7 @@ def wraps_generator(target: Any) -> bool:
 
 
 def kind_of(fn: Callable[..., Any]) -> Kind:
-    """How to run a callable, judged by the outermost function that is called."""
+    """How to run a callable: decided by the outermost function that is called."""
     called = peel_partial(fn)
     if not (inspect.isroutine(called) or inspect.isclass(called)):
         called = type(called).__call__
@@ -49,7 +49,7 @@ def kind_of(fn: Callable[..., Any]) -> Kind:
 
 
 def display_name(fn: Callable[..., Any]) -> str:
-    """The name a person would call it by."""
+    """The short name used in messages."""
     return base_key(fn).partition(":")[2].rpartition("<locals>.")[2]
 
 
@@ -75,7 +75,7 @@ def main_module() -> str:
 
 
 def bound_names(fn: Any) -> set[str]:
-    """What the keywords of a partial have settled: its author's word, not the client's to change."""
+    """The names that a partial binds by keyword. The author has set their values, so no client may."""
     names: set[str] = set()
     while isinstance(fn, functools.partial):
         part = cast("functools.partial[Any]", fn)
@@ -85,7 +85,7 @@ def bound_names(fn: Any) -> set[str]:
 
 
 def bound_values(fn: Any) -> Iterator[tuple[str, Any]]:
-    """What partials give to a function, by keyword and by position."""
+    """The values that a partial binds, each with its keyword or position."""
     while isinstance(fn, functools.partial):
         part = cast("functools.partial[Any]", fn)
         yield from ((repr(name), value) for name, value in part.keywords.items())
@@ -110,12 +110,12 @@ def annotated_function(fn: Any) -> Any:
         fn = getattr(fn, "__dict__", {}).get("__wrapped__", type(fn).__call__)
     try:
         return peel_partial(inspect.unwrap(getattr(fn, "__func__", fn)))
-    except ValueError:  # it wraps itself; whoever reads its signature tells
+    except ValueError:  # it wraps itself; reading its signature reports that
         return fn
 
 
 def _maker(cls: type[Any]) -> Any:
-    """The method that takes what a class is called with; the class itself if that is not written in Python."""
+    """The method that receives the arguments of a call of the class; the class itself if that is not written in Python."""
     calling: Any = next((vars(meta)["__call__"] for meta in metaclasses(cls) if "__call__" in vars(meta)), None)
     if hasattr(calling, "__code__"):
         return calling
@@ -134,7 +134,7 @@ def metaclasses(cls: type[Any]) -> tuple[type[Any], ...]:
 
 
 def place_of(fn: Any, target: Any) -> str:
-    """`file:line` of what an author would look at."""
+    """`file:line` of the code that an author would look at."""
     made = peel_partial(fn)
     if inspect.isclass(made):
         try:
@@ -146,7 +146,7 @@ def place_of(fn: Any, target: Any) -> str:
 
 
 def owner_of(called: Any) -> type[Any] | None:
-    """The class in which a method, a callable object or a class finds what is called; `None` for other functions."""
+    """The class where a method, a callable object or a class looks up what it calls; `None` for other functions."""
     holder: Any = getattr(called, "__self__", None) if inspect.ismethod(called) else called
     if isinstance(holder, type):
         return holder

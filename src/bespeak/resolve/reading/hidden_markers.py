@@ -1,4 +1,4 @@
-"""Markers that a function has and its signature does not show: wrapped, copied or overridden without them."""
+"""Find markers that a function's signature does not show, because it was wrapped, copied or overridden without them."""
 
 import builtins
 import functools
@@ -18,12 +18,12 @@ from bespeak.resolve.reading.type_hints import peel
 
 _BUILTINS = set(dir(builtins))
 _LAYERS = 50
-"""How many functions may wrap each other. An object that answers to every name wraps something for ever."""
+"""How many functions may wrap each other. An object that has every attribute would never end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A parameter that is marked somewhere, and not where it counts."""
+    """A parameter that is marked somewhere, but not in the signature that counts."""
 
     parameter: str
     problem: str
@@ -33,7 +33,7 @@ class Hidden:
 def hidden_markers(
     fn: Any, frame: types.FrameType | None, shown: Mapping[str, inspect.Parameter], unmarked: set[str], bound: set[str]
 ) -> Iterator[Hidden]:
-    """The markers that are hidden. `unmarked` are the parameters that would be left to the client, or to a default."""
+    """The hidden markers of a callable. `unmarked` are the parameters that a client or a default would fill."""
     told: set[str] = set()
     for one in _all(fn, frame, shown, bound):
         if one.parameter not in told and (one.parameter in unmarked or one.parameter not in shown):
@@ -51,7 +51,7 @@ def _all(
         if name not in bound and (name not in shown or shown[name].annotation != function.__annotations__[name]):
             yield Hidden(
                 name,
-                f"parameter {name!r} is marked with `Resolve`, but the function's signature hides that",
+                f"parameter {name!r} is marked with `Resolve`, but the function's signature hides the marker",
                 "do not set __signature__, or keep the annotation in it",
             )
     for function in _chain(getattr(called, "__func__", called)):
@@ -59,7 +59,7 @@ def _all(
             if name in shown and name not in bound and shown[name].default is not default and _counts(default):
                 yield Hidden(
                     name,
-                    f"parameter {name!r} has `Resolve` or a question as a default value, which the signature hides",
+                    f"parameter {name!r} has `Resolve` or a question as its default value, and the signature hides it",
                     f"write {name}: Annotated[..., Resolve(fn)]",
                 )
     for owner, method in _overridden(called, frame):
@@ -67,7 +67,7 @@ def _all(
             if name in shown and name not in bound:
                 yield Hidden(
                     name,
-                    f"parameter {name!r} is marked with `Resolve` in {method.__qualname__}, and not here",
+                    f"parameter {name!r} is marked with `Resolve` in {method.__qualname__}, but not here",
                     f"repeat the marker: {name}: Annotated[..., Resolve(fn)]",
                 )
     for inner in _held(called):
@@ -76,26 +76,26 @@ def _all(
                 continue
             written, scope = function.__annotations__[name], scope_of(function, frame)
             if shown[name].annotation != written:
-                # What can no longer be read there says nothing about a parameter that is written otherwise here.
+                # An annotation that can no longer be read there says nothing about a different one here.
                 if not scope.lost(written) and _is_marked(written, scope):
                     yield Hidden(
                         name,
-                        f"parameter {name!r} is marked with `Resolve` in {function.__qualname__}, which this one wraps, and "
-                        "not here",
+                        f"parameter {name!r} is marked with `Resolve` in {function.__qualname__}, which this function "
+                        "wraps, but not here",
                         f"use functools.wraps, or repeat the marker: {name}: Annotated[..., Resolve(fn)]",
                     )
             else:
                 yield Hidden(
                     name,
                     f"the annotation of parameter {name!r} was copied from {function.__qualname__}, where it is marked with "
-                    "`Resolve`; here it means something else",
+                    "`Resolve`; here the same text means something else",
                     "use functools.wraps in the decorator, so that annotations are read where they were written",
                 )
     yield from _foreign(called, shown, bound)
 
 
 def _foreign(called: Any, shown: Mapping[str, inspect.Parameter], bound: set[str]) -> Iterator[Hidden]:
-    """Text in annotations of parameters that the function itself does not have: it was written elsewhere."""
+    """Annotations that are text and were written elsewhere: the function itself does not have these parameters."""
     function = getattr(called, "__func__", called)
     code = getattr(function, "__code__", None)
     if not isinstance(function, types.FunctionType) or code is None or hasattr(function, "__wrapped__"):
@@ -110,13 +110,13 @@ def _foreign(called: Any, shown: Mapping[str, inspect.Parameter], bound: set[str
         if name not in own or (elsewhere and _differs(function, parameter.annotation)):
             yield Hidden(
                 name,
-                f"the annotation of parameter {name!r} is text copied from another function, and cannot be read here",
+                f"the annotation of parameter {name!r} is text copied from another function and cannot be evaluated here",
                 "use functools.wraps in the decorator, so that annotations are read where they were written",
             )
 
 
 def _differs(function: types.FunctionType, annotation: Any) -> bool:
-    """Whether text is marked in the module that a function says it is of, though not in the one it was compiled in."""
+    """Whether text means a marker in the module a function names as its own, but not in the one it was compiled in."""
     module = sys.modules.get(function.__module__)
     return module is not None and _may_be_marked(annotation, Scope(vars(module), {}))
 
@@ -144,11 +144,11 @@ def _is_marked(annotation: Any, scope: Scope) -> bool:
         return True
     try:
         hint = scope.evaluate(annotation)
-    except Exception:  # noqa: BLE001 - a name that is not there cannot be a marker
+    except Exception:  # noqa: BLE001 - a name that does not exist cannot be a marker
         return False
     try:
         return bool(peel(hint).markers)
-    except Exception:  # noqa: BLE001 - an alias for nobody knows what
+    except Exception:  # noqa: BLE001 - an alias whose value cannot be read
         return True
 
 
@@ -158,7 +158,7 @@ def _may_be_marked(annotation: Any, scope: Scope) -> bool:
         return True
     try:
         return mentions(scope.evaluate(annotation), Search(names=scope.names))
-    except Exception:  # noqa: BLE001 - told where the signature is read, if it matters
+    except Exception:  # noqa: BLE001 - reported when the signature is read, if it matters
         return False
 
 
@@ -172,7 +172,7 @@ def _chain(function: Any) -> Iterator[Any]:
 
 
 def _overridden(called: Any, frame: types.FrameType | None) -> Iterator[tuple[type[Any], Any]]:
-    """The methods in whose place this one stands, in base classes, and beside it where a class is called."""
+    """The methods that this one overrides in base classes, and those that a call of a class runs as well."""
     if inspect.isclass(called):
         made = cast("type[Any]", called)
         yield from _methods(made, {"__init__", "__new__"})
@@ -190,7 +190,7 @@ def _overridden(called: Any, frame: types.FrameType | None) -> Iterator[tuple[ty
 
 
 def _class_of(function: types.FunctionType, frame: types.FrameType | None) -> type[Any] | None:
-    """The class that a static method was written in, as far as its name tells."""
+    """The class a static method was written in, if its qualified name leads to one."""
     qualname = function.__qualname__.rpartition(".")[0]
     local = frame.f_locals.values() if frame is not None and "<locals>" in qualname else ()
     owner: Any = next((one for one in local if isinstance(one, type) and one.__qualname__ == qualname), None)
@@ -234,7 +234,7 @@ def _counts(default: Any) -> bool:
 
 
 def _held(called: Any, depth: int = 5) -> Iterator[types.FunctionType]:
-    """The functions that a decorator's wrapper keeps, however deep: in its closure, or as attributes of an object."""
+    """The functions that a decorator's wrapper holds, at any depth: in its closure or as attributes of an object."""
     function = getattr(called, "__func__", called)
     kept: list[Any] = []
     for cell in (function.__closure__ or ()) if isinstance(function, types.FunctionType) else ():

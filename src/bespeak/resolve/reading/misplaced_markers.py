@@ -1,4 +1,4 @@
-"""Markers, outcomes and questions that sit where they cannot be honoured: deep in a type, in metadata, in defaults."""
+"""Find markers, outcomes and questions in places where they have no effect: inside types, metadata and defaults."""
 
 import builtins
 import dataclasses
@@ -21,11 +21,11 @@ from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.reading.type_hints import OUTCOMES, alias_layers, arms, evaluate, peel, spell
 
 _MOST = 20_000
-"""How many hints one search looks into; a recursive generic alias has no end."""
+"""How many hints one search inspects. A recursive generic alias has no end."""
 _DEEP = 4
-"""How many containers in containers of metadata are looked into, and how many functions a factory calls."""
+"""How many levels of nested metadata are inspected, and how many levels of functions that a factory calls."""
 _WRITTEN = re.compile(r"\s*(?:\w+\.)*(?:Resolve|Elicit|ElicitUrl|Sample|ListRoots)\(.*\)\s*", re.DOTALL)
-"""A marker or a question as text, by mistake."""
+"""A marker or a question that was written as text by mistake."""
 _MARKS = re.compile(r"\b(?:Resolve|Elicit\w*|ListRoots|(?:Accepted|Declined|Cancelled)Elicitation|NotAsked)\b")
 _CONTAINER = "inside a union or container"
 
@@ -41,29 +41,29 @@ _OFFICIAL = {
     "CancelledElicitation",
     "Context",
 }
-"""Names of the official SDK that mean nothing here: an import that was left behind."""
+"""Names of the official SDK that have no effect here: an import that was not changed."""
 _WIRE = (ElicitResult, CreateMessageResult, CreateMessageResultWithTools, ListRootsResult)
-"""What a question gives, in the words of the wire."""
+"""The answers to questions, as wire types."""
 
 
 def is_marker(value: Any) -> bool:
-    """A `Resolve(fn)`, or the class itself where the call was forgotten; the official SDK's, too, which means nothing here."""
+    """Whether a value is a `Resolve(fn)`, or the class itself without a call. Includes the official SDK's `Resolve`."""
     cls = cast("type[Any]", value if isinstance(value, type) else type(value))
     return issubclass(cls, Resolve) or is_official(cls, {"Resolve"})
 
 
 def is_official(cls: type[Any], names: set[str]) -> bool:
-    """Whether a class is one of the official SDK's, of one of these names."""
+    """Whether a class is one of these classes of the official SDK."""
     return any(base.__module__.partition(".")[0] == "mcp" and base.__name__ in names for base in cls.__mro__)
 
 
 def is_official_question(value: Any) -> bool:
-    """Whether a value is a question of the official SDK, which would be taken for a value."""
+    """Whether a value is a question of the official SDK, which would otherwise pass as a plain value."""
     return is_official(cast("type[Any]", type(value)), {"Elicit", "Sample", "ListRoots"})
 
 
 def is_reply(value: Any) -> bool:
-    """An outcome or a question, or a type of one: what a client must not supply."""
+    """Whether a value is an outcome or a question, or the type of one: a client must not supply these."""
     return isinstance(value, (Question, NotAsked, *OUTCOMES)) or any(map(_is_reply_class, arms(value)))
 
 
@@ -75,7 +75,7 @@ def _is_reply_class(hint: Any) -> bool:
 
 
 def holds(value: Any, wanted: Test, depth: int = _DEEP) -> bool:
-    """Whether a default or a piece of metadata is what is looked for, or holds it: in a `Field`, or in a list by mistake."""
+    """Whether a default or a piece of metadata is wanted, or contains what is wanted: in a `Field`, or in a list by mistake."""
     if wanted(value) or depth == 0:
         return wanted(value)
     if isinstance(value, FieldInfo):
@@ -101,7 +101,7 @@ def is_written(item: Any, depth: int = _DEEP) -> bool:
 
 
 def makes(factory: Any, wanted: Test, depth: int = _DEEP) -> bool:
-    """Whether a factory of defaults names what is looked for. It is read, not called: calling it might do something."""
+    """Whether the code of a default factory names what is wanted. It is not called, as that could have side effects."""
     if factory is None or depth == 0:
         return False
     if isinstance(factory, functools.partial):
@@ -109,7 +109,7 @@ def makes(factory: Any, wanted: Test, depth: int = _DEEP) -> bool:
     factory = getattr(factory, "__func__", factory)
     if not isinstance(factory, types.FunctionType):
         return wanted(factory)
-    # A function it calls may return a marker. That it mentions a question means little: a resolver does.
+    # A function it calls may return a marker. A mention of a question proves nothing: resolvers mention them too.
     return any(
         holds(value, wanted)
         or (isinstance(value, types.FunctionType) and wanted is is_marker and makes(value, wanted, depth - 1))
@@ -118,7 +118,7 @@ def makes(factory: Any, wanted: Test, depth: int = _DEEP) -> bool:
 
 
 def _named(fn: types.FunctionType) -> Iterator[Any]:
-    """What the names in a function's code stand for."""
+    """The values of the names in a function's code."""
     cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)
     known: dict[str, Any] = {**fn.__globals__}
     for name, cell in cells:
@@ -154,18 +154,18 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One look through all that a hint is made of."""
+    """One search through all parts of a hint."""
 
     fields: bool = True
-    """Whether those of structured types count, too."""
+    """Whether the fields of structured types are searched too."""
     names: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Where the hint was found, for classes that were defined there."""
+    """The local names where the hint was found, for classes that were defined there."""
     seen: dict[tuple[int, bool], Any] = field(default_factory=dict[tuple[int, bool], Any])
-    """What has been looked into, kept so that no id is used twice."""
+    """What was inspected, kept alive so that no id is reused."""
 
 
 def walk(hint: Any, search: Search, where: str = "") -> Iterator[Found]:
-    """Everything a hint is made of."""
+    """Yield every part of a hint, with its metadata."""
     seen = search.seen
     for alias, parameters, value in alias_layers(hint):
         yield from _unused(alias, parameters, value, search.names)
@@ -176,7 +176,7 @@ def walk(hint: Any, search: Search, where: str = "") -> Iterator[Found]:
     if (id(core), bool(where)) in seen:
         return
     if len(seen) > _MOST:
-        raise ValueError("it is too large to be looked through")
+        raise ValueError("the type is too large to inspect")
     seen[id(core), bool(where)] = core
     yield Found(where, core)
     for part in _parts(core, search.names):
@@ -197,11 +197,11 @@ def walk(hint: Any, search: Search, where: str = "") -> Iterator[Found]:
 
 
 def _unused(alias: Any, parameters: Sequence[Any], value: Any, names: Mapping[str, Any]) -> Iterator[Found]:
-    """What was given to an alias that makes nothing of it."""
+    """The type arguments of an alias that its value does not use."""
     given = [one for part in parameters for one in walk(part, Search(names=names)) if _counts(one.what)]
     if given:
         used = {id(one.what) for one in walk(value, Search(names=names))}
-        place = f"in a parameter that the alias {alias.__name__} does not use"
+        place = f"in a type argument that the alias {alias.__name__} does not use"
         yield from (Found(place, one.what) for one in given if id(one.what) not in used)
 
 
@@ -219,7 +219,7 @@ def _is_exposed(what: Any) -> bool:
 
 
 def strays(hint: Any, search: Search | None = None) -> Iterator[str]:
-    """Where markers sit that cannot be honoured: in unions, containers, and fields of structured types."""
+    """The places of markers that have no effect: in unions, containers, and fields of structured types."""
     told: set[int] = set()
     for found in walk(hint, search or Search()):
         if not found.where or id(found.what) in told:
@@ -230,7 +230,7 @@ def strays(hint: Any, search: Search | None = None) -> Iterator[str]:
 
 
 def replies(hint: Any, search: Search) -> Iterator[str]:
-    """The outcomes and questions in a hint that a client fills, each with where it sits."""
+    """The outcomes and questions in a hint that a client fills, each with its place."""
     for found in walk(hint, search):
         if _is_exposed(found.what):
             types_ = [spell(arm) for arm in arms(found.what) if _is_reply_class(arm)]
@@ -255,7 +255,7 @@ def _parts(core: Any, names: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _read(hint: Any, module: str, names: Mapping[str, Any]) -> Any:
-    """A hint that may be text, and is no annotation. If it cannot be read and looks like a marker, it counts as one."""
+    """Evaluate a hint that may be text outside an annotation. If that fails and it looks like a marker, it counts as one."""
     try:
         return evaluate(hint, vars(sys.modules.get(module, builtins)), dict(names))
     except Exception:  # noqa: BLE001 - a hint is any expression and may raise anything
@@ -263,7 +263,7 @@ def _read(hint: Any, module: str, names: Mapping[str, Any]) -> Any:
 
 
 def _unread(hint: Any) -> Any:
-    """A hint that cannot be read now, but perhaps later, by whoever builds the value: better refused than lost."""
+    """A hint that cannot be evaluated yet. If it looks like a marker it counts as one, so that no marker is lost."""
     text = getattr(hint, "__forward_arg__", hint)
     return Annotated[Any, Resolve] if isinstance(text, str) and _MARKS.search(text) else hint
 
@@ -271,7 +271,7 @@ def _unread(hint: Any) -> Any:
 def fields_of(
     owner: type[Any], names: Mapping[str, Any] = MappingProxyType({})
 ) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Name, hint, and whatever else is said of it, of the fields of a model, dataclass, TypedDict or named tuple."""
+    """Name, hint and extras (metadata and defaults) of each field of a model, dataclass, TypedDict or named tuple."""
     if issubclass(owner, BaseModel) and owner.__pydantic_complete__:
         for name, info in owner.model_fields.items():
             yield name, info.annotation, (*info.metadata, info.default, info.default_factory)
@@ -294,7 +294,7 @@ def fields_of(
 
 
 def _extra_items(owner: type[Any]) -> Iterator[Any]:
-    """The type of all other items of a TypedDict; a base's too, which is no base class of it at run time."""
+    """The type of all other items of a TypedDict and of its bases, which are not base classes at run time."""
     others: Any = vars(owner).get("__extra_items__")
     if others is not None:
         yield others

@@ -1,4 +1,4 @@
-"""Where the names in a function's annotations are looked up, and which of them can no longer be."""
+"""Look up the names in a function's annotations, and find those that no longer exist."""
 
 import ast
 import builtins
@@ -17,22 +17,22 @@ Names = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the text in a function's annotations means."""
+    """The names that the text in a function's annotations can use."""
 
     globals: dict[str, Any]
     names: dict[str, Any]
-    """Of its closure, and of the frame that registers it."""
+    """Names of its closure and of the frame that registers it."""
     body: Names = field(default_factory=dict[str, Any])
-    """Of the class whose body it was written in."""
+    """Names of the class body it was written in."""
     gone: frozenset[str] = frozenset()
-    """Local to a function it was written in, which has returned. Their values are lost."""
+    """Names local to an enclosing function that has returned. Their values are lost."""
 
     def evaluate(self, annotation: Any) -> Any:
         """An annotation with all text in it evaluated. Raises whatever that raises."""
         used = names_in(annotation)
         if not used & self.body.keys():
             return evaluate(annotation, self.globals, self.names)
-        # Python looks in the class body first. But a method there may have the name of a type by chance.
+        # Python looks in the class body first. But a method there may happen to have the name of a type.
         try:
             within = evaluate(annotation, self.globals, {**self.names, **self.body})
             if mentions(within, Search(names=self.names)):
@@ -45,7 +45,7 @@ class Scope:
             return within
 
     def lost(self, annotation: Any) -> set[str]:
-        """The names in an annotation that meant something else where it was written."""
+        """The names in an annotation that had another meaning where it was written."""
         return names_in(annotation) & self.gone
 
 
@@ -90,7 +90,7 @@ def _texts(annotation: Any) -> Iterator[str]:
     elif isinstance(annotation, list):  # the parameter list of a Callable
         for part in cast("list[Any]", annotation):
             yield from _texts(part)
-    elif get_origin(annotation) is Annotated:  # text in its metadata is no name
+    elif get_origin(annotation) is Annotated:  # text in its metadata is not a name
         yield from _texts(annotation.__origin__)
     elif get_origin(annotation) is not Literal:
         for part in get_args(annotation):
@@ -100,12 +100,12 @@ def _texts(annotation: Any) -> Iterator[str]:
 def _parsed(text: str) -> ast.AST:
     try:
         return ast.parse(text, mode="eval")
-    except (SyntaxError, ValueError):  # a literal, say: whoever evaluates it tells
+    except (SyntaxError, ValueError):  # evaluating it reports the error
         return ast.Pass()
 
 
 def _around(qualname: str, globals_: Names) -> Iterator[types.CodeType]:
-    """The functions a function was written in, from the outermost in. Those that cannot be found are left out."""
+    """The enclosing functions of a function, outermost first. Those that cannot be found are left out."""
     path = qualname.split(".")
     if "<locals>" not in path:
         return
@@ -123,7 +123,7 @@ def _around(qualname: str, globals_: Names) -> Iterator[types.CodeType]:
 
 
 def _attribute(globals_: Names, path: list[str]) -> Any:
-    """What stands at a dotted path in a module, however it is decorated."""
+    """The object at a dotted path in a module, without descriptors around it."""
     here: Any = globals_.get(path[0])
     for step in path[1:]:
         here = getattr(here, "__dict__", {}).get(step)

@@ -1,4 +1,4 @@
-"""Reading a callable: its parameters with evaluated hints, what kind each one is, and what it returns."""
+"""Read the signature of a callable: its parameters with evaluated hints, its markers, and what it returns."""
 
 import dataclasses
 import inspect
@@ -60,7 +60,7 @@ ORDINARY = "make it an ordinary parameter"
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """Something wrong with a function itself, whoever uses it."""
+    """Something wrong with a function itself, wherever it is used."""
 
     parameter: str | None
     problem: str
@@ -69,7 +69,7 @@ class Defect:
 
 @dataclass(frozen=True, slots=True)
 class Factory:
-    """A default that is made anew each time."""
+    """A default that is created again for each call."""
 
     make: Callable[[], Any]
 
@@ -83,13 +83,13 @@ class Parameter:
     default: Any
     marker: Resolve | None = None
     takes: frozenset[type[BaseModel]] = frozenset()
-    """The outcome types the consumer wants to see; empty when it wants the bare value."""
+    """The outcome types the consumer takes; empty when it takes the plain value."""
     takes_not_asked: bool = False
-    """Whether the consumer wants to know that the client could not be asked."""
+    """Whether the consumer takes `NotAsked`."""
     by_position: bool = False
-    """Positional-only: it can be left at its default, and nothing else."""
+    """Positional-only: it can only be left at its default."""
     exposed: tuple[str, ...] = ()
-    """The outcomes and questions in the type of a parameter without a marker, each with where it sits."""
+    """The outcomes and questions in the type of a parameter without a marker, each with its place."""
 
     @property
     def required(self) -> bool:
@@ -100,14 +100,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function needs and gives."""
+    """The parameters and the return type of a function, and what is wrong with them."""
 
     name: str
     place: str
     kind: Kind
     parameters: tuple[Parameter, ...]
     returns: Any
-    """The evaluated hint of the value: what a generator yields, what an awaitable gives; `EMPTY` if unknown."""
+    """The evaluated hint of the value: what a generator yields or an awaitable returns; `EMPTY` if unknown."""
     defects: tuple[Defect, ...]
 
     @property
@@ -116,7 +116,7 @@ class Signature:
 
     @property
     def may_ask(self) -> bool:
-        """A question among the arms of the return annotation, or an annotation that says nothing."""
+        """Whether the return annotation names a question, or does not say what is returned."""
         if self.kind is Kind.VALUE or self.kind.is_generator:
             return False
         return self.returns is EMPTY or any(is_unknown(arm) or question_class(arm) for arm in arms(self.returns))
@@ -129,7 +129,7 @@ class Signature:
 
 
 def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signature:
-    """Read a callable of any sort. Never raises: what is wrong is listed in `defects`."""
+    """Read the signature of any callable. Never raises: problems are listed in `defects`."""
     fn = get_origin(fn) or fn  # Repo[int] is made by Repo
     target = annotated_function(fn)
     place, defects = place_of(fn, target), list[Defect]()
@@ -145,7 +145,7 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
             defects.append(
                 Defect(
                     None,
-                    f"a partial binds {name} to a marker or a question, which the function would get as its value",
+                    f"a partial binds {name} to a marker or a question, which the function would receive as its value",
                     "mark the parameter of the function instead: Annotated[..., Resolve(fn)]",
                 )
             )
@@ -155,13 +155,19 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
     hidden = hidden_markers(fn, frame, raw.parameters, unmarked, bound)
     defects.extend(Defect(one.parameter, one.problem, one.fix) for one in hidden)
     if isinstance(getattr(fn, "registry", None), types.MappingProxyType) and hasattr(fn, "dispatch"):
-        defects.append(Defect(None, "it dispatches on an argument given by position", "wrap it in a plain function"))
+        defects.append(
+            Defect(
+                None,
+                "it is a singledispatch function, which needs a positional argument",
+                "wrap it in a plain function",
+            )
+        )
     if kind in (Kind.SYNC, Kind.ASYNC) and wraps_generator(target):
         defects.append(
             Defect(
                 None,
-                "it is a generator behind a decorator, and its value would be what the decorator makes of it",
-                "drop the decorator: a plain generator is opened and closed for you",
+                "it is a generator behind a decorator, so the parameter would get what the decorator returns",
+                "remove the decorator: Bespeak opens and closes a plain generator itself",
             )
         )
     made = peel_partial(fn)
@@ -181,7 +187,7 @@ def _unreadable(where: str, error: Exception) -> tuple[str, str]:
 
 
 def _parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect]) -> Parameter:
-    """One parameter. Whatever is wrong with it goes to the defects."""
+    """One parameter. Problems with it are added to the defects."""
     found: list[Defect] = []
     try:
         parameter = _read_parameter(raw, scope, found)
@@ -221,7 +227,7 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
     foreign = [item for item in (*peeled.metadata, peeled.core) if is_marker(item) and not _is_ours(item)]
     if foreign:
         defect(
-            f"parameter {name!r} is marked with the `Resolve` of the official SDK, which means nothing here",
+            f"parameter {name!r} is marked with the `Resolve` of the official SDK, which has no effect here",
             f"import Resolve from bespeak: {name}: Annotated[..., Resolve(fn)]",
         )
         return Parameter(name, Any, raw.default)
@@ -237,21 +243,21 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
         defect(
             f"parameter {name!r} has `Resolve` as a default value"
             if _hides(raw.default, is_marker) or any(isinstance(item, FieldInfo) for item in inner)
-            else f"parameter {name!r} has `Resolve` inside something else in its annotation",
+            else f"parameter {name!r} has `Resolve` inside another object in its annotation",
             f"write {name}: Annotated[{spell(hint)}, Resolve(fn)]",
         )
     elif _hides(raw.default, is_reply):
         defect(
-            f"parameter {name!r} has a question or an outcome as its default, and nobody would be asked",
+            f"parameter {name!r} has a question or an outcome as its default, so nobody would be asked",
             f"return the question from a resolver: {name}: Annotated[{spell(hint)}, Resolve(ask)]",
         )
     if len(markers) > 1:
         defect(f"parameter {name!r} is marked with `Resolve` {len(markers)} times", "keep one of them")
-    # The fields of what a resolver makes are not the client's to fill.
+    # A client does not fill the fields of a value that a resolver returns.
     for where in dict.fromkeys(strays(hint, Search(fields=marker is None, names=scope.names))):
         defect(
-            f"parameter {name!r} has a `Resolve` {where}, where it cannot be honoured",
-            f"mark a parameter of its own: {name}: Annotated[..., Resolve(fn)]",
+            f"parameter {name!r} has a `Resolve` {where}, where it has no effect",
+            f"mark the parameter itself: {name}: Annotated[..., Resolve(fn)]",
         )
     exposed = tuple(dict.fromkeys(replies(hint, Search(names=scope.names)))) if marker is None else ()
     if raw.kind in _UNFILLABLE and (marker or raw.default is EMPTY):
@@ -260,8 +266,8 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
     takes = frozenset(cls for arm in wanted if (cls := outcome_class(arm))) if marker else frozenset[Any]()
     if takes and any(arm is not type(None) and not outcome_class(arm) for arm in wanted):
         defect(
-            f"parameter {name!r} takes a bare value and outcomes too",
-            "take ElicitationResult[...], in which a bare value arrives as AcceptedElicitation",
+            f"parameter {name!r} takes both a plain value and outcomes",
+            "use ElicitationResult[...]; a plain value then arrives as AcceptedElicitation",
         )
     default = raw.default
     if marker and isinstance(default, FieldInfo):
@@ -277,7 +283,7 @@ def _is_ours(marker: Any) -> bool:
 
 
 def _hides(default: Any, wanted: Test) -> bool:
-    """Whether a parameter's default is, holds, or is made to be what is looked for."""
+    """Whether a parameter's default is, contains or creates what is wanted."""
     return default is not EMPTY and holds(default, wanted)
 
 
@@ -312,7 +318,7 @@ _AWAITABLES = {typing.get_origin(alias) for alias in (typing.Awaitable[Any], typ
 
 
 def _value_hint(hint: Any, kind: Kind) -> Any:
-    """What arrives at the consumer: what a generator yields, what an awaitable gives."""
+    """The hint of what the consumer gets: what a generator yields or an awaitable returns."""
     core = peel(hint).core
     inner = get_args(core)
     if kind.is_generator:
@@ -326,15 +332,17 @@ def _return_defects(signature: Signature) -> list[Defect]:
     asking = signature.question_arms
     if asking and signature.kind.is_generator:
         return [
-            Defect(None, "it is a generator, and a generator cannot ask", "ask in a resolver the generator depends on")
+            Defect(
+                None, "it is a generator, and a generator cannot ask", "ask in a resolver that the generator depends on"
+            )
         ]
     if len(asking) > 1:
         spelled = " | ".join(spell(arm) for arm in asking)
         return [
             Defect(
                 None,
-                f"its return type has more than one asking arm: {spelled}",
-                "ask one question a resolver; chain them",
+                f"its return type names more than one question: {spelled}",
+                "ask one question per resolver, and chain the resolvers",
             )
         ]
     return []

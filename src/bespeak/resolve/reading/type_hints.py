@@ -1,4 +1,4 @@
-"""Looking into a type hint: aliases, `Annotated`, unions, and whether two hints can agree."""
+"""Inspect a type hint: aliases, `Annotated`, unions, and whether two hints can agree."""
 
 import functools
 import inspect
@@ -22,20 +22,20 @@ from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, 
 _ALIAS_TYPES = (typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType))
 OUTCOMES: tuple[type[BaseModel], ...] = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)
 _LAYERS = 1000
-"""How many aliases one hint may be wrapped in; an alias for itself has no end."""
+"""How many aliases one hint may be wrapped in. An alias of itself has no end."""
 NO_SCHEMA = (
     PydanticSchemaGenerationError,
     PydanticInvalidForJsonSchema,
     PydanticUserError,
-    SchemaError,  # of a pattern or a bound that makes no sense
-    ValueError,  # of an alias of many parameters
-    NameError,  # of text in an alias
-    AttributeError,  # of an object in the place of a type
-    TypeError,  # of a discriminator that discriminates nothing
-    AssertionError,  # of a literal without values
-    RecursionError,  # of hundreds of models in each other
+    SchemaError,  # for an invalid pattern or bound
+    ValueError,  # for an alias with a TypeVarTuple
+    NameError,  # for text in an alias
+    AttributeError,  # for an object in place of a type
+    TypeError,  # for an invalid discriminator
+    AssertionError,  # for a literal without values
+    RecursionError,  # for hundreds of nested models
 )
-"""What pydantic raises for a type that it can make nothing of."""
+"""What pydantic raises for a type that it cannot handle."""
 _PROMOTED: dict[type, tuple[type, ...]] = {float: (int,), complex: (int, float)}
 
 
@@ -64,11 +64,11 @@ def peel(hint: Any) -> Peeled:
             hint = _supertype(hint)
         else:
             return Peeled(hint, metadata)
-    raise ValueError("it stands for itself")
+    raise ValueError("the alias refers to itself")
 
 
 def alias_value(hint: Any) -> Any | None:
-    """What a `type X = ...` alias stands for, its parameters filled in; `None` for anything else."""
+    """The value of a `type X = ...` alias, with its parameters filled in; `None` for anything else."""
     if isinstance(hint, _ALIAS_TYPES):
         return _spelled_out(hint)
     origin = get_origin(hint)
@@ -78,7 +78,7 @@ def alias_value(hint: Any) -> Any | None:
 
 
 def alias_layers(hint: Any) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
-    """The generic aliases at the top of a hint, each with the parameters it was given and what that makes."""
+    """The generic aliases at the top of a hint, each with its type arguments and the resulting hint."""
     for _ in range(_LAYERS):
         if get_origin(hint) is Annotated:
             hint = hint.__origin__
@@ -95,7 +95,7 @@ def alias_layers(hint: Any) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
 
 
 def _filled(parameters: Sequence[Any], given: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Which parameter gets what; a TypeVarTuple gets all that the others leave, as a tuple."""
+    """Each type parameter with its argument; a TypeVarTuple gets all that the others leave, as a tuple."""
     many = next((place for place, one in enumerate(parameters) if isinstance(one, typing.TypeVarTuple)), None)
     if many is None:
         return list(zip(parameters, given, strict=False))
@@ -110,12 +110,12 @@ def _filled(parameters: Sequence[Any], given: Sequence[Any]) -> list[tuple[Any, 
 
 @functools.lru_cache(maxsize=1024)
 def _spelled_out(alias: Any) -> Any:
-    """What an alias stands for. It may be text, which means what it means in the module of the alias."""
+    """The value of an alias. If it is text, it is evaluated in the module of the alias."""
     return evaluate(alias.__value__, vars(sys.modules[alias.__module__]), {})
 
 
 def _supertype(new: Any) -> Any:
-    """What a new type is made of. It may be text, which means what it means in the module of the new type."""
+    """The supertype of a new type. If it is text, it is evaluated in the module of the new type."""
     return evaluate(new.__supertype__, vars(sys.modules[new.__module__]), {})
 
 
@@ -147,7 +147,7 @@ def _fill(hint: Any, filled: list[tuple[Any, Any]]) -> Any:
 
 
 def arms(hint: Any) -> list[Any]:
-    """The members of a union, looked through aliases and `Annotated`; any other hint alone."""
+    """The members of a union, without aliases and `Annotated`; for any other hint, the hint alone."""
     core = peel(hint).core
     if get_origin(core) in (Union, types.UnionType):
         return [arm for member in get_args(core) for arm in arms(member)]
@@ -167,12 +167,12 @@ def owners(hint: Any, seen: set[str] | None = None) -> Iterator[Any]:
 
 
 def is_class(hint: Any) -> TypeGuard[type[Any]]:
-    """A real class, and not a parametrised generic posing as one."""
+    """Whether a hint is a real class, and not a parametrised generic that looks like one."""
     return isinstance(hint, type) and get_origin(hint) is None
 
 
 def outcome_class(hint: Any) -> type[BaseModel] | None:
-    """The outcome type a hint names, its parameter aside: `AcceptedElicitation[Confirm]` is `AcceptedElicitation`."""
+    """The outcome type a hint names, without its parameter: `AcceptedElicitation[Confirm]` is `AcceptedElicitation`."""
     if is_class(hint):
         return next((outcome for outcome in OUTCOMES if issubclass(hint, outcome)), None)
     return None
@@ -185,12 +185,12 @@ def question_class(hint: Any) -> type[Question] | None:
 
 
 def is_unknown(hint: Any) -> bool:
-    """Says nothing about the value, so it may be a question too."""
+    """Whether a hint says nothing about the value, which may then be a question too."""
     return hint is Any or hint is object or isinstance(hint, TypeVar)
 
 
 def is_concrete(hint: Any) -> TypeGuard[type[Any]]:
-    """A class whose instances say what they are: no protocol, no abstract class, no description of a dict."""
+    """Whether a hint is a class whose instances are certain: not a protocol, an abstract class or a TypedDict."""
     if not is_class(hint) or getattr(hint, "_is_protocol", False):
         return False
     if hint.__module__ in ("typing", "pydantic.types", "pydantic.networks"):
