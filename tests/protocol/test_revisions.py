@@ -27,18 +27,18 @@ from bespeak.protocol.legacy import (
     takes_batches,
     tool_at,
 )
-from tests.server.test_answers_capabilities import take_outcome_or_not_asked
-from tests.server.test_answers_consumers import (
+from tests.rules.consumers import (
     serving,
     take_accepted,
     take_accepted_or_default,
     take_clear,
     take_outcome,
+    take_outcome_or_not_asked,
     take_refusal,
     take_value,
     take_value_or_default,
 )
-from tests.server.test_pushed import EVERYTHING, FIRST, JUNE, MARCH, MODERN, NOVEMBER, Older, Sent, yes
+from tests.server.legacy.older_client import EVERYTHING, FIRST, JUNE, MARCH, MODERN, NOVEMBER, Older, Sent, yes
 from tests.wires import Listening
 
 OLDER = [FIRST, MARCH, JUNE, NOVEMBER]

@@ -10,8 +10,7 @@ from mcp_types import SamplingMessage, TextContent
 
 from bespeak import Client, Elicit, MCPServer, Resolve, Sample
 from tests.conftest import Connect
-from tests.server.test_answers import accept, asked, failed, opened, said, send
-from tests.server.test_answers_rounds import message
+from tests.rules.raw_calls import accept, asked, failed, message, opened, said, send
 
 
 def drifting(render: Callable[[int], Any]) -> MCPServer:

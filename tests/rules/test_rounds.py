@@ -1,16 +1,15 @@
 """Questions over several rounds (design section 5): attempts and notes, recorded outcomes, and pins."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from bespeak import Elicit, ElicitationResult, MCPServer, Resolve
-from bespeak.protocol.question_keys import bare_name
 from tests.answering import Person
 from tests.answering import accept as accepted
 from tests.conftest import Connect
-from tests.server.test_answers import accept, answer, asked, failed, opened, said, send
+from tests.rules.raw_calls import accept, answer, asked, failed, message, opened, said, send
 
 
 class Even(BaseModel):
@@ -36,11 +35,6 @@ def even(attempts: int | None = None) -> MCPServer:
 
     _ = take
     return mcp
-
-
-def message(result: dict[str, Any], key: str) -> str:
-    (question,) = [one for full, one in result["inputRequests"].items() if bare_name(full) == key]
-    return question["params"]["message"]
 
 
 # What the author's validators refuse

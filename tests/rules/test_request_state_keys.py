@@ -15,7 +15,7 @@ from bespeak.state.seal import AESGCMRequestStateCodec, InvalidRequestState, Req
 from bespeak.state.stores.memory import MemoryStore
 from tests.answering import Person
 from tests.conftest import Connect
-from tests.server.test_request_state import NEW, OLD, Desk, ask, assert_logged, refused, retry
+from tests.rules.refund_desk import NEW, OLD, Desk, ask, assert_logged, refused, retry
 
 
 class Approval(BaseModel):

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from bespeak import Context, MCPError, MCPServer, Resolve
 from tests.answering import Person
 from tests.conftest import Connect
-from tests.server.test_by_hand import Desk, asks, form, named, request, said, sampling, url
+from tests.server.calls.greeting_desk import Desk, asks, form, named, request, said, sampling, url
 
 Sent = dict[str, Any]
 FAILED = "Error executing tool greet"

@@ -11,7 +11,7 @@ from bespeak import Client, Elicit, ElicitationResult, MCPServer, Resolve, ToolE
 from bespeak.client import CallbackContext
 from bespeak.protocol.messages import Bare
 from tests.answering import CANCEL, DECLINE, Person, accept, text
-from tests.server.test_answers_consumers import (
+from tests.rules.consumers import (
     ask,
     serving,
     take_accepted,
@@ -23,7 +23,7 @@ from tests.server.test_answers_consumers import (
     take_value,
     take_value_or_default,
 )
-from tests.server.test_pushed import (
+from tests.server.legacy.older_client import (
     JUNE,
     MODERN,
     NO,

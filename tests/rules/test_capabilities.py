@@ -36,13 +36,14 @@ from bespeak.protocol.messages import write_request
 from bespeak.protocol.question_keys import bare_name
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
-from tests.server.test_answers_consumers import (
+from tests.rules.consumers import (
     ask,
     serving,
     take_accepted,
     take_accepted_or_default,
     take_clear,
     take_outcome,
+    take_outcome_or_not_asked,
     take_refusal,
     take_value,
     take_value_or_default,
@@ -73,10 +74,6 @@ NOT_ASKED = "NotAsked(reason='not_declared', missing={'elicitation': {'form': {}
 
 
 async def take_value_or_not_asked(it: Annotated[int | NotAsked, Resolve(ask)]) -> str:
-    return f"{it!r}"
-
-
-async def take_outcome_or_not_asked(it: Annotated[ElicitationResult[int] | NotAsked, Resolve(ask)]) -> str:
     return f"{it!r}"
 
 

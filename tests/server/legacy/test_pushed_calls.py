@@ -8,8 +8,8 @@ from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, ListRoo
 
 from bespeak import Client, Context, MCPServer, ToolError
 from tests.answering import CANCEL, DECLINE, Person, accept, text
-from tests.server.test_by_hand import SCHEMA, Desk, asks, form, sampling, url
-from tests.server.test_pushed import (
+from tests.server.calls.greeting_desk import SCHEMA, Desk, asks, form, sampling, url
+from tests.server.legacy.older_client import (
     FIRST,
     JUNE,
     MARCH,

@@ -13,9 +13,21 @@ from bespeak import Client, Context, Elicit, MCPServer, Resolve, ToolError
 from bespeak.client import CallbackContext
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from tests.answering import accept, text
-from tests.server.test_answers_consumers import ask, take_value
-from tests.server.test_by_hand import Desk
-from tests.server.test_pushed import FIRST, JUNE, MARCH, NOVEMBER, SILENCE, WIRES, Older, Sent, Thinking, over, yes
+from tests.rules.consumers import ask, take_value
+from tests.server.calls.greeting_desk import Desk
+from tests.server.legacy.older_client import (
+    FIRST,
+    JUNE,
+    MARCH,
+    NOVEMBER,
+    SILENCE,
+    WIRES,
+    Older,
+    Sent,
+    Thinking,
+    over,
+    yes,
+)
 from tests.waiting import eventually
 
 SHORT = 0.02
@@ -415,7 +427,7 @@ async def test_an_answer_after_the_call_was_cancelled_changes_nothing_and_is_log
         await asyncio.wait({call})
         await client.send({"id": client.pushed[0]["id"], **yes(value=3)})
     assert warnings(caplog) == [
-        "the answer to question 'tests.server.test_answers_consumers:ask' came too late and changes nothing: the question "
+        "the answer to question 'tests.rules.consumers:ask' came too late and changes nothing: the question "
         "was taken back because the call has ended"
     ]
 

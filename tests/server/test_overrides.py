@@ -282,7 +282,7 @@ async def test_a_call_that_is_open_across_rounds_takes_the_replacement_from_then
 
 @pytest.mark.asking_revisions
 async def test_the_wire_key_stays_the_originals(connect: Connect) -> None:
-    mcp, person = shop(), Person({"tests.server.test_override:confirm": accept(ok=True)})
+    mcp, person = shop(), Person({"tests.server.test_overrides:confirm": accept(ok=True)})
 
     async def ask_differently() -> Consent | Elicit[Consent]:
         return Elicit("Differently?", Consent)

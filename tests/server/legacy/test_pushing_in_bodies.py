@@ -20,8 +20,8 @@ from bespeak import Client, Context, Elicit, ListRoots, MCPServer, Resolve, Samp
 from bespeak.client import CallbackContext
 from bespeak.server.resolve import build_resolver_plans, find_resolved_parameters, resolve_arguments
 from tests.answering import CANCEL, DECLINE, Person, accept, text
-from tests.server.test_answers_consumers import ask, serving, take_value_or_default
-from tests.server.test_pushed import (
+from tests.rules.consumers import ask, serving, take_value_or_default
+from tests.server.legacy.older_client import (
     EVERYTHING,
     FIRST,
     JUNE,
