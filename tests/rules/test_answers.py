@@ -100,18 +100,18 @@ def shop(bodies: list[Any] | None = None) -> MCPServer:
     ],
 )
 async def test_content_that_breaks_the_shown_form_is_an_explicit_tool_error(
-    connect: Connect, content: dict[str, Any], fault: str
+    in_memory: Connect, content: dict[str, Any], fault: str
 ) -> None:
-    async with opened(connect, shop()) as client:
+    async with opened(in_memory, shop()) as client:
         result = await answer(client, "one", {"order": {"action": "accept", "content": content}})
     assert failed(result) == f"Error executing tool one: the answer to 'order' does not match the form: {fault}"
 
 
 @pytest.mark.parametrize("content", [{"copies": 10**400}, {"copies": 1, "price": 10**400}])
 async def test_a_number_beyond_floats_is_the_clients_fault_or_fine_but_no_crash_of_the_resolver(
-    connect: Connect, content: dict[str, Any]
+    in_memory: Connect, content: dict[str, Any]
 ) -> None:
-    async with opened(connect, shop()) as client:
+    async with opened(in_memory, shop()) as client:
         result = await answer(client, "one", {"order": {"action": "accept", "content": content}})
     assert "ask_order" not in said(result)
 
@@ -156,10 +156,10 @@ async def test_what_is_no_number_of_json_is_refused(spelled: bytes) -> None:
     ],
 )
 async def test_an_answer_of_another_kind_or_without_content_is_an_explicit_tool_error(
-    connect: Connect, given: dict[str, Any], words: str
+    in_memory: Connect, given: dict[str, Any], words: str
 ) -> None:
     bodies: list[Any] = []
-    async with opened(connect, shop(bodies)) as client:
+    async with opened(in_memory, shop(bodies)) as client:
         result = await answer(client, "one", {"order": given})
     assert words in failed(result)
     assert "'order'" in failed(result)
@@ -176,9 +176,9 @@ async def test_an_answer_of_another_kind_or_without_content_is_an_explicit_tool_
     ],
 )
 async def test_an_elicitation_result_does_not_answer_a_sampling_question(
-    connect: Connect, given: dict[str, Any], words: str
+    in_memory: Connect, given: dict[str, Any], words: str
 ) -> None:
-    async with opened(connect, shop()) as client:
+    async with opened(in_memory, shop()) as client:
         result = await answer(client, "model", {"said": given})
     assert words in failed(result)
 
@@ -192,28 +192,28 @@ async def test_after_a_bad_answer_the_same_round_may_be_sent_again_with_a_right_
     assert len(bodies) == 1
 
 
-async def test_a_good_answer_beside_a_bad_one_does_not_run_the_body(connect: Connect) -> None:
-    async with opened(connect, shop()) as client:
+async def test_a_good_answer_beside_a_bad_one_does_not_run_the_body(in_memory: Connect) -> None:
+    async with opened(in_memory, shop()) as client:
         result = await answer(client, "both", {"order": accept(copies=1), "strict": accept(copies="1")})
     assert "'strict' does not match the form" in failed(result)
 
 
-async def test_an_unknown_field_is_ignored_where_the_model_ignores_it(connect: Connect) -> None:
+async def test_an_unknown_field_is_ignored_where_the_model_ignores_it(in_memory: Connect) -> None:
     bodies: list[Any] = []
-    async with opened(connect, shop(bodies)) as client:
+    async with opened(in_memory, shop(bodies)) as client:
         await answer(client, "one", {"order": accept(copies=5, admin=True, __class__="x")})
     assert bodies == [Order(copies=5)]
 
 
-async def test_an_unknown_field_is_refused_where_the_model_refuses_it(connect: Connect) -> None:
-    async with opened(connect, shop()) as client:
+async def test_an_unknown_field_is_refused_where_the_model_refuses_it(in_memory: Connect) -> None:
+    async with opened(in_memory, shop()) as client:
         result = await answer(client, "strict", {"strict": accept(copies=5, admin=True)})
     assert "the answer to 'strict' does not match the form: admin: unknown field" in failed(result)
 
 
-async def test_null_for_an_optional_field_is_none(connect: Connect) -> None:
+async def test_null_for_an_optional_field_is_none(in_memory: Connect) -> None:
     bodies: list[Any] = []
-    async with opened(connect, shop(bodies)) as client:
+    async with opened(in_memory, shop(bodies)) as client:
         await answer(client, "one", {"order": accept(copies=5, note=None)})
     assert bodies == [Order(copies=5, note=None)]
 
@@ -222,8 +222,8 @@ async def test_null_for_an_optional_field_is_none(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("answers", [None, [], [{"order": accept(copies=1)}], "order", 5, True])
-async def test_a_map_that_is_none_is_invalid_params(connect: Connect, answers: Any) -> None:
-    async with opened(connect, shop()) as client:
+async def test_a_map_that_is_none_is_invalid_params(in_memory: Connect, answers: Any) -> None:
+    async with opened(in_memory, shop()) as client:
         with pytest.raises(MCPError, match="inputResponses must be an object") as caught:
             await answer(client, "one", answers)
     assert caught.value.code == -32602
@@ -231,22 +231,22 @@ async def test_a_map_that_is_none_is_invalid_params(connect: Connect, answers: A
 
 @pytest.mark.parametrize("entry", [None, [], "accept", 5, True, [accept(copies=1)]])
 @pytest.mark.parametrize("key", ["order", "never asked"])
-async def test_an_entry_that_is_no_object_is_invalid_params(connect: Connect, key: str, entry: Any) -> None:
-    async with opened(connect, shop()) as client:
+async def test_an_entry_that_is_no_object_is_invalid_params(in_memory: Connect, key: str, entry: Any) -> None:
+    async with opened(in_memory, shop()) as client:
         with pytest.raises(MCPError, match=rf"inputResponses\['{key}'\] must be an object") as caught:
             await answer(client, "one", {key: entry})
     assert caught.value.code == -32602
 
 
-async def test_unknown_keys_are_ignored(connect: Connect) -> None:
-    async with opened(connect, shop()) as client:
+async def test_unknown_keys_are_ignored(in_memory: Connect) -> None:
+    async with opened(in_memory, shop()) as client:
         result = await answer(client, "one", {"order": accept(copies=2), "": {}, "stranger": {"action": "decline"}})
     assert "copies=2" in said(result)
 
 
 @pytest.mark.parametrize("answers", [{}, {"stranger": accept(copies=1)}, ABSENT])
-async def test_a_missing_answer_is_asked_again(connect: Connect, answers: Any) -> None:
-    async with opened(connect, shop()) as client:
+async def test_a_missing_answer_is_asked_again(in_memory: Connect, answers: Any) -> None:
+    async with opened(in_memory, shop()) as client:
         again = await answer(client, "one", answers)
         assert asked(again) == ["order"]
         assert "copies=2" in said(await send(client, "one", {"order": accept(copies=2)}, again["requestState"]))
@@ -305,8 +305,8 @@ async def test_a_huge_answer_to_the_last_question_is_fine(connect: Connect) -> N
     assert len(said(done)) == 1_000_002
 
 
-async def test_after_a_huge_answer_a_shorter_one_goes_through(connect: Connect) -> None:
-    async with opened(connect, shop()) as client:
+async def test_after_a_huge_answer_a_shorter_one_goes_through(in_memory: Connect) -> None:
+    async with opened(in_memory, shop()) as client:
         state = (await send(client, "chain"))["requestState"]
         failed(await send(client, "chain", {"order": accept(copies=2, note="x" * 1_000_000)}, state))
         assert asked(await send(client, "chain", {"order": accept(copies=2, note="x")}, state)) == ["note"]

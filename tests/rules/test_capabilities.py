@@ -182,9 +182,9 @@ async def test_capabilities_are_those_of_the_current_request_and_their_lack_is_n
     ids=lambda one: getattr(one, "__name__", None),
 )
 async def test_without_the_capability_a_consumer_gets_not_asked_if_it_names_that_and_else_its_default(
-    connect: Connect, consumer: Any, expected: str
+    in_memory: Connect, consumer: Any, expected: str
 ) -> None:
-    async with connect(serving(consumer)) as client:
+    async with in_memory(serving(consumer)) as client:
         assert text(await client.call_tool("take")) == expected
 
 
@@ -192,13 +192,13 @@ async def test_without_the_capability_a_consumer_gets_not_asked_if_it_names_that
 @pytest.mark.parametrize(
     "consumer", [take_value, take_accepted, take_clear, take_outcome, take_refusal], ids=lambda one: one.__name__
 )
-async def test_one_consumer_that_cannot_live_with_it_is_enough_for_the_error(connect: Connect, consumer: Any) -> None:
+async def test_one_consumer_that_cannot_live_with_it_is_enough_for_the_error(in_memory: Connect, consumer: Any) -> None:
     async def take(
         inner: Annotated[str, Resolve(consumer)], it: Annotated[ElicitationResult[int] | None, Resolve(ask)] = None
     ) -> str:
         return f"{inner} {it!r}"
 
-    async with connect(serving(take)) as client:
+    async with in_memory(serving(take)) as client:
         with pytest.raises(MCPError, match=r"elicitation\.form") as caught:
             await client.call_tool("take")
     assert caught.value.code == -32021
@@ -268,23 +268,23 @@ async def test_a_sampled_message_is_injected(connect: Connect) -> None:
     assert [(one.max_tokens, one.messages, one.tools) for one in model.asked] == [(9, [HELLO], None)]
 
 
-async def test_a_message_sampled_with_tools_is_injected_as_such(connect: Connect) -> None:
+async def test_a_message_sampled_with_tools_is_injected_as_such(in_memory: Connect) -> None:
     async def take(it: Annotated[CreateMessageResultWithTools, Resolve(sample_with_tools)]) -> str:
         return type(it).__name__
 
     able = SamplingCapability(tools=SamplingToolsCapability())
     model = Model()
-    async with connect(serving(take), sampling_callback=model, sampling_capabilities=able) as client:
+    async with in_memory(serving(take), sampling_callback=model, sampling_capabilities=able) as client:
         assert text(await client.call_tool("take")) == "CreateMessageResultWithTools"
     assert [tool.name for one in model.asked for tool in one.tools or ()] == ["read_hunk"]
 
 
 @pytest.mark.every_revision
-async def test_tools_are_not_sent_to_a_model_that_did_not_declare_them(connect: Connect) -> None:
+async def test_tools_are_not_sent_to_a_model_that_did_not_declare_them(in_memory: Connect) -> None:
     async def take(it: Annotated[CreateMessageResultWithTools, Resolve(sample_with_tools)]) -> str:
         return it.model
 
-    async with connect(serving(take), sampling_callback=Model()) as client:
+    async with in_memory(serving(take), sampling_callback=Model()) as client:
         with pytest.raises(MCPError, match=r"must declare sampling\.tools") as caught:
             await client.call_tool("take")
     assert caught.value.data == {"requiredCapabilities": {"sampling": {"tools": {}}}}
@@ -327,12 +327,14 @@ async def test_questions_of_all_kinds_travel_together_and_survive_rounds(connect
 
 
 @pytest.mark.every_revision
-async def test_sampling_and_roots_have_no_decline_but_a_default_serves_a_client_without_them(connect: Connect) -> None:
+async def test_sampling_and_roots_have_no_decline_but_a_default_serves_a_client_without_them(
+    in_memory: Connect,
+) -> None:
     async def take(
         said: Annotated[CreateMessageResult | None, Resolve(sample)] = None,
         places: Annotated[ListRootsResult | None, Resolve(roots)] = None,
     ) -> str:
         return f"{said} {places}"
 
-    async with connect(serving(take), elicitation_callback=Person()) as client:
+    async with in_memory(serving(take), elicitation_callback=Person()) as client:
         assert text(await client.call_tool("take")) == "None None"

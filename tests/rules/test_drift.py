@@ -64,31 +64,31 @@ def sampled(tick: int) -> Sample:
 
 @pytest.mark.parametrize("render", [offered, sampled])
 async def test_the_logged_renderings_show_what_changed(
-    connect: Connect, caplog: pytest.LogCaptureFixture, render: Callable[[int], Any]
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, render: Callable[[int], Any]
 ) -> None:
     with caplog.at_level(logging.ERROR, "bespeak.resolve"):
-        async with opened(connect, drifting(render)) as client:
+        async with opened(in_memory, drifting(render)) as client:
             times, _ = await drive(client, "sign", {"stamp": accept(value="slot-1")})
     assert times == 3
     logged = "\n".join(record.getMessage() for record in caplog.records)
     assert [f"slot-{tick}" in logged for tick in (1, 2, 3, 4)] == [True] * 4
 
 
-async def test_a_question_that_settles_down_after_two_changes_is_answered(connect: Connect) -> None:
-    async with opened(connect, drifting(lambda tick: Elicit(f"At {min(tick, 3)}?", bool))) as client:
+async def test_a_question_that_settles_down_after_two_changes_is_answered(in_memory: Connect) -> None:
+    async with opened(in_memory, drifting(lambda tick: Elicit(f"At {min(tick, 3)}?", bool))) as client:
         times, result = await drive(client, "sign", {"stamp": accept(value=True)})
     assert (times, said(result)) == (3, "True")
 
 
-async def test_changes_that_do_not_follow_each_other_are_no_drift(connect: Connect) -> None:
-    async with opened(connect, drifting(lambda tick: Elicit(f"At {tick // 2}?", bool))) as client:
+async def test_changes_that_do_not_follow_each_other_are_no_drift(in_memory: Connect) -> None:
+    async with opened(in_memory, drifting(lambda tick: Elicit(f"At {tick // 2}?", bool))) as client:
         result = await send(client, "sign")
         for _ in range(9):
             result = await send(client, "sign", {}, result["requestState"])
             assert asked(result) == ["stamp"]
 
 
-async def test_a_question_that_changes_because_an_earlier_answer_changed_is_not_drift(connect: Connect) -> None:
+async def test_a_question_that_changes_because_an_earlier_answer_changed_is_not_drift(in_memory: Connect) -> None:
     mcp, versions = MCPServer("chain"), [0]
 
     async def base() -> Elicit[int]:
@@ -104,7 +104,7 @@ async def test_a_question_that_changes_because_an_earlier_answer_changed_is_not_
         return f"{base} {top}"
 
     _ = total
-    async with opened(connect, mcp) as client:
+    async with opened(in_memory, mcp) as client:
         result = await send(client, "total")
         for number in range(1, 7):
             # A new base question each time, answered with a new number; the top question changes with it.

@@ -37,10 +37,10 @@ async def pay(client: Client) -> str:
     return text(await client.call_tool("pay"))
 
 
-async def test_one_principal_fills_half_the_ledger_and_another_is_served(connect: Connect) -> None:
+async def test_one_principal_fills_half_the_ledger_and_another_is_served(in_memory: Connect) -> None:
     caller = "flood"
     security = RequestStateSecurity(bind_principal=lambda _: caller)
-    async with connect(
+    async with in_memory(
         till(MemoryStore(max_claims=20), request_state_security=security),
         elicitation_callback=Person({"approve": accept(value=True)}),
     ) as client:

@@ -65,9 +65,9 @@ async def test_the_same_request_again_gets_the_result_though_its_question_would_
     assert till.paid == 1
 
 
-async def test_a_settled_call_is_looked_up_before_guards_run(connect: Connect) -> None:
+async def test_a_settled_call_is_looked_up_before_guards_run(in_memory: Connect) -> None:
     till = Till()
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         retry = await approved(client)
         first = await send(client, **retry)
         till.open = False
@@ -77,9 +77,9 @@ async def test_a_settled_call_is_looked_up_before_guards_run(connect: Connect) -
     assert till.paid == 1
 
 
-async def test_any_other_request_of_a_settled_call_meets_the_guards_first(connect: Connect) -> None:
+async def test_any_other_request_of_a_settled_call_meets_the_guards_first(in_memory: Connect) -> None:
     till = Till()
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         retry = await approved(client)
         await send(client, **retry)
         till.open = False
@@ -89,9 +89,9 @@ async def test_any_other_request_of_a_settled_call_meets_the_guards_first(connec
 
 
 @pytest.mark.parametrize("answer", [{"action": "accept", "content": {"value": False}}, {"action": "decline"}])
-async def test_nobody_is_asked_again_for_a_call_that_is_settled(connect: Connect, answer: dict[str, Any]) -> None:
+async def test_nobody_is_asked_again_for_a_call_that_is_settled(in_memory: Connect, answer: dict[str, Any]) -> None:
     till = Till()
-    async with connect(till.mcp, elicitation_callback=Person({"approve": accept(value=True)})) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person({"approve": accept(value=True)})) as client:
         retry = await approved(client)
         await send(client, **retry)
         fork = await send(client, **{**retry, "inputResponses": {"approve": answer}})

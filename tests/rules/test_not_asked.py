@@ -185,7 +185,7 @@ async def test_a_recorded_decline_stays_a_decline_though_the_client_declares_les
 
 
 @pytest.mark.every_revision
-async def test_not_asked_that_a_resolver_hands_on_is_not_taken_for_an_acceptance(connect: Connect) -> None:
+async def test_not_asked_that_a_resolver_hands_on_is_not_taken_for_an_acceptance(in_memory: Connect) -> None:
     async def handed_on(answer: Annotated[bool | NotAsked, Resolve(confirm)]) -> bool | NotAsked:
         return answer
 
@@ -194,7 +194,7 @@ async def test_not_asked_that_a_resolver_hands_on_is_not_taken_for_an_acceptance
 
     mcp = MCPServer[Any]("Desk")
     mcp.add_tool(take)
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("take")) == "NotAsked"
 
 
@@ -203,7 +203,7 @@ async def test_not_asked_that_a_resolver_hands_on_is_not_taken_for_an_acceptance
     ("answer", "kind"), [(DECLINE, "DeclinedElicitation"), (CANCEL, "CancelledElicitation")], ids=["decline", "cancel"]
 )
 async def test_an_outcome_that_a_resolver_hands_on_is_not_taken_for_an_acceptance(
-    connect: Connect, answer: Any, kind: str
+    in_memory: Connect, answer: Any, kind: str
 ) -> None:
     async def handed_on(answer: Annotated[ElicitationResult[bool], Resolve(confirm)]) -> ElicitationResult[bool]:
         return answer
@@ -217,7 +217,7 @@ async def test_an_outcome_that_a_resolver_hands_on_is_not_taken_for_an_acceptanc
     mcp = MCPServer[Any]("Desk")
     mcp.add_tool(take)
     mcp.add_tool(need)
-    async with connect(mcp, elicitation_callback=Person({"confirm": answer})) as client:
+    async with in_memory(mcp, elicitation_callback=Person({"confirm": answer})) as client:
         assert text(await client.call_tool("take")) == kind
         assert "could not resolve" in text(await client.call_tool("need"))
 

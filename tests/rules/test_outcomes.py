@@ -55,17 +55,16 @@ from tests.rules.consumers import (
     ids=lambda one: getattr(one, "__name__", None),
 )
 async def test_a_consumer_gets_what_its_annotation_names_and_any_other_outcome_ends_the_call(
-    connect: Connect, consumer: Any, accepted: str, declined: str, cancelled: str
+    in_memory: Connect, consumer: Any, accepted: str, declined: str, cancelled: str
 ) -> None:
     for answer, expected in ((accept(value=3), accepted), (DECLINE, declined), (CANCEL, cancelled)):
-        async with connect(serving(consumer), elicitation_callback=Person({"ask": answer})) as client:
+        async with in_memory(serving(consumer), elicitation_callback=Person({"ask": answer})) as client:
             result = await client.call_tool("take")
         assert text(result) == expected
         assert bool(result.is_error) == expected.startswith("Error")
 
 
-@pytest.mark.every_revision
-async def test_a_computed_value_arrives_as_accepted_where_the_outcome_is_taken(connect: Connect) -> None:
+async def test_a_computed_value_arrives_as_accepted_where_the_outcome_is_taken(in_memory: Connect) -> None:
     async def take(
         bare: Annotated[int, Resolve(computed)],
         outcome: Annotated[ElicitationResult[int], Resolve(computed)],
@@ -75,16 +74,15 @@ async def test_a_computed_value_arrives_as_accepted_where_the_outcome_is_taken(c
         return f"{bare} {outcome!r} {accepted!r} {defaulted!r}"
 
     wrapped = repr(AcceptedElicitation(data=7))
-    async with connect(serving(take)) as client:
+    async with in_memory(serving(take)) as client:
         assert text(await client.call_tool("take")) == f"7 {wrapped} {wrapped} {wrapped}"
 
 
-@pytest.mark.every_revision
-async def test_a_computed_value_nobody_can_take_ends_the_call_as_an_answer_would(connect: Connect) -> None:
+async def test_a_computed_value_nobody_can_take_ends_the_call_as_an_answer_would(in_memory: Connect) -> None:
     async def take(it: Annotated[DeclinedElicitation, Resolve(computed)]) -> str:
         return f"{it!r}"
 
-    async with connect(serving(take)) as client:
+    async with in_memory(serving(take)) as client:
         assert text(await client.call_tool("take")) == f"{UNRESOLVED} accept"
 
 
@@ -118,8 +116,7 @@ async def test_a_decline_that_a_resolver_cannot_do_without_ends_the_call_naming_
     assert text(result) == UNRESOLVED.replace("'it'", "'number'") + " decline"
 
 
-@pytest.mark.every_revision
-async def test_a_bare_value_beside_an_outcome_is_honoured_or_refused_at_registration(connect: Connect) -> None:
+async def test_a_bare_value_beside_an_outcome_is_honoured_or_refused_at_registration(in_memory: Connect) -> None:
     async def take(it: Annotated[int | DeclinedElicitation, Resolve(ask)]) -> str:
         return f"{it!r}"
 
@@ -127,24 +124,24 @@ async def test_a_bare_value_beside_an_outcome_is_honoured_or_refused_at_registra
         mcp = serving(take)
     except InvalidSignature:
         return
-    async with connect(mcp, elicitation_callback=Person({"ask": accept(value=3)})) as client:
+    async with in_memory(mcp, elicitation_callback=Person({"ask": accept(value=3)})) as client:
         assert text(await client.call_tool("take")) == "3"
 
 
 @pytest.mark.asking_revisions
-async def test_a_resolver_annotated_any_may_ask_for_a_typed_parameter(connect: Connect) -> None:
+async def test_a_resolver_annotated_any_may_ask_for_a_typed_parameter(in_memory: Connect) -> None:
     async def unsure() -> Any:
         return Elicit("How many?", int)
 
     async def take(it: Annotated[int, Resolve(unsure)]) -> str:
         return f"{it!r}"
 
-    async with connect(serving(take), elicitation_callback=Person({"unsure": accept(value=3)})) as client:
+    async with in_memory(serving(take), elicitation_callback=Person({"unsure": accept(value=3)})) as client:
         assert text(await client.call_tool("take")) == "3"
 
 
 @pytest.mark.asking_revisions
-async def test_a_person_is_asked_once_for_a_question_many_take(connect: Connect) -> None:
+async def test_a_person_is_asked_once_for_a_question_many_take(in_memory: Connect) -> None:
     times: list[str] = []
 
     async def callback(context: CallbackContext, params: Any) -> ElicitResult:
@@ -157,6 +154,6 @@ async def test_a_person_is_asked_once_for_a_question_many_take(connect: Connect)
     async def take(it: Annotated[int, Resolve(ask)], squared: Annotated[int, Resolve(square)]) -> str:
         return f"{it} {squared}"
 
-    async with connect(serving(take), elicitation_callback=callback) as client:
+    async with in_memory(serving(take), elicitation_callback=callback) as client:
         assert text(await client.call_tool("take")) == "2 4"
     assert len(times) == 1

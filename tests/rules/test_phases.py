@@ -99,9 +99,9 @@ async def test_in_a_call_of_four_rounds_guards_run_in_each_and_phase_two_and_onc
     }
 
 
-async def test_phase_two_and_once_values_are_computed_anew_in_the_next_call(connect: Connect) -> None:
+async def test_phase_two_and_once_values_are_computed_anew_in_the_next_call(in_memory: Connect) -> None:
     chain, person = Chain(), yes("first", "second", "third")
-    async with connect(chain.mcp, elicitation_callback=person) as client:
+    async with in_memory(chain.mcp, elicitation_callback=person) as client:
         await client.call_tool("chain")
         result = await client.call_tool("chain")
     assert text(result) == "43 7 True"
@@ -109,10 +109,10 @@ async def test_phase_two_and_once_values_are_computed_anew_in_the_next_call(conn
 
 
 @pytest.mark.asking_revisions
-async def test_a_decline_on_the_way_runs_no_phase_two(connect: Connect) -> None:
+async def test_a_decline_on_the_way_runs_no_phase_two(in_memory: Connect) -> None:
     chain = Chain()
     person = Person({"first": accept(ok=True), "second": DECLINE})
-    async with connect(chain.mcp, elicitation_callback=person) as client:
+    async with in_memory(chain.mcp, elicitation_callback=person) as client:
         result = await client.call_tool("chain")
     assert result.is_error
     assert text(result) == (
@@ -134,10 +134,10 @@ async def test_a_guard_that_fails_in_the_first_round_means_nobody_is_asked(conne
 
 
 async def test_a_guard_that_fails_in_a_later_round_is_not_final_and_the_round_may_be_sent_again(
-    connect: Connect,
+    in_memory: Connect,
 ) -> None:
     chain = Chain()
-    async with connect(chain.mcp, elicitation_callback=yes("second", "third")) as client:
+    async with in_memory(chain.mcp, elicitation_callback=yes("second", "third")) as client:
         asking: Any = await client.session.call_tool("chain", allow_input_required=True)
         answers = {key: {"action": "accept", "content": {"ok": True}} for key in asking.input_requests}
         retry: dict[str, Any] = {"input_responses": answers, "request_state": asking.request_state}
@@ -273,7 +273,7 @@ async def unbounded() -> tuple[int, float]:
 
 @pytest.mark.parametrize("price", [plain, aliased, strict, closed, record, by_number, in_thread, unbounded])
 async def test_a_once_value_is_the_same_in_every_round_whatever_its_type(
-    connect: Connect, price: Callable[..., Any]
+    in_memory: Connect, price: Callable[..., Any]
 ) -> None:
     mcp, shown = MCPServer("Shop"), list[Any]()
 
@@ -286,7 +286,7 @@ async def test_a_once_value_is_the_same_in_every_round_whatever_its_type(
         shown.append(price)
         return "paid"
 
-    async with connect(mcp, elicitation_callback=yes("confirm")) as client:
+    async with in_memory(mcp, elicitation_callback=yes("confirm")) as client:
         await client.call_tool("pay")
     assert len(shown) == 3
     assert shown[0] == shown[1] == shown[2]
@@ -304,10 +304,9 @@ async def excluding() -> Excluding:
     return Excluding(amount=5)
 
 
-@pytest.mark.every_revision
 @pytest.mark.parametrize("price", [secret, excluding])
 async def test_a_once_value_that_does_not_survive_its_serialisation_is_never_replaced_by_what_does(
-    connect: Connect, price: Callable[..., Any]
+    in_memory: Connect, price: Callable[..., Any]
 ) -> None:
     mcp, shown = MCPServer("Shop"), list[Any]()
 
@@ -320,13 +319,12 @@ async def test_a_once_value_that_does_not_survive_its_serialisation_is_never_rep
 
     with suppress(InvalidSignature):  # refusing it is as good as keeping it
         mcp.add_tool(pay)
-        async with connect(mcp, elicitation_callback=yes("confirm")) as client:
+        async with in_memory(mcp, elicitation_callback=yes("confirm")) as client:
             await client.call_tool("pay")
     assert shown in ([], [await price()] * 2)
 
 
-@pytest.mark.every_revision
-async def test_a_once_value_its_type_cannot_serialise_is_an_error_that_names_the_resolver(connect: Connect) -> None:
+async def test_a_once_value_its_type_cannot_serialise_is_an_error_that_names_the_resolver(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
 
     async def declared() -> dict[str, object]:
@@ -339,7 +337,7 @@ async def test_a_once_value_its_type_cannot_serialise_is_an_error_that_names_the
     async def pay(ok: Annotated[Consent, Resolve(confirm)]) -> str:
         return "paid"
 
-    async with connect(mcp, elicitation_callback=yes()) as client:
+    async with in_memory(mcp, elicitation_callback=yes()) as client:
         result = await client.call_tool("pay")
     assert text(result) == (
         "Error executing tool pay: resolver 'declared' gave a value that its return type cannot serialise, though it is "

@@ -73,11 +73,11 @@ HOSTILE: dict[str, tuple[Callable[[str], Any], str]] = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 async def test_a_hostile_state_is_refused_like_any_other_before_author_code_and_logged(
-    connect: Connect, caplog: pytest.LogCaptureFixture, kind: str
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
     desk = Desk()
     spoil, reason = HOSTILE[kind]
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = spoil(await ask(client))
         desk.ran.clear()
         await refused(client, token)
@@ -85,9 +85,9 @@ async def test_a_hostile_state_is_refused_like_any_other_before_author_code_and_
     assert_logged(caplog, reason, token)
 
 
-async def test_no_single_character_of_a_state_can_be_changed(connect: Connect) -> None:
+async def test_no_single_character_of_a_state_can_be_changed(in_memory: Connect) -> None:
     desk = Desk()
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = await ask(client)
         desk.ran.clear()
         for index, old in enumerate(token):
@@ -98,9 +98,9 @@ async def test_no_single_character_of_a_state_can_be_changed(connect: Connect) -
         assert (await retry(client, token))["isError"] is False
 
 
-async def test_a_state_cut_off_anywhere_is_refused(connect: Connect) -> None:
+async def test_a_state_cut_off_anywhere_is_refused(in_memory: Connect) -> None:
     desk = Desk()
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = await ask(client)
         desk.ran.clear()
         for length in [*range(20), *range(20, len(token), 7), len(token) - 2, len(token) - 1]:
@@ -123,10 +123,10 @@ async def test_a_state_of_another_tool_is_refused(connect: Connect, caplog: pyte
 
 @pytest.mark.parametrize("other", [{"order": "o-2"}, {"order": "o-1", "more": 1}, {"order": "o-1", "approval": {}}])
 async def test_a_state_for_other_arguments_is_refused(
-    connect: Connect, caplog: pytest.LogCaptureFixture, other: dict[str, Any]
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, other: dict[str, Any]
 ) -> None:
     desk = Desk()
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = await ask(client, order="o-1")
         desk.ran.clear()
         await refused(client, token, **other)
@@ -134,14 +134,14 @@ async def test_a_state_for_other_arguments_is_refused(
     assert_logged(caplog, "sealed for another arguments", token)
 
 
-async def test_the_order_of_the_arguments_does_not_matter(connect: Connect) -> None:
+async def test_the_order_of_the_arguments_does_not_matter(in_memory: Connect) -> None:
     desk = Desk()
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = await ask(client, order="o-1", deep={"a": 1, "b": [2]})
         assert (await retry(client, token, deep={"b": [2], "a": 1}, order="o-1"))["isError"] is False
 
 
-async def test_an_argument_that_a_resolver_changes_in_place_does_not_spoil_the_state(connect: Connect) -> None:
+async def test_an_argument_that_a_resolver_changes_in_place_does_not_spoil_the_state(in_memory: Connect) -> None:
     mcp = MCPServer[Any]("desk")
 
     async def approve(basket: Any) -> Elicit[Approval]:
@@ -152,7 +152,7 @@ async def test_an_argument_that_a_resolver_changes_in_place_does_not_spoil_the_s
     async def refund(basket: Any, approval: Annotated[Approval, Resolve(approve, key="approve")]) -> str:
         return "refunded"
 
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         token = await ask(client, basket={"items": [1, 2]})
         assert (await retry(client, token, basket={"items": [1, 2]}))["isError"] is False
 
@@ -166,7 +166,7 @@ async def test_an_argument_that_a_resolver_changes_in_place_does_not_spoil_the_s
     ],
 )
 async def test_a_state_is_for_one_audience_by_default_the_servers_name(
-    connect: Connect,
+    in_memory: Connect,
     caplog: pytest.LogCaptureFixture,
     sealed: tuple[str, str | None],
     opening: tuple[str, str | None],
@@ -174,9 +174,9 @@ async def test_a_state_is_for_one_audience_by_default_the_servers_name(
 ) -> None:
     first = Desk(sealed[0], keys=[NEW], audience=sealed[1])
     second = Desk(opening[0], keys=[NEW], audience=opening[1])
-    async with connect(first.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(first.mcp, elicitation_callback=Person()) as client:
         token = await ask(client)
-    async with connect(second.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(second.mcp, elicitation_callback=Person()) as client:
         if accepted:
             assert (await retry(client, token))["isError"] is False
         else:
@@ -187,7 +187,7 @@ async def test_a_state_is_for_one_audience_by_default_the_servers_name(
 
 @pytest.mark.parametrize(("before", "after"), [(None, "x"), ("x", None), ("x", "y"), (None, ""), ("", None)])
 async def test_a_state_is_for_one_principal(
-    connect: Connect, caplog: pytest.LogCaptureFixture, before: str | None, after: str | None
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, before: str | None, after: str | None
 ) -> None:
     who = [before]
 
@@ -195,7 +195,7 @@ async def test_a_state_is_for_one_principal(
         return who[0]
 
     desk = Desk(bind_principal=principal)
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = await ask(client)
         desk.ran.clear()
         who[0] = after
@@ -207,9 +207,9 @@ async def test_a_state_is_for_one_principal(
 
 
 @pytest.mark.parametrize("hook", [None, "the default"])
-async def test_in_memory_the_principal_is_none(connect: Connect, hook: str | None) -> None:
+async def test_in_memory_the_principal_is_none(in_memory: Connect, hook: str | None) -> None:
     desk = Desk() if hook else Desk(bind_principal=None)
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = await ask(client)
         assert (await retry(client, token))["isError"] is False
     assert json.loads(desk.security.codec.unseal(token)[1:])[5] is None
@@ -232,10 +232,10 @@ async def test_a_state_expires_ten_minutes_after_its_round(connect: Connect, cap
 
 
 async def test_the_deadline_of_the_call_is_fixed_in_round_one(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = Desk(deadline=1000.0)
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = await ask(client, "twice")
         desk.clock.now = START + 599
         fresh = (await retry(client, token, "twice"))["requestState"]
@@ -247,9 +247,9 @@ async def test_the_deadline_of_the_call_is_fixed_in_round_one(
 # Made elsewhere, or for something else
 
 
-async def test_an_older_format_is_refused(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_older_format_is_refused(in_memory: Connect, caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk(keys=[NEW])
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         payload = json.loads(desk.security.codec.unseal(await ask(client))[1:])
         token = desk.security.codec.seal(b"s" + json.dumps([0, *payload[1:]]).encode())
         desk.ran.clear()
@@ -259,10 +259,10 @@ async def test_an_older_format_is_refused(connect: Connect, caplog: pytest.LogCa
 
 
 async def test_a_state_whose_progress_cannot_be_read_is_refused_before_author_code(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = Desk(keys=[NEW])
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         payload = json.loads(desk.security.codec.unseal(await ask(client))[1:])
         token = desk.security.codec.seal(b"s" + json.dumps([*payload[:-1], '{"an older":"progress"}']).encode())
         desk.ran.clear()
@@ -271,9 +271,9 @@ async def test_a_state_whose_progress_cannot_be_read_is_refused_before_author_co
     assert_logged(caplog, "not a progress of this version", token)
 
 
-async def test_a_stored_result_is_no_state(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_stored_result_is_no_state(in_memory: Connect, caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk()
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         await retry(client, await ask(client))
         (stored,) = desk.store.kept
         desk.ran.clear()
@@ -283,12 +283,12 @@ async def test_a_stored_result_is_no_state(connect: Connect, caplog: pytest.LogC
 
 
 async def test_a_state_sealed_with_a_key_that_was_rotated_out_is_refused(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with connect(Desk(keys=[OLD]).mcp, elicitation_callback=Person()) as client:
+    async with in_memory(Desk(keys=[OLD]).mcp, elicitation_callback=Person()) as client:
         token = await ask(client)
     desk = Desk(keys=[NEW])
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         await refused(client, token)
     assert desk.ran == []
     assert_logged(caplog, "a key that is not in the ring", token)

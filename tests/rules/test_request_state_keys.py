@@ -50,36 +50,36 @@ async def test_a_ring_opens_states_of_its_old_key_and_seals_with_the_new_one(con
 
 
 async def test_servers_with_the_environments_keys_open_each_others_states(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch
+    in_memory: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BESPEAK_STATE_KEYS", secrets.token_urlsafe(32))
     store = MemoryStore()
-    async with connect(shop(store=store), elicitation_callback=Person()) as client:
+    async with in_memory(shop(store=store), elicitation_callback=Person()) as client:
         token = await ask(client)
-    async with connect(shop(store=store), elicitation_callback=Person()) as client:
+    async with in_memory(shop(store=store), elicitation_callback=Person()) as client:
         assert (await retry(client, token))["isError"] is False
 
 
-async def test_a_result_sealed_with_a_key_that_was_rotated_out_is_gone(connect: Connect) -> None:
+async def test_a_result_sealed_with_a_key_that_was_rotated_out_is_gone(in_memory: Connect) -> None:
     store = MemoryStore()
     rings = [[NEW, OLD], [OLD, NEW], [NEW]]
     asking, paying, later = (
         shop(store=store, request_state_security=RequestStateSecurity(keys=ring)) for ring in rings
     )
-    async with connect(asking, elicitation_callback=Person()) as client:
+    async with in_memory(asking, elicitation_callback=Person()) as client:
         token = await ask(client)
-    async with connect(paying, elicitation_callback=Person()) as client:
+    async with in_memory(paying, elicitation_callback=Person()) as client:
         assert (await retry(client, token))["isError"] is False
-    async with connect(later, elicitation_callback=Person()) as client:
+    async with in_memory(later, elicitation_callback=Person()) as client:
         gone = await retry(client, token)
     assert gone["isError"] is True
     assert "its result is no longer kept; do not repeat it blindly" in gone["content"][0]["text"]
 
 
-async def test_without_keys_a_restarted_server_does_not_open_old_states(connect: Connect) -> None:
-    async with connect(shop(), elicitation_callback=Person()) as client:
+async def test_without_keys_a_restarted_server_does_not_open_old_states(in_memory: Connect) -> None:
+    async with in_memory(shop(), elicitation_callback=Person()) as client:
         token = await ask(client)
-    async with connect(shop(), elicitation_callback=Person()) as client:
+    async with in_memory(shop(), elicitation_callback=Person()) as client:
         await refused(client, token)
 
 
@@ -113,7 +113,7 @@ def test_given_keys_with_a_store_are_no_reason_to_warn() -> None:
 
 @pytest.mark.parametrize("by_hand_first", [True, False])
 async def test_a_state_made_by_hand_is_no_state_of_a_tool_with_resolvers_and_the_other_way_round(
-    connect: Connect, caplog: pytest.LogCaptureFixture, by_hand_first: bool
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, by_hand_first: bool
 ) -> None:
     options: dict[str, Any] = {
         "request_state_security": RequestStateSecurity(keys=[NEW]),
@@ -127,10 +127,10 @@ async def test_a_state_made_by_hand_is_no_state_of_a_tool_with_resolvers_and_the
         return InputRequiredResult(request_state="half done")
 
     before, after = (by_hand, shop(**options)) if by_hand_first else (shop(**options), by_hand)
-    async with connect(before, elicitation_callback=Person()) as client:
+    async with in_memory(before, elicitation_callback=Person()) as client:
         token = await ask(client)
     runs.clear()
-    async with connect(after, elicitation_callback=Person()) as client:
+    async with in_memory(after, elicitation_callback=Person()) as client:
         await refused(client, token)
     assert runs == []
     assert_logged(caplog, "made by hand, or not", token)
@@ -169,16 +169,16 @@ class Plain:
     ids=lambda value: repr(value)[:30],
 )
 async def test_garbage_from_a_codec_is_refused_like_any_other_state(
-    connect: Connect, caplog: pytest.LogCaptureFixture, opened: Any, reason: str
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, opened: Any, reason: str
 ) -> None:
     desk = Desk(codec=Plain(opened))
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         await refused(client, "token")
     assert desk.ran == []
     assert_logged(caplog, reason, "token")
 
 
-async def test_an_authors_codec_seals_and_opens_states_and_results(connect: Connect) -> None:
+async def test_an_authors_codec_seals_and_opens_states_and_results(in_memory: Connect) -> None:
     class Prefixed:
         def __init__(self, inner: RequestStateCodec) -> None:
             self._inner = inner
@@ -190,7 +190,7 @@ async def test_an_authors_codec_seals_and_opens_states_and_results(connect: Conn
             return self._inner.unseal(token.removeprefix("own-"))
 
     desk = Desk(codec=Prefixed(AESGCMRequestStateCodec([NEW])))
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = await ask(client)
         assert token.startswith("own-b1.")
         first, second = await retry(client, token), await retry(client, token)
@@ -201,9 +201,9 @@ async def test_an_authors_codec_seals_and_opens_states_and_results(connect: Conn
 # What a state hides, and how large it may be
 
 
-async def test_nothing_of_an_answer_can_be_read_in_a_state(connect: Connect) -> None:
+async def test_nothing_of_an_answer_can_be_read_in_a_state(in_memory: Connect) -> None:
     desk = Desk()
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = (await retry(client, await ask(client, "twice"), "twice"))["requestState"]
     raw = urlsafe_b64decode(token.split(".")[2] + "==")
     # Nothing shorter: three or four letters turn up in a long random token by chance.
@@ -212,10 +212,10 @@ async def test_nothing_of_an_answer_can_be_read_in_a_state(connect: Connect) -> 
         assert secret not in token.encode()
 
 
-async def test_a_state_of_a_compressible_answer_is_as_long_as_any_other(connect: Connect) -> None:
+async def test_a_state_of_a_compressible_answer_is_as_long_as_any_other(in_memory: Connect) -> None:
     desk = Desk()
     lengths: set[int] = set()
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         for reason in ("a" * 2000, secrets.token_hex(1000)):
             params = {"name": "twice", "arguments": {"order": "o-1"}, "requestState": await ask(client, "twice")}
             answers = {"approve": {"action": "accept", "content": {"reason": reason}}}

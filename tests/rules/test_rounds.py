@@ -50,9 +50,9 @@ async def test_a_slip_is_asked_again_with_the_validators_message_under_the_quest
 
 
 @pytest.mark.asking_revisions
-async def test_after_three_attempts_in_all_the_call_fails_with_the_validators_message(connect: Connect) -> None:
+async def test_after_three_attempts_in_all_the_call_fails_with_the_validators_message(in_memory: Connect) -> None:
     person = Person({"even": accepted(number=3)})
-    async with connect(even(), elicitation_callback=person) as client:
+    async with in_memory(even(), elicitation_callback=person) as client:
         result = await client.call_tool("take")
     assert person.asked == ["even"] * 3
     assert result.model_dump()["content"][0]["text"] == (
@@ -62,25 +62,25 @@ async def test_after_three_attempts_in_all_the_call_fails_with_the_validators_me
 
 @pytest.mark.asking_revisions
 @pytest.mark.parametrize(("attempts", "words"), [(1, "after 1 attempt:"), (2, "after 2 attempts:")])
-async def test_the_author_sets_the_number_of_attempts(connect: Connect, attempts: int, words: str) -> None:
+async def test_the_author_sets_the_number_of_attempts(in_memory: Connect, attempts: int, words: str) -> None:
     person = Person({"even": accepted(number=3)})
-    async with connect(even(attempts), elicitation_callback=person) as client:
+    async with in_memory(even(attempts), elicitation_callback=person) as client:
         result = await client.call_tool("take")
     assert len(person.asked) == attempts
     assert words in result.model_dump()["content"][0]["text"]
 
 
 @pytest.mark.asking_revisions
-async def test_re_asking_is_not_drift_however_often(connect: Connect) -> None:
+async def test_re_asking_is_not_drift_however_often(in_memory: Connect) -> None:
     person = Person({"even": [*[accepted(number=3)] * 8, accepted(number=8)]})
-    async with connect(even(attempts=9), elicitation_callback=person) as client:
+    async with in_memory(even(attempts=9), elicitation_callback=person) as client:
         result = await client.call_tool("take")
     assert not result.is_error
     assert len(person.asked) == 9
 
 
-async def test_a_round_without_an_answer_uses_up_no_attempt(connect: Connect) -> None:
-    async with opened(connect, even(attempts=2)) as client:
+async def test_a_round_without_an_answer_uses_up_no_attempt(in_memory: Connect) -> None:
+    async with opened(in_memory, even(attempts=2)) as client:
         result = await answer(client, "take", {"even": accept(number=3)})
         for _ in range(4):
             result = await send(client, "take", {}, result["requestState"])
@@ -88,22 +88,22 @@ async def test_a_round_without_an_answer_uses_up_no_attempt(connect: Connect) ->
         assert said(await send(client, "take", {"even": accept(number=2)}, result["requestState"])) == "2"
 
 
-async def test_breaking_the_form_uses_up_no_attempt(connect: Connect) -> None:
-    async with opened(connect, even(attempts=1)) as client:
+async def test_breaking_the_form_uses_up_no_attempt(in_memory: Connect) -> None:
+    async with opened(in_memory, even(attempts=1)) as client:
         state = (await send(client, "take"))["requestState"]
         assert "does not match the form" in failed(await send(client, "take", {"even": accept(number="3")}, state))
         assert said(await send(client, "take", {"even": accept(number=4)}, state)) == "4"
 
 
-async def test_the_last_slip_is_not_final_and_the_round_may_be_answered_rightly(connect: Connect) -> None:
-    async with opened(connect, even(attempts=1)) as client:
+async def test_the_last_slip_is_not_final_and_the_round_may_be_answered_rightly(in_memory: Connect) -> None:
+    async with opened(in_memory, even(attempts=1)) as client:
         state = (await send(client, "take"))["requestState"]
         assert "no valid answer" in failed(await send(client, "take", {"even": accept(number=3)}, state))
         assert said(await send(client, "take", {"even": accept(number=4)}, state)) == "4"
 
 
-async def test_a_question_may_be_declined_after_a_slip(connect: Connect) -> None:
-    async with opened(connect, even()) as client:
+async def test_a_question_may_be_declined_after_a_slip(in_memory: Connect) -> None:
+    async with opened(in_memory, even()) as client:
         again = await answer(client, "take", {"even": accept(number=3)})
         text = failed(await send(client, "take", {"even": {"action": "decline"}}, again["requestState"]))
     assert text == (
@@ -111,7 +111,7 @@ async def test_a_question_may_be_declined_after_a_slip(connect: Connect) -> None
     )
 
 
-async def test_a_form_that_cannot_be_shown_fails_naming_the_resolver(connect: Connect) -> None:
+async def test_a_form_that_cannot_be_shown_fails_naming_the_resolver(in_memory: Connect) -> None:
     mcp = MCPServer("forms")
 
     async def ask() -> object:
@@ -122,18 +122,18 @@ async def test_a_form_that_cannot_be_shown_fails_naming_the_resolver(connect: Co
         return given
 
     _ = take
-    async with opened(connect, mcp) as client:
+    async with opened(in_memory, mcp) as client:
         text = failed(await send(client, "take"))
     assert "resolver 'ask' asked what cannot be asked: dict[str, int] is nested" in text
 
 
-async def test_no_attempts_at_all_cannot_be_asked(connect: Connect) -> None:
-    async with opened(connect, even(attempts=0)) as client:
+async def test_no_attempts_at_all_cannot_be_asked(in_memory: Connect) -> None:
+    async with opened(in_memory, even(attempts=0)) as client:
         text = failed(await send(client, "take"))
     assert "resolver 'ask' asked what cannot be asked: attempts must be at least 1" in text
 
 
-async def test_a_message_that_json_cannot_carry_fails_naming_the_resolver_and_not_once(connect: Connect) -> None:
+async def test_a_message_that_json_cannot_carry_fails_naming_the_resolver_and_not_once(in_memory: Connect) -> None:
     mcp = MCPServer("files")
 
     async def ask() -> Elicit[bool]:
@@ -144,7 +144,7 @@ async def test_a_message_that_json_cannot_carry_fails_naming_the_resolver_and_no
         return f"{ok}"
 
     _ = take
-    async with opened(connect, mcp) as client:
+    async with opened(in_memory, mcp) as client:
         text = failed(await send(client, "take"))
     assert "resolver 'ask'" in text
     assert "once=True" not in text
@@ -195,7 +195,7 @@ async def test_three_rounds_with_differing_aliases_restore_what_was_sent(connect
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_decline_and_cancel_are_recorded_across_rounds(connect: Connect, action: str) -> None:
+async def test_decline_and_cancel_are_recorded_across_rounds(in_memory: Connect, action: str) -> None:
     mcp = MCPServer("gifts")
 
     async def wrap() -> Elicit[bool]:
@@ -212,7 +212,7 @@ async def test_decline_and_cancel_are_recorded_across_rounds(connect: Connect, a
         return f"{wrapped.action} {text}"
 
     _ = gift
-    async with opened(connect, mcp) as client:
+    async with opened(in_memory, mcp) as client:
         second = await answer(client, "gift", {"wrap": {"action": action}})
         assert asked(second) == ["card"]
         assert message(second, "card") == f"A card? ({action})"
@@ -220,7 +220,7 @@ async def test_decline_and_cancel_are_recorded_across_rounds(connect: Connect, a
         assert said(await send(client, "gift", answers, second["requestState"])) == f"{action} hi"
 
 
-async def test_a_recorded_outcome_never_stands_in_for_what_a_resolver_computes_itself(connect: Connect) -> None:
+async def test_a_recorded_outcome_never_stands_in_for_what_a_resolver_computes_itself(in_memory: Connect) -> None:
     mcp, known = MCPServer("memory"), list[str]()
 
     async def colour() -> str | Elicit[str]:
@@ -236,7 +236,7 @@ async def test_a_recorded_outcome_never_stands_in_for_what_a_resolver_computes_i
         return f"{colour} {size}"
 
     _ = shirt
-    async with opened(connect, mcp) as client:
+    async with opened(in_memory, mcp) as client:
         second = await answer(client, "shirt", {"colour": accept(value="red")})
         known.append("blue")
         # The size rested on an answer that no longer counts, so it is asked again.
@@ -245,7 +245,7 @@ async def test_a_recorded_outcome_never_stands_in_for_what_a_resolver_computes_i
         assert said(await send(client, "shirt", {"size": accept(value="L")}, third["requestState"])) == "blue L"
 
 
-async def test_a_recorded_answer_that_no_longer_fits_is_dropped_and_asked_again(connect: Connect) -> None:
+async def test_a_recorded_answer_that_no_longer_fits_is_dropped_and_asked_again(in_memory: Connect) -> None:
     mcp, closed = MCPServer("seats"), list[int]()
 
     class Seat(BaseModel):
@@ -271,7 +271,7 @@ async def test_a_recorded_answer_that_no_longer_fits_is_dropped_and_asked_again(
         return f"{seat.row} {snack}"
 
     _ = book
-    async with opened(connect, mcp) as client:
+    async with opened(in_memory, mcp) as client:
         second = await answer(client, "book", {"seat": accept(row=1)})
         closed.append(1)
         third = await send(client, "book", {"snack": accept(value="nuts")}, second["requestState"])

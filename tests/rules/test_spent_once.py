@@ -95,9 +95,9 @@ async def test_a_replay_after_the_end_gets_the_stored_result(connect: Connect) -
     assert till.runs == 1
 
 
-async def test_answers_nobody_asked_for_make_no_other_claim(connect: Connect) -> None:
+async def test_answers_nobody_asked_for_make_no_other_claim(in_memory: Connect) -> None:
     till = Till()
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         first = await answer(client, state, approve=accept(amount=5))
         assert await answer(client, state, approve=accept(amount=5), other=DECLINE) == first
@@ -113,9 +113,9 @@ async def test_answers_nobody_asked_for_make_no_other_claim(connect: Connect) ->
         (DECLINE, {"action": "cancel"}),
     ],
 )
-async def test_other_answers_are_refused_once_a_call_is_settled(connect: Connect, first: Sent, second: Sent) -> None:
+async def test_other_answers_are_refused_once_a_call_is_settled(in_memory: Connect, first: Sent, second: Sent) -> None:
     till = Till()
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         before = await answer(client, state, approve=first)
         runs = till.runs
@@ -150,7 +150,7 @@ async def test_an_abort_is_final_and_its_replay_gets_the_same(connect: Connect, 
     assert (said(first), first["isError"], till.runs) == (ended, True, 0)
 
 
-async def test_a_decline_beside_another_answer_is_the_same_claim_whatever_the_timing(connect: Connect) -> None:
+async def test_a_decline_beside_another_answer_is_the_same_claim_whatever_the_timing(in_memory: Connect) -> None:
     mcp = MCPServer[Any]("till")
     pauses = {"first": 0.0, "second": 0.0}
 
@@ -168,7 +168,7 @@ async def test_a_decline_beside_another_answer_is_the_same_claim_whatever_the_ti
     ) -> str:
         return "paid"
 
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         pauses["second"] = 0.03
         before = await answer(client, state, first=DECLINE, second=accept(value=True))
@@ -178,7 +178,7 @@ async def test_a_decline_beside_another_answer_is_the_same_claim_whatever_the_ti
     assert again == before
 
 
-async def test_a_decline_the_tool_can_live_with_is_spent_once_too(connect: Connect) -> None:
+async def test_a_decline_the_tool_can_live_with_is_spent_once_too(in_memory: Connect) -> None:
     mcp, runs = MCPServer[Any]("till"), list[str]()
 
     @mcp.tool()
@@ -186,7 +186,7 @@ async def test_a_decline_the_tool_can_live_with_is_spent_once_too(connect: Conne
         runs.append(approval.action)
         return approval.action
 
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         assert said(await answer(client, state, approve=DECLINE)) == "decline"
         assert said(await answer(client, state, approve=DECLINE)) == "decline"
@@ -204,9 +204,9 @@ async def test_a_decline_the_tool_can_live_with_is_spent_once_too(connect: Conne
         (KeyError("secret"), "Error executing tool pay"),
     ],
 )
-async def test_a_failure_of_the_body_is_stored_like_a_result(connect: Connect, failure: Exception, text: str) -> None:
+async def test_a_failure_of_the_body_is_stored_like_a_result(in_memory: Connect, failure: Exception, text: str) -> None:
     till = Till(failure)
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         first = await answer(client, state, approve=accept(amount=5))
         till.failure = None
@@ -227,7 +227,7 @@ async def test_a_protocol_error_of_the_body_is_stored_with_all_its_parts(connect
     assert till.runs == 1
 
 
-async def test_a_failure_of_phase_two_is_final(connect: Connect) -> None:
+async def test_a_failure_of_phase_two_is_final(in_memory: Connect) -> None:
     mcp, runs = MCPServer[Any]("till"), list[str]()
 
     async def account() -> str:
@@ -238,7 +238,7 @@ async def test_a_failure_of_phase_two_is_final(connect: Connect) -> None:
     async def pay(approval: Approved, account: Annotated[str, Resolve(account)]) -> str:
         raise AssertionError
 
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         assert runs == []
         first = await answer(client, state, approve=accept(amount=5))
@@ -250,7 +250,7 @@ async def test_a_failure_of_phase_two_is_final(connect: Connect) -> None:
 
 @pytest.mark.parametrize("amount", [1, 2])
 async def test_a_result_that_cannot_be_sent_is_an_end_like_any_other(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch, amount: int
+    in_memory: Connect, monkeypatch: pytest.MonkeyPatch, amount: int
 ) -> None:
     monkeypatch.setattr(ledger, "LEASE_SECONDS", 0.05)
     mcp, runs = MCPServer[Any]("till"), list[int]()
@@ -262,7 +262,7 @@ async def test_a_result_that_cannot_be_sent_is_an_end_like_any_other(
             raise MCPError(1234, "no funds", {"not JSON": object()})
         return CallToolResult.model_validate({"content": [], "_meta": {"not JSON": object()}})
 
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         first = await answer(client, state, approve=accept(amount=amount))
         assert said(first) == "Error executing tool pay"
@@ -271,11 +271,11 @@ async def test_a_result_that_cannot_be_sent_is_an_end_like_any_other(
 
 
 async def test_a_body_that_ends_by_a_cancellation_of_its_own_has_failed_for_good(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch
+    in_memory: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger, "LEASE_SECONDS", 0.05)
     till = Till(asyncio.CancelledError())  # it awaited something that was cancelled
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         first, again = [
             await asyncio.gather(answer(client, state, approve=accept(amount=5)), return_exceptions=True)
@@ -290,9 +290,9 @@ async def test_a_body_that_ends_by_a_cancellation_of_its_own_has_failed_for_good
 # Ends that are not final
 
 
-async def test_a_bad_answer_may_be_corrected(connect: Connect) -> None:
+async def test_a_bad_answer_may_be_corrected(in_memory: Connect) -> None:
     till = Till()
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         bad: list[Sent] = [accept(amount="five"), accept(), {"action": "accept"}, {"action": "perhaps"}, {}]
         for one in bad:
@@ -303,7 +303,7 @@ async def test_a_bad_answer_may_be_corrected(connect: Connect) -> None:
         assert said(await answer(client, state, approve=accept(amount=5))) == "paid 5, payment 1"
 
 
-async def test_a_failing_guard_may_be_retried_with_the_same_state(connect: Connect) -> None:
+async def test_a_failing_guard_may_be_retried_with_the_same_state(in_memory: Connect) -> None:
     mcp, allowed = MCPServer[Any]("till"), [True]
 
     async def may_pay() -> None:
@@ -314,7 +314,7 @@ async def test_a_failing_guard_may_be_retried_with_the_same_state(connect: Conne
     async def pay(ok: Annotated[None, Resolve(may_pay, guard=True)], approval: Approved) -> str:
         return "paid"
 
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         allowed[0] = False
         assert said(await answer(client, state, approve=accept(amount=5))) == "Error executing tool pay: not now"
@@ -323,7 +323,7 @@ async def test_a_failing_guard_may_be_retried_with_the_same_state(connect: Conne
 
 
 async def test_a_failing_resolver_of_phase_one_may_be_retried_with_the_same_state(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     mcp, up = MCPServer[Any]("till"), [True]
 
@@ -339,7 +339,7 @@ async def test_a_failing_resolver_of_phase_one_may_be_retried_with_the_same_stat
     async def pay(approval: Annotated[Approval, Resolve(confirm, key="approve")]) -> str:
         return "paid"
 
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         up[0] = False
         failed = await answer(client, state, approve=accept(amount=5))
@@ -350,7 +350,7 @@ async def test_a_failing_resolver_of_phase_one_may_be_retried_with_the_same_stat
     assert "secret host" in caplog.text
 
 
-async def test_a_missing_capability_may_be_made_good(connect: Connect) -> None:
+async def test_a_missing_capability_may_be_made_good(in_memory: Connect) -> None:
     mcp = MCPServer[Any]("till")
 
     async def word(approval: Approved) -> Sample:
@@ -364,8 +364,8 @@ async def test_a_missing_capability_may_be_made_good(connect: Connect) -> None:
         raise AssertionError("nobody samples here")
 
     async with (
-        connect(mcp, elicitation_callback=Person()) as poor,
-        connect(mcp, elicitation_callback=Person(), sampling_callback=model) as rich,
+        in_memory(mcp, elicitation_callback=Person()) as poor,
+        in_memory(mcp, elicitation_callback=Person(), sampling_callback=model) as rich,
     ):
         state = await asked(poor)
         with pytest.raises(MCPError, match="the client must declare sampling for this call") as raised:
@@ -393,9 +393,11 @@ async def test_a_call_that_asks_nothing_is_not_claimed_and_runs_as_often_as_it_i
     assert len(set(ids)) == 2
 
 
-async def test_what_the_ledger_says_is_no_crash_in_the_log(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_the_ledger_says_is_no_crash_in_the_log(
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
     till = Till()
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         await answer(client, state, approve=accept(amount=5))
         await answer(client, state, approve=DECLINE)

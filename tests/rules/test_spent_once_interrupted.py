@@ -214,23 +214,23 @@ async def test_a_client_that_is_not_the_last_leaves_at_once(connect: Connect) ->
 
 
 async def test_a_body_that_does_not_end_is_abandoned_and_its_outcome_unknown(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(call_tasks, "DRAIN_SECONDS", 0.02)
     till = Till()
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         await cancel(await held(till, client, state, "body"))
     (record,) = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert "pay did not finish within 0.02 s of shutdown and is abandoned" in record.getMessage()
     till.clock.now += LEASE_SECONDS
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         assert "whether it took effect is unknown" in await answer(client, state)
     assert till.count("body") == 1
 
 
 async def test_a_body_may_call_another_tool_while_the_server_waits_for_it(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(call_tasks, "DRAIN_SECONDS", 30.0)
     mcp, go_on, reached, ended = MCPServer[Any]("till"), asyncio.Event(), asyncio.Event(), list[str]()
@@ -251,7 +251,7 @@ async def test_a_body_may_call_another_tool_while_the_server_waits_for_it(
         return "paid"
 
     async def leave() -> None:
-        async with connect(mcp, elicitation_callback=Person()) as client:
+        async with in_memory(mcp, elicitation_callback=Person()) as client:
             paying = asyncio.create_task(answer(client, await asked(client)))
             await asyncio.wait_for(reached.wait(), 30)
             await cancel(paying)
@@ -269,15 +269,15 @@ async def test_a_body_may_call_another_tool_while_the_server_waits_for_it(
 
 @pytest.mark.parametrize("idempotent", [False, True])
 async def test_a_call_whose_worker_died_runs_again_only_if_the_tool_is_idempotent(
-    connect: Connect, idempotent: bool
+    in_memory: Connect, idempotent: bool
 ) -> None:
     clock = Clock()
     store = MemoryStore(steady=clock)
     dying = Till(store, clock=clock, idempotent=idempotent)
     living = Till(store, clock=clock, idempotent=idempotent)
     async with (
-        connect(dying.mcp, elicitation_callback=Person()) as one,
-        connect(living.mcp, elicitation_callback=Person()) as two,
+        in_memory(dying.mcp, elicitation_callback=Person()) as one,
+        in_memory(living.mcp, elicitation_callback=Person()) as two,
     ):
         state = await asked(one)
         stuck = await held(dying, one, state, "body")
@@ -293,14 +293,14 @@ async def test_a_call_whose_worker_died_runs_again_only_if_the_tool_is_idempoten
     assert reply == ("paid 5" if idempotent else unknown)
 
 
-async def test_another_worker_with_the_same_keys_and_store_knows_what_was_spent(connect: Connect) -> None:
+async def test_another_worker_with_the_same_keys_and_store_knows_what_was_spent(in_memory: Connect) -> None:
     clock = Clock()
     store = MemoryStore(steady=clock)
     first, second = Till(store, clock=clock), Till(store, clock=clock)
-    async with connect(first.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(first.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         assert await answer(client, state) == "paid 5"
-    async with connect(second.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(second.mcp, elicitation_callback=Person()) as client:
         assert await answer(client, state) == "paid 5"
         assert "already settled with other answers" in await answer(client, state, NO)
     assert (first.count("body"), second.count("body")) == (1, 0)
@@ -309,9 +309,9 @@ async def test_another_worker_with_the_same_keys_and_store_knows_what_was_spent(
 # Room
 
 
-async def test_an_evicted_result_is_said_to_be_gone_and_the_claim_is_kept(connect: Connect) -> None:
+async def test_an_evicted_result_is_said_to_be_gone_and_the_claim_is_kept(in_memory: Connect) -> None:
     till = Till(MemoryStore(max_result_bytes=1))
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         assert await answer(client, state) == "paid 5"
         gone = "this call was already completed, and its result is no longer kept; do not repeat it blindly"
@@ -320,10 +320,10 @@ async def test_an_evicted_result_is_said_to_be_gone_and_the_claim_is_kept(connec
     assert till.count("body") == 1
 
 
-async def test_a_full_ledger_refuses_new_questions_until_old_claims_pass_their_deadline(connect: Connect) -> None:
+async def test_a_full_ledger_refuses_new_questions_until_old_claims_pass_their_deadline(in_memory: Connect) -> None:
     till = Till(MemoryStore(max_claims=1))
     full = "Error executing tool pay: the server cannot take more calls that ask questions now; try again later"
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         state, late = await asked(client), await asked(client)
         assert await answer(client, state) == "paid 5"
         refused = await request(client)
@@ -335,9 +335,9 @@ async def test_a_full_ledger_refuses_new_questions_until_old_claims_pass_their_d
     assert till.count("body") == 2
 
 
-async def test_an_approval_opened_in_time_and_settled_after_the_deadline_is_not_spent(connect: Connect) -> None:
+async def test_an_approval_opened_in_time_and_settled_after_the_deadline_is_not_spent(in_memory: Connect) -> None:
     till = Till()
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         till.clock.now += 599
         requests = [await held(till, client, state, "phase one") for _ in range(2)]
@@ -348,10 +348,10 @@ async def test_an_approval_opened_in_time_and_settled_after_the_deadline_is_not_
     assert till.count("body") == 0
 
 
-async def test_stored_results_are_sealed(connect: Connect) -> None:
+async def test_stored_results_are_sealed(in_memory: Connect) -> None:
     store = Keeping()
     till = Till(store)
-    async with connect(till.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
         await answer(client, await asked(client))
     (kept,) = store.kept
     assert b"paid" not in kept
@@ -361,7 +361,7 @@ async def test_stored_results_are_sealed(connect: Connect) -> None:
 # Ids and rounds
 
 
-async def test_a_call_has_one_id_in_all_its_rounds_and_counts_them(connect: Connect) -> None:
+async def test_a_call_has_one_id_in_all_its_rounds_and_counts_them(in_memory: Connect) -> None:
     mcp, seen = MCPServer[Any]("till"), list[tuple[str, int]]()
 
     async def first(context: Context) -> Elicit[bool]:
@@ -377,7 +377,7 @@ async def test_a_call_has_one_id_in_all_its_rounds_and_counts_them(connect: Conn
         return "paid"
 
     person = Person({"first": accept(value=True), "second": accept(value=True)})
-    async with connect(mcp, elicitation_callback=person) as client:
+    async with in_memory(mcp, elicitation_callback=person) as client:
         await client.call_tool("pay")
         await client.call_tool("pay")
     calls_ = [seen[:4], seen[4:]]
@@ -386,7 +386,7 @@ async def test_a_call_has_one_id_in_all_its_rounds_and_counts_them(connect: Conn
     assert seen[0][0] != seen[4][0]
 
 
-async def test_a_call_id_nobody_looked_at_before_the_question_is_the_same_ever_after(connect: Connect) -> None:
+async def test_a_call_id_nobody_looked_at_before_the_question_is_the_same_ever_after(in_memory: Connect) -> None:
     mcp, ids = MCPServer[Any]("till"), list[str]()
 
     async def approve() -> Elicit[Approval]:
@@ -405,7 +405,7 @@ async def test_a_call_id_nobody_looked_at_before_the_question_is_the_same_ever_a
         ids.append(context.call_id)
         return context.call_id
 
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
         assert await answer(client, state) == await answer(client, state) == ids[0] == ids[1]
         assert await answer(client, await asked(client)) != ids[0]

@@ -74,9 +74,9 @@ async def test_an_answer_kept_from_another_call_answers_nothing_when_the_price_h
 
 
 @pytest.mark.parametrize("once", [False, True])
-async def test_an_answer_kept_from_another_call_fits_when_the_price_has_stayed(connect: Connect, once: bool) -> None:
+async def test_an_answer_kept_from_another_call_fits_when_the_price_has_stayed(in_memory: Connect, once: bool) -> None:
     shop = Shop(once=once, moves=False)
-    async with connect(shop.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(shop.mcp, elicitation_callback=Person()) as client:
         kept = {only_key(await send(client)): YES}
         anew = await send(client)
         done = await send(client, kept, anew["requestState"])
@@ -92,17 +92,17 @@ async def test_without_a_state_no_resolvers_question_is_answered_by_any_key(conn
     assert shop.charged == []
 
 
-async def test_a_bare_name_answers_the_question_last_shown_under_it(connect: Connect) -> None:
+async def test_a_bare_name_answers_the_question_last_shown_under_it(in_memory: Connect) -> None:
     shop = Shop(once=True)
-    async with connect(shop.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(shop.mcp, elicitation_callback=Person()) as client:
         asked = await send(client)
         done = await send(client, {"approve": YES}, asked["requestState"])
     assert done["structuredContent"] == {"result": "paid 100"}
 
 
-async def test_a_bare_name_answers_nothing_if_the_question_is_another_by_now(connect: Connect) -> None:
+async def test_a_bare_name_answers_nothing_if_the_question_is_another_by_now(in_memory: Connect) -> None:
     shop = Shop()
-    async with connect(shop.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(shop.mcp, elicitation_callback=Person()) as client:
         asked = await send(client)
         again = await send(client, {"approve": YES}, asked["requestState"])
     assert again["resultType"] == "input_required"
@@ -110,18 +110,18 @@ async def test_a_bare_name_answers_nothing_if_the_question_is_another_by_now(con
     assert shop.charged == []
 
 
-async def test_a_full_key_wins_over_a_bare_name(connect: Connect) -> None:
+async def test_a_full_key_wins_over_a_bare_name(in_memory: Connect) -> None:
     shop = Shop(once=True)
-    async with connect(shop.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(shop.mcp, elicitation_callback=Person()) as client:
         asked = await send(client)
         answers = {"approve": YES, only_key(asked): {"action": "accept", "content": {"value": False}}}
         done = await send(client, answers, asked["requestState"])
     assert done["content"][0]["text"] == "Error executing tool buy: not approved"
 
 
-async def test_a_full_key_with_another_suffix_answers_nothing_though_a_bare_name_would(connect: Connect) -> None:
+async def test_a_full_key_with_another_suffix_answers_nothing_though_a_bare_name_would(in_memory: Connect) -> None:
     shop = Shop(once=True)
-    async with connect(shop.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(shop.mcp, elicitation_callback=Person()) as client:
         asked = await send(client)
         again = await send(client, {"approve~00000000": YES}, asked["requestState"])
     assert again["resultType"] == "input_required"
@@ -156,7 +156,7 @@ async def test_an_approval_for_one_order_does_not_answer_for_another_though_the_
 
 
 async def test_an_approval_for_one_tool_does_not_answer_for_another_though_the_question_reads_the_same(
-    connect: Connect,
+    in_memory: Connect,
 ) -> None:
     mcp, ran = MCPServer[Any]("Shop"), list[str]()
 
@@ -170,7 +170,7 @@ async def test_an_approval_for_one_tool_does_not_answer_for_another_though_the_q
             return name
 
         mcp.add_tool(act, name=name)
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         request = client.session.request
         kept = {only_key(await request("tools/call", {"name": "look", "arguments": {}})): YES}
         asked = await request("tools/call", {"name": "delete", "arguments": {}})
@@ -263,9 +263,9 @@ def test_a_key_is_the_same_in_every_process() -> None:
     assert bare_name(key) == "approve"
 
 
-async def test_messages_show_the_name_and_not_the_suffix(connect: Connect) -> None:
+async def test_messages_show_the_name_and_not_the_suffix(in_memory: Connect) -> None:
     shop = Shop(once=True)
-    async with connect(shop.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(shop.mcp, elicitation_callback=Person()) as client:
         asked = await send(client)
         bad = await send(client, {only_key(asked): {"action": "accept"}}, asked["requestState"])
     said = bad["content"][0]["text"]

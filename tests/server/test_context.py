@@ -85,20 +85,18 @@ async def test_a_context_knows_its_request(connect: Connect) -> None:
     assert (ctx.input_responses, ctx.request_state) == (None, None)
 
 
-@pytest.mark.every_revision
-async def test_a_context_is_found_by_its_annotation_whatever_the_parameter_is_called(connect: Connect) -> None:
+async def test_a_context_is_found_by_its_annotation_whatever_the_parameter_is_called(in_memory: Connect) -> None:
     mcp = MCPServer[int]("shop")
 
     @mcp.tool()
     async def tool(one: Context[int, Any], two: Context | None = None) -> bool:
         return one is two
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("tool")) == "true"
 
 
-@pytest.mark.every_revision
-async def test_every_call_has_an_id_of_its_own_and_it_does_not_change(connect: Connect) -> None:
+async def test_every_call_has_an_id_of_its_own_and_it_does_not_change(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool()
@@ -106,7 +104,7 @@ async def test_every_call_has_an_id_of_its_own_and_it_does_not_change(connect: C
         assert ctx.call_id == ctx.call_id
         return ctx.call_id
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         first, second = [text(await client.call_tool("tool")) for _ in range(2)]
     assert len(first) >= 16
     assert first != second
@@ -133,7 +131,7 @@ async def test_all_rounds_of_a_call_share_its_id_and_are_counted(connect: Connec
 
 
 @pytest.mark.asking_revisions
-async def test_answers_to_questions_made_by_hand_are_typed_and_their_state_comes_back(connect: Connect) -> None:
+async def test_answers_to_questions_made_by_hand_are_typed_and_their_state_comes_back(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
     seen: list[Any] = []
 
@@ -152,7 +150,7 @@ async def test_answers_to_questions_made_by_hand_are_typed_and_their_state_comes
         return ListRootsResult(roots=[])
 
     person = Person({"a": accept(sure=True)})
-    async with connect(mcp, elicitation_callback=person, list_roots_callback=roots) as client:
+    async with in_memory(mcp, elicitation_callback=person, list_roots_callback=roots) as client:
         assert text(await client.call_tool("tool")) == "done"
     assert seen == [
         {"a": ElicitResult(action="accept", content={"sure": True}), "b": ListRootsResult(roots=[])},

@@ -21,8 +21,6 @@ from tests.answering import text
 from tests.conftest import Connect
 from tests.serving import serve
 
-pytestmark = pytest.mark.every_revision
-
 META: dict[str, Any] = {
     PROTOCOL_VERSION_META_KEY: "2026-07-28",
     CLIENT_CAPABILITIES_META_KEY: {"elicitation": {"form": {}}},
@@ -243,7 +241,7 @@ class Unprintable(Exception):
 )
 @pytest.mark.parametrize("threaded", [True, False], ids=["sync", "async"])
 async def test_a_crash_is_logged_with_its_traceback_and_the_client_sees_only_which_tool(
-    connect: Connect, caplog: pytest.LogCaptureFixture, error: Exception, threaded: bool
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, error: Exception, threaded: bool
 ) -> None:
     mcp = MCPServer("shop")
 
@@ -254,7 +252,7 @@ async def test_a_crash_is_logged_with_its_traceback_and_the_client_sees_only_whi
         raise error
 
     mcp.add_tool(crash if threaded else crash_later, name="crash")
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         result = await client.call_tool("crash")
     assert result.is_error
     assert text(result) == "Error executing tool crash"
@@ -265,17 +263,18 @@ async def test_a_crash_is_logged_with_its_traceback_and_the_client_sees_only_whi
     assert "secret" in caplog.text
 
 
-async def test_an_exception_that_cannot_be_printed_is_a_crash_like_any_other(connect: Connect) -> None:
+async def test_an_exception_that_cannot_be_printed_is_a_crash_like_any_other(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool()
     def crash() -> str:
         raise Unprintable
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("crash")) == "Error executing tool crash"
 
 
+@pytest.mark.every_revision
 async def test_a_tool_error_is_read_by_the_model_and_not_logged_as_a_crash(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -292,6 +291,7 @@ async def test_a_tool_error_is_read_by_the_model_and_not_logged_as_a_crash(
     assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
+@pytest.mark.every_revision
 async def test_an_author_s_protocol_error_is_sent_as_it_is(connect: Connect) -> None:
     mcp = MCPServer("shop")
 
@@ -306,7 +306,7 @@ async def test_an_author_s_protocol_error_is_sent_as_it_is(connect: Connect) -> 
 
 
 async def test_a_cancelled_task_inside_a_tool_is_the_tool_s_crash_and_not_the_caller_s_cancellation(
-    connect: Connect,
+    in_memory: Connect,
 ) -> None:
     mcp = MCPServer("shop")
 
@@ -317,7 +317,7 @@ async def test_a_cancelled_task_inside_a_tool_is_the_tool_s_crash_and_not_the_ca
         await inner
         return "done"
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         call = asyncio.ensure_future(client.call_tool("tool"))
         await asyncio.wait({call})
         assert not call.cancelled()
@@ -389,6 +389,7 @@ async def test_raise_exceptions_leaves_protocol_errors_as_they_are(in_process: C
 # Threads
 
 
+@pytest.mark.every_revision
 async def test_sync_tools_run_in_threads_and_side_by_side(connect: Connect) -> None:
     mcp = MCPServer("shop")
     together = threading.Barrier(2, timeout=5)
@@ -403,18 +404,18 @@ async def test_sync_tools_run_in_threads_and_side_by_side(connect: Connect) -> N
     assert text(first) == text(second) == "false"
 
 
-async def test_async_tools_run_in_the_event_loop_s_own_thread(connect: Connect) -> None:
+async def test_async_tools_run_in_the_event_loop_s_own_thread(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool()
     async def tool() -> bool:
         return threading.current_thread() is threading.main_thread()
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("tool")) == "true"
 
 
-async def test_what_a_sync_tool_returns_to_await_is_awaited(connect: Connect) -> None:
+async def test_what_a_sync_tool_returns_to_await_is_awaited(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
 
     async def later() -> str:
@@ -424,5 +425,5 @@ async def test_what_a_sync_tool_returns_to_await_is_awaited(connect: Connect) ->
     def tool() -> Any:
         return later()
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("tool")) == "awaited"

@@ -80,10 +80,9 @@ async def test_a_function_stands_in_while_the_block_is_open(connect: Connect) ->
         assert text(await client.call_tool("order", {"title": "Dune"})) == "Dune: 7"
 
 
-@pytest.mark.every_revision
-async def test_a_value_stands_in_while_the_block_is_open(connect: Connect) -> None:
+async def test_a_value_stands_in_while_the_block_is_open(in_memory: Connect) -> None:
     mcp = shop()
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         with mcp.override(check_stock, value=Stock(copies=0)):
             assert text(await client.call_tool("order", {"title": "Dune"})) == "Dune: 0"
         assert text(await client.call_tool("order", {"title": "Dune"})) == "Dune: 7"
@@ -157,23 +156,21 @@ async def test_a_replacement_may_be_a_generator_and_cleans_up() -> None:
     assert events == ["closed"]
 
 
-@pytest.mark.every_revision
-async def test_what_a_replacement_raises_names_the_replacement(connect: Connect) -> None:
+async def test_what_a_replacement_raises_names_the_replacement(in_memory: Connect) -> None:
     mcp = shop()
 
     def broken() -> Stock:
         raise ValueError
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         with mcp.override(check_stock, broken):
             result = await client.call_tool("order", {"title": "Dune"})
     assert "resolver 'broken' failed (order -> stock -> broken)" in text(result)
 
 
-@pytest.mark.every_revision
-async def test_a_question_as_a_value_is_an_error_that_names_the_resolver(connect: Connect) -> None:
+async def test_a_question_as_a_value_is_an_error_that_names_the_resolver(in_memory: Connect) -> None:
     mcp = shop()
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         with mcp.override(check_stock, value=Elicit("How many?", Stock)):
             result = await client.call_tool("order", {"title": "Dune"})
     assert "resolver 'check_stock' asked a question" in text(result)
@@ -294,7 +291,7 @@ async def test_the_wire_key_stays_the_originals(connect: Connect) -> None:
 
 
 @pytest.mark.asking_revisions
-async def test_an_authors_key_stays_too(connect: Connect) -> None:
+async def test_an_authors_key_stays_too(in_memory: Connect) -> None:
     mcp, person = MCPServer("Shop"), Person({"consent": accept(ok=True)})
 
     async def ask_differently() -> Consent | Elicit[Consent]:
@@ -304,7 +301,7 @@ async def test_an_authors_key_stays_too(connect: Connect) -> None:
     async def pay(ok: Annotated[Consent, Resolve(confirm, key="consent")], title: str = "Dune") -> str:
         return str(ok.ok)
 
-    async with connect(mcp, elicitation_callback=person) as client:
+    async with in_memory(mcp, elicitation_callback=person) as client:
         with mcp.override(confirm, ask_differently):
             assert text(await client.call_tool("pay")) == "True"
     assert person.asked == ["consent"]
@@ -327,14 +324,13 @@ def guarded() -> tuple[MCPServer[Any], Callable[..., Any]]:
     return mcp, allowed
 
 
-@pytest.mark.every_revision
-async def test_the_replacement_of_a_guard_is_a_guard(connect: Connect) -> None:
+async def test_the_replacement_of_a_guard_is_a_guard(in_memory: Connect) -> None:
     (mcp, allowed), person = guarded(), Person()
 
     async def refuse() -> None:
         raise ToolError("not today")
 
-    async with connect(mcp, elicitation_callback=person) as client:
+    async with in_memory(mcp, elicitation_callback=person) as client:
         with mcp.override(allowed, refuse):
             result = await client.call_tool("pay", {"title": "Dune"})
     assert text(result) == "Error executing tool pay: not today"
@@ -364,23 +360,23 @@ def priced() -> tuple[MCPServer[Any], Callable[..., Any]]:
 
 
 @pytest.mark.asking_revisions
-async def test_the_replacement_of_a_once_resolver_runs_once(connect: Connect) -> None:
+async def test_the_replacement_of_a_once_resolver_runs_once(in_memory: Connect) -> None:
     (mcp, price), runs = priced(), list[int]()
 
     async def rising() -> int:
         runs.append(1)
         return 10 + len(runs)
 
-    async with connect(mcp, elicitation_callback=Person({"agree": accept(ok=True)})) as client:
+    async with in_memory(mcp, elicitation_callback=Person({"agree": accept(ok=True)})) as client:
         with mcp.override(price, rising):
             assert text(await client.call_tool("pay")) == "paid 11"
     assert len(runs) == 1
 
 
 @pytest.mark.asking_revisions
-async def test_a_value_may_replace_a_once_resolver(connect: Connect) -> None:
+async def test_a_value_may_replace_a_once_resolver(in_memory: Connect) -> None:
     (mcp, price), person = priced(), Person({"agree": accept(ok=True)})
-    async with connect(mcp, elicitation_callback=person) as client:
+    async with in_memory(mcp, elicitation_callback=person) as client:
         with mcp.override(price, value=5):
             assert text(await client.call_tool("pay")) == "paid 5"
     assert person.messages == ["Pay 5?"]

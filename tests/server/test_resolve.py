@@ -224,7 +224,7 @@ async def test_a_question_is_asked_once_and_its_answer_used_when_the_client_retr
 
 
 @pytest.mark.asking_revisions
-async def test_questions_that_depend_on_answers_come_in_later_rounds(connect: Connect) -> None:
+async def test_questions_that_depend_on_answers_come_in_later_rounds(in_memory: Connect) -> None:
     async def again(sure: Annotated[Backorder, Resolve(confirm)]) -> Elicit[Backorder]:
         return Elicit(f"Really {sure.confirm}?", Backorder)
 
@@ -232,7 +232,7 @@ async def test_questions_that_depend_on_answers_come_in_later_rounds(connect: Co
 
     person = Person({"confirm": accept(confirm=True), "again": accept(confirm=False)})
     mcp = by_hand(fn, {"title"}, lambda values: str(values["really"].confirm))
-    async with connect(mcp, elicitation_callback=person) as client:
+    async with in_memory(mcp, elicitation_callback=person) as client:
         assert text(await client.call_tool("tool")) == "False"
     assert person.messages == ["4 left. Order?", "Really True?"]
 
@@ -240,20 +240,20 @@ async def test_questions_that_depend_on_answers_come_in_later_rounds(connect: Co
 @pytest.mark.asking_revisions
 @pytest.mark.parametrize(("answer", "action"), [(DECLINE, "decline"), (CANCEL, "cancel")])
 async def test_a_decline_is_a_tool_error_for_whoever_wants_the_bare_value(
-    connect: Connect, answer: Any, action: str
+    in_memory: Connect, answer: Any, action: str
 ) -> None:
-    async with connect(by_hand(order, {"title"}), elicitation_callback=Person({"confirm": answer})) as client:
+    async with in_memory(by_hand(order, {"title"}), elicitation_callback=Person({"confirm": answer})) as client:
         result = await client.call_tool("tool")
     assert result.is_error
     assert text(result).endswith(f"Resolver for parameter 'sure' could not resolve: elicitation was {action}")
 
 
 @pytest.mark.asking_revisions
-async def test_a_decline_is_an_outcome_for_whoever_wants_it(connect: Connect) -> None:
+async def test_a_decline_is_an_outcome_for_whoever_wants_it(in_memory: Connect) -> None:
     def fn(answer: Annotated[ElicitationResult[Backorder], Resolve(confirm)]) -> None: ...
 
     mcp = by_hand(fn, {"title"}, lambda values: type(values["answer"]).__name__)
-    async with connect(mcp, elicitation_callback=Person({"confirm": DECLINE})) as client:
+    async with in_memory(mcp, elicitation_callback=Person({"confirm": DECLINE})) as client:
         assert text(await client.call_tool("tool")) == "DeclinedElicitation"
 
 

@@ -13,8 +13,6 @@ from bespeak import Context, InvalidSignature, MCPServer, Resolve
 from tests.answering import text
 from tests.conftest import Connect
 
-pytestmark = pytest.mark.every_revision
-
 
 class Stock(BaseModel):
     title: str
@@ -85,12 +83,12 @@ async def test_defaults_bounds_and_descriptions_reach_the_schema() -> None:
     }
 
 
-async def test_a_parameter_without_a_hint_takes_anything(connect: Connect) -> None:
+async def test_a_parameter_without_a_hint_takes_anything(in_memory: Connect) -> None:
     def echo(value):  # pyright: ignore[reportUnknownParameterType, reportMissingParameterType] - unannotated on purpose
         return repr(value)  # pyright: ignore[reportUnknownArgumentType]
 
     assert (await schema_of(echo))["properties"] == {"value": {"title": "Value"}}  # pyright: ignore[reportUnknownArgumentType]
-    assert await called(connect, echo, {"value": [1, None]}) == "[1, None]"  # pyright: ignore[reportUnknownArgumentType]
+    assert await called(in_memory, echo, {"value": [1, None]}) == "[1, None]"  # pyright: ignore[reportUnknownArgumentType]
 
 
 async def test_a_raw_schema_replaces_the_derived_one_as_it_is() -> None:
@@ -101,13 +99,13 @@ async def test_a_raw_schema_replaces_the_derived_one_as_it_is() -> None:
     assert await schema_of(echo, input_schema=raw) == raw
 
 
-async def test_arguments_are_read_by_the_parameters_whatever_a_raw_schema_says(connect: Connect) -> None:
+async def test_arguments_are_read_by_the_parameters_whatever_a_raw_schema_says(in_memory: Connect) -> None:
     def echo(value: int) -> str:
         return repr(value)
 
     mcp = MCPServer("shop")
     mcp.add_tool(echo, input_schema={"type": "object"})
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert "value: " in text(await client.call_tool("echo", {"value": "x"}))
 
 
@@ -188,7 +186,7 @@ def test_a_parameter_json_cannot_carry_is_named_at_registration() -> None:
 # Names pydantic dislikes
 
 
-async def test_parameters_may_have_any_name(connect: Connect) -> None:
+async def test_parameters_may_have_any_name(in_memory: Connect) -> None:
     def tool(schema: int, json: int, copy: int, _x: int, model_config: int, model_fields: int, dict: int) -> str:
         return str([schema, json, copy, _x, model_config, model_fields, dict])
 
@@ -196,74 +194,75 @@ async def test_parameters_may_have_any_name(connect: Connect) -> None:
     schema = await schema_of(tool)
     assert list(schema["properties"]) == schema["required"] == names
     assert schema["properties"]["_x"] == {"title": "X", "type": "integer"}
-    assert await called(connect, tool, {name: at for at, name in enumerate(names)}) == "[0, 1, 2, 3, 4, 5, 6]"
+    assert await called(in_memory, tool, {name: at for at, name in enumerate(names)}) == "[0, 1, 2, 3, 4, 5, 6]"
 
 
-async def test_such_a_parameter_keeps_its_default(connect: Connect) -> None:
+async def test_such_a_parameter_keeps_its_default(in_memory: Connect) -> None:
     def tool(schema: str = "public", json: Annotated[bool, Field(description="As JSON?")] = False) -> str:
         return f"{schema} {json}"
 
     assert (await schema_of(tool))["properties"]["json"]["description"] == "As JSON?"
-    assert await called(connect, tool, {}) == "public False"
+    assert await called(in_memory, tool, {}) == "public False"
 
 
-async def test_such_a_parameter_keeps_the_alias_its_author_gave(connect: Connect) -> None:
+async def test_such_a_parameter_keeps_the_alias_its_author_gave(in_memory: Connect) -> None:
     def tool(schema: Annotated[str, Field(alias="schemaName", title="The schema")]) -> str:
         return schema
 
     assert (await schema_of(tool))["properties"] == {"schemaName": {"title": "The schema", "type": "string"}}
-    assert await called(connect, tool, {"schemaName": "public"}) == "public"
+    assert await called(in_memory, tool, {"schemaName": "public"}) == "public"
 
 
-async def test_parameters_that_differ_only_in_underscores_stay_apart(connect: Connect) -> None:
+async def test_parameters_that_differ_only_in_underscores_stay_apart(in_memory: Connect) -> None:
     def tool(_x: int, __x: int) -> str:  # pyright: ignore[reportGeneralTypeIssues] - Python itself allows it
         return f"{_x} {__x}"
 
     assert list((await schema_of(tool))["properties"]) == ["_x", "__x"]
-    assert await called(connect, tool, {"_x": 1, "__x": 2}) == "1 2"
+    assert await called(in_memory, tool, {"_x": 1, "__x": 2}) == "1 2"
 
 
-async def test_the_name_of_a_bad_argument_is_the_parameter_s_own(connect: Connect) -> None:
+async def test_the_name_of_a_bad_argument_is_the_parameter_s_own(in_memory: Connect) -> None:
     def tool(schema: int) -> str:
         return str(schema)
 
-    assert "schema: " in await called(connect, tool, {"schema": "x"})
-    assert "parameter_" not in await called(connect, tool, {"schema": "x"})
+    assert "schema: " in await called(in_memory, tool, {"schema": "x"})
+    assert "parameter_" not in await called(in_memory, tool, {"schema": "x"})
 
 
 # Reading
 
 
-async def test_an_alias_is_the_name_on_the_wire(connect: Connect) -> None:
+async def test_an_alias_is_the_name_on_the_wire(in_memory: Connect) -> None:
     def tool(owner: Annotated[str, Field(alias="ownerName")]) -> str:
         return owner
 
     assert list((await schema_of(tool))["properties"]) == ["ownerName"]
-    assert await called(connect, tool, {"ownerName": "a"}) == "a"
+    assert await called(in_memory, tool, {"ownerName": "a"}) == "a"
 
 
-async def test_a_default_factory_is_run_for_every_call(connect: Connect) -> None:
+async def test_a_default_factory_is_run_for_every_call(in_memory: Connect) -> None:
     def tool(items: list[int] = Field(default_factory=list[int])) -> str:  # noqa: B008 - as authors write it
         items.append(1)
         return str(items)
 
     mcp = MCPServer("shop")
     mcp.add_tool(tool)
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert [text(await client.call_tool("tool")) for _ in range(2)] == ["[1]", "[1]"]
 
 
-async def test_a_mutable_default_is_not_shared_between_calls(connect: Connect) -> None:
+async def test_a_mutable_default_is_not_shared_between_calls(in_memory: Connect) -> None:
     def tool(items: list[int] = []) -> str:  # noqa: B006 - shared on purpose
         items.append(1)
         return str(items)
 
     mcp = MCPServer("shop")
     mcp.add_tool(tool)
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert [text(await client.call_tool("tool")) for _ in range(2)] == ["[1]", "[1]"]
 
 
+@pytest.mark.every_revision
 async def test_arguments_arrive_as_the_types_of_the_parameters(connect: Connect) -> None:
     class Colour(Enum):
         RED = "red"
@@ -286,14 +285,15 @@ async def test_arguments_arrive_as_the_types_of_the_parameters(connect: Connect)
     assert await called(connect, tool, sent) == "2026 RED 1 3 {'a'} (1, 'b')"
 
 
-async def test_a_strict_parameter_takes_what_its_schema_says(connect: Connect) -> None:
+async def test_a_strict_parameter_takes_what_its_schema_says(in_memory: Connect) -> None:
     def tool(day: Annotated[date, Strict()]) -> str:
         return day.isoformat()
 
     assert (await schema_of(tool))["properties"]["day"] == {"title": "Day", "type": "string", "format": "date"}
-    assert await called(connect, tool, {"day": "2026-07-28"}) == "2026-07-28"
+    assert await called(in_memory, tool, {"day": "2026-07-28"}) == "2026-07-28"
 
 
+@pytest.mark.every_revision
 async def test_unknown_and_resolved_arguments_are_dropped(connect: Connect) -> None:
     async def reserve(title: str, stock: Annotated[Stock, Resolve(check_stock)]) -> str:
         return f"{title} {stock.copies}"
@@ -302,7 +302,7 @@ async def test_unknown_and_resolved_arguments_are_dropped(connect: Connect) -> N
     assert await called(connect, reserve, sent) == "Dune 7"
 
 
-async def test_a_resolver_sees_the_value_the_body_sees(connect: Connect) -> None:
+async def test_a_resolver_sees_the_value_the_body_sees(in_memory: Connect) -> None:
     seen: list[Any] = []
 
     async def note(items: list[int], name: str) -> int:
@@ -316,7 +316,7 @@ async def test_a_resolver_sees_the_value_the_body_sees(connect: Connect) -> None
     ) -> str:
         return f"{count} {items is seen[0]} {name}"
 
-    assert await called(connect, tool, {"n": "y"}) == "2 True y"
+    assert await called(in_memory, tool, {"n": "y"}) == "2 True y"
     assert seen == [[1, 2], "y"]
 
 
@@ -329,6 +329,7 @@ def not_negative(number: int) -> int:
     return number
 
 
+@pytest.mark.every_revision
 async def test_bad_arguments_are_an_error_the_model_can_act_on(connect: Connect) -> None:
     mcp = MCPServer("shop")
 
@@ -348,20 +349,20 @@ async def test_bad_arguments_are_an_error_the_model_can_act_on(connect: Connect)
 
 
 @pytest.mark.parametrize("sent", [{"x": -1}, {"x": "no"}, {"x": None}, {"x": {"a": 1}}, {}])
-async def test_bad_arguments_show_no_pydantic_internals(connect: Connect, sent: dict[str, Any]) -> None:
+async def test_bad_arguments_show_no_pydantic_internals(in_memory: Connect, sent: dict[str, Any]) -> None:
     def tool(
         x: Annotated[int, AfterValidator(not_negative)] | list[Annotated[int, AfterValidator(not_negative)]],
     ) -> str:
         return str(x)
 
-    told = await called(connect, tool, sent)
+    told = await called(in_memory, tool, sent)
     assert "x" in told
     for internal in ("pydantic", "http", "function-after", "not_negative", "validation error", "[type=", "input_value"):
         assert internal not in told
 
 
 async def test_a_validator_that_crashes_is_logged_and_not_shown(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     def crash(number: int) -> int:
         raise KeyError(f"secret {number}")
@@ -369,7 +370,7 @@ async def test_a_validator_that_crashes_is_logged_and_not_shown(
     def tool(x: Annotated[int, AfterValidator(crash)]) -> str:
         return str(x)
 
-    assert await called(connect, tool, {"x": 1}) == "Error executing tool tool"
+    assert await called(in_memory, tool, {"x": 1}) == "Error executing tool tool"
     assert "secret 1" in caplog.text
 
 
@@ -384,9 +385,9 @@ async def test_a_validator_that_crashes_is_logged_and_not_shown(
     ],
 )
 async def test_a_list_that_a_model_wrote_as_text_is_read_before_it_is_refused(
-    connect: Connect, sent: dict[str, Any], told: str
+    in_memory: Connect, sent: dict[str, Any], told: str
 ) -> None:
     def tool(tags: list[str], note: str = "") -> str:
         return ",".join(tags) + note
 
-    assert await called(connect, tool, sent) == told
+    assert await called(in_memory, tool, sent) == told

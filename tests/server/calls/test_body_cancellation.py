@@ -63,7 +63,7 @@ async def test_an_approved_body_that_cancels_its_own_task_has_failed_and_its_out
     assert stop is not None
 
 
-async def test_the_same_approval_again_gets_the_same_failure_and_no_second_run(connect: Connect) -> None:
+async def test_the_same_approval_again_gets_the_same_failure_and_no_second_run(in_memory: Connect) -> None:
     mcp, runs = MCPServer[Any]("Shop"), list[int]()
 
     @mcp.tool()
@@ -73,7 +73,7 @@ async def test_the_same_approval_again_gets_the_same_failure_and_no_second_run(c
         await asyncio.sleep(0)
         raise AssertionError
 
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         call: dict[str, Any] = {"name": "stop", "arguments": {}}
         asked = await client.session.request("tools/call", call)
         yes = {"ok": {"action": "accept", "content": {"value": True}}}
@@ -86,7 +86,7 @@ async def test_the_same_approval_again_gets_the_same_failure_and_no_second_run(c
 
 @pytest.mark.every_revision
 @pytest.mark.parametrize("company", [False, True])
-async def test_a_resolver_that_cancels_its_own_task_is_named(connect: Connect, company: bool) -> None:
+async def test_a_resolver_that_cancels_its_own_task_is_named(in_memory: Connect, company: bool) -> None:
     mcp = MCPServer("Shop")
 
     async def stops() -> int:
@@ -105,12 +105,12 @@ async def test_a_resolver_that_cancels_its_own_task_is_named(connect: Connect, c
         raise AssertionError
 
     mcp.add_tool(beside if company else alone, name="take")
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         said = text(await client.call_tool("take"))
     assert said.startswith("Error executing tool take: resolver 'stops' cancelled its own task")
 
 
-async def test_a_result_that_was_returned_stands_though_the_body_cancelled_its_task_before(connect: Connect) -> None:
+async def test_a_result_that_was_returned_stands_though_the_body_cancelled_its_task_before(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
 
     @mcp.tool()
@@ -118,7 +118,7 @@ async def test_a_result_that_was_returned_stands_though_the_body_cancelled_its_t
         cancel()
         return "sold"
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("sell")) == "sold"
         assert text(await client.call_tool("sell")) == "sold"
     assert sell is not None
@@ -138,7 +138,7 @@ def test_an_interrupt_of_the_program_while_a_body_runs_is_nobodys_own_cancellati
     assert sell is not None
 
 
-async def test_a_cancellation_that_the_body_takes_back_is_nobodys_business(connect: Connect) -> None:
+async def test_a_cancellation_that_the_body_takes_back_is_nobodys_business(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
 
     @mcp.tool()
@@ -153,7 +153,7 @@ async def test_a_cancellation_that_the_body_takes_back_is_nobodys_business(conne
         await asyncio.sleep(0)
         return "sold"
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("sell")) == "sold"
     assert sell is not None
 
@@ -188,7 +188,7 @@ def cancelled_later() -> None:
 
 @pytest.mark.asking_revisions
 async def test_an_approved_body_that_has_itself_cancelled_by_a_helper_has_failed_and_its_outcome_is_known(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     mcp = MCPServer("Shop")
 
@@ -198,7 +198,7 @@ async def test_an_approved_body_that_has_itself_cancelled_by_a_helper_has_failed
         await asyncio.sleep(30)
         raise AssertionError
 
-    async with connect(mcp, elicitation_callback=Person({"ok": accept(value=True)})) as client:
+    async with in_memory(mcp, elicitation_callback=Person({"ok": accept(value=True)})) as client:
         result = await asyncio.wait_for(client.call_tool("stop"), 20)
     assert (result.is_error, text(result)) == (True, "Error executing tool stop")
     assert "'stop' ended in a cancellation that nobody asked for" in caplog.text
@@ -241,9 +241,8 @@ async def test_a_plain_body_that_has_itself_cancelled_by_a_helper_is_answered_al
     assert stop is not go
 
 
-@pytest.mark.every_revision
 async def test_a_body_behind_a_plain_decorator_that_cancels_its_own_task_is_a_failure_of_the_tool(
-    connect: Connect,
+    in_memory: Connect,
 ) -> None:
     mcp = MCPServer("Shop")
 
@@ -256,12 +255,11 @@ async def test_a_body_behind_a_plain_decorator_that_cancels_its_own_task_is_a_fa
         return stops()
 
     mcp.add_tool(stop)
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("stop")) == "Error executing tool stop"
 
 
-@pytest.mark.every_revision
-async def test_a_body_that_cancels_its_own_task_and_raises_is_a_failure_like_any_other(connect: Connect) -> None:
+async def test_a_body_that_cancels_its_own_task_and_raises_is_a_failure_like_any_other(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
 
     @mcp.tool()
@@ -269,7 +267,7 @@ async def test_a_body_that_cancels_its_own_task_and_raises_is_a_failure_like_any
         cancel()
         raise ToolError("out of stock")
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("stop")) == "Error executing tool stop: out of stock"
         assert text(await client.call_tool("stop")) == "Error executing tool stop: out of stock"
     assert stop is not None

@@ -60,8 +60,7 @@ async def test_a_generator_may_hold_a_task_group_across_its_yield(connect: Conne
     assert done == ["work"]
 
 
-@pytest.mark.every_revision
-async def test_generators_may_hold_task_groups_within_each_other(connect: Connect) -> None:
+async def test_generators_may_hold_task_groups_within_each_other(in_memory: Connect) -> None:
     mcp, done = MCPServer("Workers"), list[str]()
 
     async def work(name: str) -> None:
@@ -76,7 +75,7 @@ async def test_generators_may_hold_task_groups_within_each_other(connect: Connec
         more.start_soon(work, "inner")
         return "spread"
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("spread")) == "spread"
     assert sorted(done) == ["inner", "outer"]
 
@@ -84,7 +83,7 @@ async def test_generators_may_hold_task_groups_within_each_other(connect: Connec
 @pytest.mark.asking_revisions
 @pytest.mark.parametrize("group", [workers, more_workers, standard_workers])
 async def test_a_task_group_a_question_depends_on_opens_in_every_round(
-    connect: Connect, group: Callable[..., Any], caplog: pytest.LogCaptureFixture
+    in_memory: Connect, group: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     mcp = MCPServer("Workers")
 
@@ -98,7 +97,7 @@ async def test_a_task_group_a_question_depends_on_opens_in_every_round(
     async def spread(ok: Annotated[Consent, Resolve(again)]) -> str:
         return "spread"
 
-    async with connect(mcp, elicitation_callback=yes("confirm", "again")) as client:
+    async with in_memory(mcp, elicitation_callback=yes("confirm", "again")) as client:
         call = asyncio.ensure_future(client.call_tool("spread"))
         await asyncio.wait({call})
     assert repr(call.exception()) == "None"  # in words: a group around GeneratorExit is more than a report can show
@@ -106,10 +105,9 @@ async def test_a_task_group_a_question_depends_on_opens_in_every_round(
     assert [record.message for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-@pytest.mark.every_revision
 @pytest.mark.parametrize("group", [workers, more_workers, standard_workers])
 async def test_a_bodys_tool_error_reaches_the_client_through_a_task_group(
-    connect: Connect, group: Callable[..., Any]
+    in_memory: Connect, group: Callable[..., Any]
 ) -> None:
     mcp = MCPServer("Workers")
 
@@ -117,13 +115,13 @@ async def test_a_bodys_tool_error_reaches_the_client_through_a_task_group(
     async def spread(group: Annotated[object, Resolve(group)]) -> str:
         raise ToolError("nothing to spread")
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         result = await client.call_tool("spread")
     assert text(result) == "Error executing tool spread: nothing to spread"
 
 
 @pytest.mark.every_revision
-async def test_a_child_task_that_fails_ends_the_body_and_names_the_generator(connect: Connect) -> None:
+async def test_a_child_task_that_fails_ends_the_body_and_names_the_generator(in_memory: Connect) -> None:
     mcp = MCPServer("Workers")
 
     async def work() -> None:
@@ -135,7 +133,7 @@ async def test_a_child_task_that_fails_ends_the_body_and_names_the_generator(con
         await anyio.sleep(1)
         return "spread"
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         result = await client.call_tool("spread")
     assert result.is_error
     assert "resolver 'workers' failed in its cleanup" in text(result)
@@ -151,10 +149,9 @@ async def moves_on_after() -> AsyncIterator[int]:
         yield 1
 
 
-@pytest.mark.every_revision
 @pytest.mark.parametrize("scope", [fails_after, moves_on_after])
 async def test_a_scope_across_a_yield_that_ends_the_body_is_a_failure_and_no_cancellation_of_the_client(
-    connect: Connect, scope: Callable[..., Any]
+    in_memory: Connect, scope: Callable[..., Any]
 ) -> None:
     mcp = MCPServer("Workers")
 
@@ -163,15 +160,14 @@ async def test_a_scope_across_a_yield_that_ends_the_body_is_a_failure_and_no_can
         await anyio.sleep(1)
         return "spread"
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         call = asyncio.ensure_future(client.call_tool("spread"))
         await asyncio.wait({call})
     assert not call.cancelled()
     assert call.result().is_error
 
 
-@pytest.mark.every_revision
-async def test_phase_two_beside_an_open_task_group_runs_concurrently(connect: Connect) -> None:
+async def test_phase_two_beside_an_open_task_group_runs_concurrently(in_memory: Connect) -> None:
     mcp, met = MCPServer("Workers"), asyncio.Barrier(2)
 
     async def left(workers: Annotated[TaskGroup, Resolve(workers)]) -> int:
@@ -187,7 +183,7 @@ async def test_phase_two_beside_an_open_task_group_runs_concurrently(connect: Co
     async def spread(left: Annotated[int, Resolve(left)], right: Annotated[int, Resolve(right)]) -> str:
         return str(left + right)
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         with anyio.fail_after(1):
             assert text(await client.call_tool("spread")) == "3"
 
@@ -318,15 +314,14 @@ async def test_a_cleanup_is_shielded_in_a_call_without_a_client_too() -> None:
     assert order.events == ["closed"]
 
 
-@pytest.mark.every_revision
-async def test_a_cleanup_after_a_failing_body_is_shielded_too(connect: Connect) -> None:
+async def test_a_cleanup_after_a_failing_body_is_shielded_too(in_memory: Connect) -> None:
     order = Order()
 
     async def failing(connection: Annotated[str, Resolve(order.connection)]) -> str:
         raise ValueError
 
     order.mcp.add_tool(failing)
-    async with connect(order.mcp) as client:
+    async with in_memory(order.mcp) as client:
         call = asyncio.create_task(client.call_tool("failing"))
         await order.in_cleanup.wait()
         call.cancel()
@@ -354,10 +349,9 @@ async def test_a_cleanup_that_did_not_finish_is_not_success(
 # Exceptions of the body
 
 
-@pytest.mark.every_revision
 @pytest.mark.parametrize("sort", ["async", "sync"])
 async def test_a_generator_rolls_back_when_the_body_fails_and_commits_when_it_does_not(
-    connect: Connect, sort: str
+    in_memory: Connect, sort: str
 ) -> None:
     mcp, events = MCPServer("Shop"), list[str]()
 
@@ -385,16 +379,15 @@ async def test_a_generator_rolls_back_when_the_body_fails_and_commits_when_it_do
             raise ToolError("out of stock")
         return "ordered"
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("order", {"title": "Dune"})) == "ordered"
         failed = await client.call_tool("order", {"title": "Neuromancer"})
     assert text(failed) == "Error executing tool order: out of stock"
     assert events == ["commit", "rollback"]
 
 
-@pytest.mark.every_revision
 async def test_a_cleanup_that_fails_after_a_failed_body_leaves_both_in_the_log(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     mcp = MCPServer("Shop")
 
@@ -408,7 +401,7 @@ async def test_a_cleanup_that_fails_after_a_failed_body_leaves_both_in_the_log(
     async def order(transaction: Annotated[str, Resolve(transaction)]) -> str:
         raise LookupError("in the body")
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         result = await client.call_tool("order")
     assert result.is_error
     assert "rollback failed" not in text(result)

@@ -60,9 +60,9 @@ async def no_price_to_open() -> AsyncIterator[int]:
 @pytest.mark.parametrize("price", [no_price, no_price_in_a_thread, no_price_to_open])
 @pytest.mark.parametrize("asks", [False, True])
 async def test_the_text_of_a_resolvers_tool_error_reaches_the_client(
-    connect: Connect, price: Callable[..., Any], asks: bool
+    in_memory: Connect, price: Callable[..., Any], asks: bool
 ) -> None:
-    async with connect(shop(price, asks=asks), elicitation_callback=yes()) as client:
+    async with in_memory(shop(price, asks=asks), elicitation_callback=yes()) as client:
         result = await client.call_tool("pay")
     assert result.is_error
     assert text(result) == "Error executing tool pay: no price for 'Dune'"
@@ -98,9 +98,9 @@ async def crash_closing() -> AsyncIterator[int]:
 )
 @pytest.mark.parametrize("asks", [False, True])
 async def test_of_any_other_exception_the_client_sees_only_the_resolver_and_its_path_and_the_log_has_the_traceback(
-    connect: Connect, caplog: pytest.LogCaptureFixture, price: Callable[..., Any], reason: str, asks: bool
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, price: Callable[..., Any], reason: str, asks: bool
 ) -> None:
-    async with connect(shop(price, asks=asks), elicitation_callback=yes()) as client:
+    async with in_memory(shop(price, asks=asks), elicitation_callback=yes()) as client:
         result = await client.call_tool("pay")
     name, tool = price.__name__, "asking_pay" if asks else "pay"
     assert result.is_error
@@ -130,15 +130,14 @@ async def test_of_a_bodys_exception_the_client_sees_only_the_tool(
 
 
 @pytest.mark.asking_revisions
-async def test_a_failure_is_logged_once(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
-    async with connect(shop(crash, asks=True), elicitation_callback=yes()) as client:
+async def test_a_failure_is_logged_once(in_memory: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    async with in_memory(shop(crash, asks=True), elicitation_callback=yes()) as client:
         await client.call_tool("pay")
     assert len([record for record in caplog.records if record.levelno >= logging.ERROR]) == 1
 
 
-@pytest.mark.every_revision
-async def test_an_author_s_own_text_is_no_log_of_an_error(connect: Connect, caplog: pytest.LogCaptureFixture) -> None:
-    async with connect(shop(no_price)) as client:
+async def test_an_author_s_own_text_is_no_log_of_an_error(in_memory: Connect, caplog: pytest.LogCaptureFixture) -> None:
+    async with in_memory(shop(no_price)) as client:
         await client.call_tool("pay")
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
@@ -149,8 +148,8 @@ async def throttled() -> int:
 
 @pytest.mark.asking_revisions
 @pytest.mark.parametrize("asks", [False, True])
-async def test_an_mcp_error_of_a_resolver_is_a_json_rpc_error(connect: Connect, asks: bool) -> None:
-    async with connect(shop(throttled, asks=asks), elicitation_callback=yes()) as client:
+async def test_an_mcp_error_of_a_resolver_is_a_json_rpc_error(in_memory: Connect, asks: bool) -> None:
+    async with in_memory(shop(throttled, asks=asks), elicitation_callback=yes()) as client:
         with pytest.raises(MCPError) as error:
             await client.call_tool("pay")
     assert (error.value.code, error.value.message, error.value.data) == (1234, "come back later", {"seconds": 5})
@@ -177,7 +176,7 @@ async def test_an_mcp_error_of_a_guard_is_a_json_rpc_error_and_nobody_is_asked(c
 
 @pytest.mark.asking_revisions
 @pytest.mark.parametrize("asks", [False, True])
-async def test_an_mcp_error_of_a_body_is_a_json_rpc_error(connect: Connect, asks: bool) -> None:
+async def test_an_mcp_error_of_a_body_is_a_json_rpc_error(in_memory: Connect, asks: bool) -> None:
     mcp = MCPServer("Shop")
 
     async def asking(ok: Annotated[Consent, Resolve(confirm)]) -> str:
@@ -187,19 +186,18 @@ async def test_an_mcp_error_of_a_body_is_a_json_rpc_error(connect: Connect, asks
         raise MCPError(1234, "come back later")
 
     mcp.add_tool(asking if asks else plain, name="pay")
-    async with connect(mcp, elicitation_callback=yes()) as client:
+    async with in_memory(mcp, elicitation_callback=yes()) as client:
         with pytest.raises(MCPError, match="come back later") as error:
             await client.call_tool("pay")
     assert error.value.code == 1234
 
 
-@pytest.mark.every_revision
-async def test_an_mcp_error_of_a_cleanup_is_a_json_rpc_error(connect: Connect) -> None:
+async def test_an_mcp_error_of_a_cleanup_is_a_json_rpc_error(in_memory: Connect) -> None:
     async def price() -> AsyncIterator[int]:
         yield 1
         raise MCPError(1234, "not saved")
 
-    async with connect(shop(price)) as client:
+    async with in_memory(shop(price)) as client:
         with pytest.raises(MCPError, match="not saved"):
             await client.call_tool("pay")
 
@@ -210,8 +208,7 @@ async def ends_in_a_cancellation_of_its_own() -> int:
     return await gone
 
 
-@pytest.mark.every_revision
-async def test_a_resolvers_cancellation_of_its_own_never_lets_the_body_run(connect: Connect) -> None:
+async def test_a_resolvers_cancellation_of_its_own_never_lets_the_body_run(in_memory: Connect) -> None:
     mcp, bodies = MCPServer("Shop"), list[Any]()
 
     async def stock() -> int:
@@ -225,7 +222,7 @@ async def test_a_resolvers_cancellation_of_its_own_never_lets_the_body_run(conne
         bodies.append(price)
         return "paid"
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         call = asyncio.ensure_future(client.call_tool("pay"))
         await asyncio.wait({call})
     assert bodies == []
@@ -268,14 +265,14 @@ async def test_a_decline_or_cancel_nobody_takes_is_a_tool_error(connect: Connect
 
 
 @pytest.mark.asking_revisions
-async def test_a_cancel_that_is_taken_goes_on(connect: Connect) -> None:
+async def test_a_cancel_that_is_taken_goes_on(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
 
     @mcp.tool()
     async def pay(ok: Annotated[ElicitationResult[Consent], Resolve(confirm)]) -> str:
         return str(isinstance(ok, CancelledElicitation))
 
-    async with connect(mcp, elicitation_callback=Person({"confirm": CANCEL})) as client:
+    async with in_memory(mcp, elicitation_callback=Person({"confirm": CANCEL})) as client:
         assert text(await client.call_tool("pay")) == "True"
 
 
@@ -299,7 +296,7 @@ async def test_a_timeout_names_the_resolver_to_the_client(connect: Connect) -> N
 
 
 @pytest.mark.asking_revisions
-async def test_the_time_a_person_takes_is_no_matter_of_the_timeout(connect: Connect) -> None:
+async def test_the_time_a_person_takes_is_no_matter_of_the_timeout(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
 
     async def slow_person(context: Any, params: Any) -> Any:
@@ -310,12 +307,12 @@ async def test_the_time_a_person_takes_is_no_matter_of_the_timeout(connect: Conn
     async def pay(ok: Annotated[Consent, Resolve(confirm, timeout=0.02)]) -> str:
         return "paid"
 
-    async with connect(mcp, elicitation_callback=slow_person) as client:
+    async with in_memory(mcp, elicitation_callback=slow_person) as client:
         assert text(await client.call_tool("pay")) == "paid"
 
 
 @pytest.mark.parametrize("sort", ["async", "sync"])
-async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(connect: Connect, sort: str) -> None:
+async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(in_memory: Connect, sort: str) -> None:
     mcp = MCPServer("Shop")
 
     async def waits() -> int:
@@ -340,7 +337,7 @@ async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(connec
     async def add(one: Annotated[int, Resolve(one)], two: Annotated[int, Resolve(two)]) -> int:
         return one + two
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         took: list[float] = []
         while len(took) < 3 and min(took, default=1.0) >= 0.26:  # a busy machine gets three tries
             began = time.perf_counter()

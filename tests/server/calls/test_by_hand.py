@@ -31,17 +31,17 @@ async def test_a_client_answers_a_question_made_by_hand_like_any_other(connect: 
     assert desk.seen == [(None, None), ("my state", {"who": accept(name="you")})]
 
 
-async def test_the_authors_keys_and_questions_arrive_as_they_are(connect: Connect) -> None:
-    async with connect(Desk().mcp, elicitation_callback=Person()) as client:
+async def test_the_authors_keys_and_questions_arrive_as_they_are(in_memory: Connect) -> None:
+    async with in_memory(Desk().mcp, elicitation_callback=Person()) as client:
         asked = await request(client)
     question = {"mode": "form", "message": "Who?", "requestedSchema": SCHEMA}
     assert asked["inputRequests"] == {"who": {"method": "elicitation/create", "params": question}}
 
 
 @pytest.mark.parametrize("state", ["my secret state", "", '{"json": "ключ"}'])
-async def test_a_state_is_sealed_on_the_wire_and_plain_to_its_author(connect: Connect, state: str) -> None:
+async def test_a_state_is_sealed_on_the_wire_and_plain_to_its_author(in_memory: Connect, state: str) -> None:
     desk = Desk(state)
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = (await request(client))["requestState"]
         assert token.startswith("b1.")
         assert not state or state not in token
@@ -50,33 +50,33 @@ async def test_a_state_is_sealed_on_the_wire_and_plain_to_its_author(connect: Co
 
 
 @pytest.mark.asking_revisions
-async def test_a_question_without_a_state_gives_its_author_none_back(connect: Connect) -> None:
+async def test_a_question_without_a_state_gives_its_author_none_back(in_memory: Connect) -> None:
     desk = Desk(None)
-    async with connect(desk.mcp, elicitation_callback=Person({"who": accept(name="you")})) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person({"who": accept(name="you")})) as client:
         assert text(await client.call_tool("greet")) == "Hello you"
     assert desk.seen[-1] == (None, {"who": accept(name="you")})
 
 
-async def test_a_question_may_be_answered_without_any_state(connect: Connect) -> None:
+async def test_a_question_may_be_answered_without_any_state(in_memory: Connect) -> None:
     desk = Desk()
-    async with connect(desk.mcp) as client:
+    async with in_memory(desk.mcp) as client:
         assert said(await request(client, inputResponses=named("you"))) == "Hello you"
         assert said(await request(client, inputResponses=named("me"))) == "Hello me", "no state, nothing spent"
     assert [state for state, _ in desk.seen] == [None, None]
 
 
 @pytest.mark.parametrize("state", ["my state", "", '"my state"', "b1.x.y"])
-async def test_a_state_that_was_not_sealed_never_reaches_the_author(connect: Connect, state: str) -> None:
+async def test_a_state_that_was_not_sealed_never_reaches_the_author(in_memory: Connect, state: str) -> None:
     desk = Desk()
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         with pytest.raises(MCPError, match="invalid or expired requestState; start the call again") as raised:
             await request(client, requestState=state, inputResponses=named("you"))
     assert raised.value.code == -32602
     assert desk.seen == []
 
 
-async def test_missing_answers_are_asked_again_and_unknown_ones_are_the_authors_to_ignore(connect: Connect) -> None:
-    async with connect(Desk().mcp, elicitation_callback=Person()) as client:
+async def test_missing_answers_are_asked_again_and_unknown_ones_are_the_authors_to_ignore(in_memory: Connect) -> None:
+    async with in_memory(Desk().mcp, elicitation_callback=Person()) as client:
         token = (await request(client))["requestState"]
         again = await request(client, requestState=token, inputResponses={"other": {"action": "decline"}})
         assert list(again["inputRequests"]) == ["who"]
@@ -84,18 +84,18 @@ async def test_missing_answers_are_asked_again_and_unknown_ones_are_the_authors_
 
 
 @pytest.mark.asking_revisions
-async def test_a_sync_body_may_ask_by_hand(connect: Connect) -> None:
+async def test_a_sync_body_may_ask_by_hand(in_memory: Connect) -> None:
     mcp = MCPServer[Any]("desk")
 
     @mcp.tool()
     def greet(ctx: Context) -> str | InputRequiredResult:
         return "Hello" if ctx.input_responses else asks("x", who=form())
 
-    async with connect(mcp, elicitation_callback=Person({"who": CANCEL})) as client:
+    async with in_memory(mcp, elicitation_callback=Person({"who": CANCEL})) as client:
         assert text(await client.call_tool("greet")) == "Hello"
 
 
-async def test_every_kind_of_answer_arrives_as_its_wire_type(connect: Connect) -> None:
+async def test_every_kind_of_answer_arrives_as_its_wire_type(in_memory: Connect) -> None:
     mcp, got = MCPServer[Any]("desk"), dict[str, Any]()
 
     @mcp.tool()
@@ -110,7 +110,7 @@ async def test_every_kind_of_answer_arrives_as_its_wire_type(connect: Connect) -
         "sample": message,
         "with tools": {**message, "content": [message["content"]]},
     }
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         await request(client, inputResponses=answers)
     assert {key: type(answer) for key, answer in got.items()} == {
         "form": ElicitResult,
@@ -142,7 +142,7 @@ async def test_a_call_by_hand_goes_through_as_many_rounds_as_it_likes(connect: C
     assert len({id_ for id_, _, _ in rounds}) == 1
 
 
-async def test_a_round_may_hand_out_a_state_and_ask_nothing(connect: Connect) -> None:
+async def test_a_round_may_hand_out_a_state_and_ask_nothing(in_memory: Connect) -> None:
     mcp = MCPServer[Any]("desk")
 
     @mcp.tool()
@@ -150,7 +150,7 @@ async def test_a_round_may_hand_out_a_state_and_ask_nothing(connect: Connect) ->
         assert ctx.input_responses is None
         return "Hello" if ctx.request_state == "half done" else asks("half done")
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         shed = await request(client)
         assert shed.keys() == {"resultType", "requestState", "_meta"}
         assert said(await request(client, requestState=shed["requestState"])) == "Hello"
@@ -187,9 +187,9 @@ async def test_a_replay_of_a_round_that_asked_on_gets_the_same_question_and_stat
 
 
 @pytest.mark.parametrize("other", [named("somebody else"), {"who": {"action": "decline"}}, {}, None])
-async def test_other_answers_to_a_spent_state_are_refused(connect: Connect, other: Sent | None) -> None:
+async def test_other_answers_to_a_spent_state_are_refused(in_memory: Connect, other: Sent | None) -> None:
     desk = Desk()
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = (await request(client))["requestState"]
         await request(client, requestState=token, inputResponses=named("you"))
         fork: Sent = {} if other is None else {"inputResponses": other}
@@ -200,7 +200,7 @@ async def test_other_answers_to_a_spent_state_are_refused(connect: Connect, othe
 
 
 @pytest.mark.parametrize("failure", [ToolError("no greeting today"), RuntimeError("secret"), MCPError(1234, "no", [1])])
-async def test_a_failure_after_a_question_by_hand_is_spent_too(connect: Connect, failure: Exception) -> None:
+async def test_a_failure_after_a_question_by_hand_is_spent_too(in_memory: Connect, failure: Exception) -> None:
     mcp, runs = MCPServer[Any]("desk"), list[int]()
 
     @mcp.tool()
@@ -211,7 +211,7 @@ async def test_a_failure_after_a_question_by_hand_is_spent_too(connect: Connect,
         raise failure
 
     ends: list[Any] = []
-    async with connect(mcp, elicitation_callback=Person()) as client:
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
         token = (await request(client))["requestState"]
         for _ in range(2):
             try:
@@ -241,9 +241,9 @@ async def test_a_client_that_wants_exceptions_gets_the_bodys_own_and_a_replay_th
     assert said(again) == "Error executing tool greet"
 
 
-async def test_a_full_ledger_refuses_a_question_by_hand(connect: Connect) -> None:
+async def test_a_full_ledger_refuses_a_question_by_hand(in_memory: Connect) -> None:
     desk = Desk(store=MemoryStore(max_claims=1))
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = (await request(client))["requestState"]
         await request(client, requestState=token, inputResponses=named("you"))
         refused = await request(client)

@@ -50,10 +50,10 @@ async def crash(connect: Connect, mcp: MCPServer[Any], caplog: pytest.LogCapture
     ],
 )
 async def test_a_malformed_answer_is_an_error_of_the_protocol_and_may_be_corrected(
-    connect: Connect, answers: Any, message: str
+    in_memory: Connect, answers: Any, message: str
 ) -> None:
     desk = Desk()
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = (await request(client))["requestState"]
         with pytest.raises(MCPError) as raised:
             await request(client, requestState=token, inputResponses=answers)
@@ -86,7 +86,7 @@ async def test_a_malformed_answer_is_an_error_of_the_protocol_and_may_be_correct
     ],
 )
 async def test_what_the_client_did_not_declare_is_not_asked_by_hand_either(
-    connect: Connect, questions: dict[str, InputRequest], missing: Sent, names: str
+    in_memory: Connect, questions: dict[str, InputRequest], missing: Sent, names: str
 ) -> None:
     mcp = MCPServer[Any]("desk")
 
@@ -94,7 +94,7 @@ async def test_what_the_client_did_not_declare_is_not_asked_by_hand_either(
     async def greet() -> InputRequiredResult:
         return asks(None, **questions)
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         with pytest.raises(MCPError) as raised:
             await request(client)
     assert (raised.value.code, raised.value.data) == (-32021, {"requiredCapabilities": missing})
@@ -134,7 +134,7 @@ async def test_once_the_body_has_run_a_missing_capability_is_that_rounds_reply(c
 
 @pytest.mark.parametrize("requests", [None, {}])
 async def test_neither_requests_nor_a_state_is_an_error(
-    connect: Connect, caplog: pytest.LogCaptureFixture, requests: Any
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, requests: Any
 ) -> None:
     mcp = MCPServer[Any]("desk")
 
@@ -142,12 +142,12 @@ async def test_neither_requests_nor_a_state_is_an_error(
     async def greet() -> InputRequiredResult:
         return InputRequiredResult.model_construct(input_requests=requests, request_state=None)
 
-    reason = await crash(connect, mcp, caplog)
+    reason = await crash(in_memory, mcp, caplog)
     assert reason == "'greet' returned an InputRequiredResult with neither requests nor a state"
 
 
 async def test_a_question_by_hand_beside_resolvers_is_an_error(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     mcp = MCPServer[Any]("desk")
 
@@ -158,15 +158,15 @@ async def test_a_question_by_hand_beside_resolvers_is_an_error(
     async def greet(stock: Annotated[int, Resolve(stock)]) -> Any:
         return asks("x", who=form())
 
-    reason = await crash(connect, mcp, caplog)
+    reason = await crash(in_memory, mcp, caplog)
     assert reason == "'greet' has resolvers and returned an InputRequiredResult; ask in a resolver"
 
 
 async def test_a_state_by_hand_over_the_budget_is_the_authors_fault_and_told_to_the_author(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = Desk("x" * 65_000)
-    async with connect(desk.mcp, elicitation_callback=Person()) as client:
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         result = await request(client)
     assert said(result) == "Error executing tool greet"
     assert "'greet' returned a request_state of 65000 characters; keep large data yourself" in caplog.text
@@ -221,7 +221,7 @@ async def test_a_call_without_a_client_that_only_hands_out_a_state_says_so_too()
     ],
 )
 async def test_asking_in_mid_call_is_an_error_that_shows_the_resolver_to_write(
-    connect: Connect, caplog: pytest.LogCaptureFixture, what: str, resolver: str
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, what: str, resolver: str
 ) -> None:
     mcp = MCPServer[Any]("desk")
 
@@ -237,7 +237,7 @@ async def test_asking_in_mid_call_is_an_error_that_shows_the_resolver_to_write(
             await ctx.session.list_roots()
         return "unreachable"
 
-    reason = await crash(connect, mcp, caplog)
+    reason = await crash(in_memory, mcp, caplog)
     assert reason.startswith(f"'greet' called {what}, but a client of 2026-07-28 takes no questions in mid-call")
     assert resolver in reason
 

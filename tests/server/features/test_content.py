@@ -55,7 +55,6 @@ class Point:
     x: int
 
 
-@pytest.mark.asking_revisions
 @pytest.mark.parametrize(
     ("value", "content"),
     [
@@ -89,19 +88,18 @@ class Point:
     ],
     ids=lambda value: type(value).__name__,
 )
-async def test_a_returned_value_becomes_blocks(connect: Connect, value: Any, content: list[Any]) -> None:
-    result = await returned(connect, value)
+async def test_a_returned_value_becomes_blocks(in_memory: Connect, value: Any, content: list[Any]) -> None:
+    result = await returned(in_memory, value)
     assert result.content == content
     assert not result.is_error
 
 
-@pytest.mark.every_revision
-async def test_a_value_json_does_not_know_becomes_its_text(connect: Connect) -> None:
+async def test_a_value_json_does_not_know_becomes_its_text(in_memory: Connect) -> None:
     class Handle:
         def __str__(self) -> str:
             return "a handle"
 
-    assert (await returned(connect, {"handle": Handle()})).content == [plain('{\n  "handle": "a handle"\n}')]
+    assert (await returned(in_memory, {"handle": Handle()})).content == [plain('{\n  "handle": "a handle"\n}')]
 
 
 @pytest.mark.every_revision
@@ -246,10 +244,9 @@ def test_media_takes_a_path_or_data(kind: type[Image] | type[Audio]) -> None:
         kind("a.png", b"x")
 
 
-@pytest.mark.every_revision
 async def test_a_missing_file_is_the_tool_s_crash_and_its_path_stays_private(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
-    result = await returned(connect, Image("secret/nowhere.png"))
+    result = await returned(in_memory, Image("secret/nowhere.png"))
     assert result.content == [plain("Error executing tool tool")]
     assert "FileNotFoundError" in caplog.text

@@ -12,8 +12,6 @@ from bespeak.server.features.listings import CacheableMethod, CacheHint
 from tests.conftest import Connect
 from tests.serving import serve
 
-pytestmark = pytest.mark.every_revision
-
 META: dict[str, Any] = {PROTOCOL_VERSION_META_KEY: "2026-07-28", CLIENT_CAPABILITIES_META_KEY: {}}
 
 
@@ -100,6 +98,7 @@ async def test_the_cursor_of_a_removed_tool_is_invalid_params() -> None:
     assert (await listed(mcp, cursor=cursor))["error"]["code"] == -32602
 
 
+@pytest.mark.every_revision
 async def test_a_client_pages_with_cursors(connect: Connect) -> None:
     async with connect(shop("a", "b", page_size=1)) as client:
         first = await client.list_tools()
@@ -129,9 +128,9 @@ def test_a_cache_hint_cannot_be_negative() -> None:
         CacheHint(-1)
 
 
-async def test_a_list_without_a_client_is_what_a_client_sees(connect: Connect) -> None:
+async def test_a_list_without_a_client_is_what_a_client_sees(in_memory: Connect) -> None:
     mcp = shop("a", "b", page_size=1)
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         seen = (await client.list_tools()).tools
     assert (await mcp.list_tools())[:1] == seen
     assert [tool.name for tool in await mcp.list_tools()] == ["a", "b"]

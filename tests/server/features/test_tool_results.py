@@ -77,7 +77,6 @@ STOCK_SCHEMA = {
 # Values that are no objects are wrapped
 
 
-@pytest.mark.asking_revisions
 @pytest.mark.parametrize(
     ("hint", "value", "schema", "structured"),
     [
@@ -95,11 +94,11 @@ STOCK_SCHEMA = {
     ],
 )
 async def test_a_value_that_is_no_object_travels_as_result(
-    connect: Connect, hint: Any, value: Any, schema: dict[str, Any], structured: Any
+    in_memory: Connect, hint: Any, value: Any, schema: dict[str, Any], structured: Any
 ) -> None:
     tool = returning(hint, value)
     assert await output_schema(tool) == wrapped(schema)
-    result = await result_of(connect, tool)
+    result = await result_of(in_memory, tool)
     assert result.structured_content == {"result": structured}
     assert not result.is_error
 
@@ -114,20 +113,17 @@ async def test_an_optional_model_is_wrapped(connect: Connect) -> None:
     assert given.structured_content == {"result": {"title": "Dune", "copies": 0}}
 
 
-@pytest.mark.asking_revisions
-async def test_a_dict_whose_keys_are_no_strings_is_wrapped(connect: Connect) -> None:
-    assert (await result_of(connect, returning(dict[int, int], {1: 2}))).structured_content == {"result": {"1": 2}}
+async def test_a_dict_whose_keys_are_no_strings_is_wrapped(in_memory: Connect) -> None:
+    assert (await result_of(in_memory, returning(dict[int, int], {1: 2}))).structured_content == {"result": {"1": 2}}
 
 
-@pytest.mark.asking_revisions
-async def test_a_root_model_that_is_no_object_is_wrapped(connect: Connect) -> None:
-    assert (await result_of(connect, returning(Numbers, Numbers([1])))).structured_content == {"result": [1]}
+async def test_a_root_model_that_is_no_object_is_wrapped(in_memory: Connect) -> None:
+    assert (await result_of(in_memory, returning(Numbers, Numbers([1])))).structured_content == {"result": [1]}
 
 
 # Objects travel as they are
 
 
-@pytest.mark.asking_revisions
 @pytest.mark.parametrize(
     ("hint", "value", "structured"),
     [
@@ -139,12 +135,12 @@ async def test_a_root_model_that_is_no_object_is_wrapped(connect: Connect) -> No
         (dict[str, Any], {"a": None}, {"a": None}),
     ],
 )
-async def test_an_object_travels_as_it_is(connect: Connect, hint: Any, value: Any, structured: Any) -> None:
+async def test_an_object_travels_as_it_is(in_memory: Connect, hint: Any, value: Any, structured: Any) -> None:
     schema = await output_schema(returning(hint, value))
     assert schema is not None
     assert schema["type"] == "object"
     assert "result" not in schema.get("properties", {})
-    result = await result_of(connect, returning(hint, value))
+    result = await result_of(in_memory, returning(hint, value))
     assert result.structured_content == structured
     assert json.loads(text(result)) == structured
 
@@ -199,20 +195,19 @@ async def test_what_a_model_computes_and_renames_is_promised_as_it_is_sent(conne
         (CallToolResult, CallToolResult(content=[])),
     ],
 )
-async def test_what_has_no_schema_promises_none(connect: Connect, hint: Any, value: Any) -> None:
+async def test_what_has_no_schema_promises_none(in_memory: Connect, hint: Any, value: Any) -> None:
     assert await output_schema(returning(hint, value)) is None
-    result = await result_of(connect, returning(hint, value))
+    result = await result_of(in_memory, returning(hint, value))
     assert result.structured_content is None
     assert not result.is_error
 
 
-@pytest.mark.every_revision
-async def test_a_tool_without_a_return_hint_promises_nothing(connect: Connect) -> None:
+async def test_a_tool_without_a_return_hint_promises_nothing(in_memory: Connect) -> None:
     def tool():  # pyright: ignore[reportUnknownParameterType] - unannotated on purpose
         return {"a": 1}
 
     assert await output_schema(tool) is None  # pyright: ignore[reportUnknownArgumentType]
-    assert text(await result_of(connect, tool)) == '{\n  "a": 1\n}'  # pyright: ignore[reportUnknownArgumentType]
+    assert text(await result_of(in_memory, tool)) == '{\n  "a": 1\n}'  # pyright: ignore[reportUnknownArgumentType]
 
 
 class Handle:
@@ -222,13 +217,12 @@ class Handle:
         return "a handle"
 
 
-@pytest.mark.every_revision
 @pytest.mark.parametrize(
     ("hint", "value"), [(Handle, Handle()), (list[Handle], [Handle()]), (Iterator[int], iter([1]))]
 )
-async def test_a_return_type_without_a_schema_is_no_fault(connect: Connect, hint: Any, value: Any) -> None:
+async def test_a_return_type_without_a_schema_is_no_fault(in_memory: Connect, hint: Any, value: Any) -> None:
     assert await output_schema(returning(hint, value)) is None
-    assert not (await result_of(connect, returning(hint, value))).is_error
+    assert not (await result_of(in_memory, returning(hint, value))).is_error
 
 
 async def test_a_question_made_by_hand_is_not_part_of_the_schema() -> None:
@@ -239,18 +233,16 @@ async def test_a_question_made_by_hand_is_not_part_of_the_schema() -> None:
     assert await output_schema(returning(InputRequiredResult, None)) is None
 
 
-@pytest.mark.every_revision
-async def test_structured_output_false_promises_nothing(connect: Connect) -> None:
+async def test_structured_output_false_promises_nothing(in_memory: Connect) -> None:
     tool = returning(Stock, Stock(title="Dune"))
     assert await output_schema(tool, structured_output=False) is None
-    assert (await result_of(connect, tool, structured_output=False)).structured_content is None
+    assert (await result_of(in_memory, tool, structured_output=False)).structured_content is None
 
 
-@pytest.mark.asking_revisions
-async def test_structured_output_true_is_as_good_as_the_hint(connect: Connect) -> None:
+async def test_structured_output_true_is_as_good_as_the_hint(in_memory: Connect) -> None:
     tool = returning(Stock, Stock(title="Dune"))
     assert await output_schema(tool, structured_output=True) == STOCK_SCHEMA
-    result = await result_of(connect, tool, structured_output=True)
+    result = await result_of(in_memory, tool, structured_output=True)
     assert result.structured_content == {"title": "Dune", "copies": 0}
 
 
@@ -269,18 +261,17 @@ def test_structured_output_true_needs_a_type_with_a_schema(hint: Any) -> None:
     ("hint", "value"), [(int, "many"), (Stock, {"copies": 1}), (list[int], ["a"]), (Flags, {"off": 1}), (str, 5)]
 )
 async def test_a_value_that_breaks_the_promised_schema_is_an_error(
-    connect: Connect, caplog: pytest.LogCaptureFixture, hint: Any, value: Any
+    in_memory: Connect, caplog: pytest.LogCaptureFixture, hint: Any, value: Any
 ) -> None:
-    result = await result_of(connect, returning(hint, value))
+    result = await result_of(in_memory, returning(hint, value))
     assert result.is_error
     assert text(result) == "Error executing tool tool"
     assert result.structured_content is None
     assert "ValidationError" in caplog.text
 
 
-@pytest.mark.asking_revisions
-async def test_a_mapping_may_stand_for_the_promised_model(connect: Connect) -> None:
-    result = await result_of(connect, returning(Stock, {"title": "Dune"}))
+async def test_a_mapping_may_stand_for_the_promised_model(in_memory: Connect) -> None:
+    result = await result_of(in_memory, returning(Stock, {"title": "Dune"}))
     assert result.structured_content == {"title": "Dune", "copies": 0}
 
 
@@ -319,19 +310,17 @@ async def test_a_ready_made_result_travels_as_it_is(connect: Connect) -> None:
     assert result.meta["com.example/x"] == {"y": None}
 
 
-@pytest.mark.every_revision
 async def test_a_ready_made_result_must_keep_the_promised_schema(
-    connect: Connect, caplog: pytest.LogCaptureFixture
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     # protocol 10: with an outputSchema the server MUST return structured content that conforms
-    result = await result_of(connect, returning(Stock, CallToolResult(content=[])))
+    result = await result_of(in_memory, returning(Stock, CallToolResult(content=[])))
     assert result.is_error
     assert "tool" in caplog.text
 
 
-@pytest.mark.every_revision
-async def test_a_ready_made_error_need_not_keep_the_promised_schema(connect: Connect) -> None:
+async def test_a_ready_made_error_need_not_keep_the_promised_schema(in_memory: Connect) -> None:
     made = CallToolResult(content=[TextContent(type="text", text="sold out")], is_error=True)
-    result = await result_of(connect, returning(Stock, made))
+    result = await result_of(in_memory, returning(Stock, made))
     assert result.is_error
     assert text(result) == "sold out"

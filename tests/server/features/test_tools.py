@@ -31,8 +31,7 @@ async def ask_if_sure() -> Elicit[Confirmation]:
 # The decorator
 
 
-@pytest.mark.every_revision
-async def test_tool_works_without_parentheses(connect: Connect) -> None:
+async def test_tool_works_without_parentheses(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool
@@ -41,12 +40,11 @@ async def test_tool_works_without_parentheses(connect: Connect) -> None:
         return f"hello {name}"
 
     assert greet("you") == "hello you"
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("greet", {"name": "you"})) == "hello you"
 
 
-@pytest.mark.every_revision
-async def test_tool_works_with_parentheses_and_returns_the_function(connect: Connect) -> None:
+async def test_tool_works_with_parentheses_and_returns_the_function(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool()
@@ -54,7 +52,7 @@ async def test_tool_works_with_parentheses_and_returns_the_function(connect: Con
         return f"hello {name}"
 
     assert greet("you") == "hello you"
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("greet", {"name": "you"})) == "hello you"
 
 
@@ -105,8 +103,7 @@ async def test_the_tool_with_a_partial_is_described_by_its_function() -> None:
     assert (tool.name, tool.description) == ("add", "Add two numbers.")
 
 
-@pytest.mark.every_revision
-async def test_a_method_and_a_callable_object_are_tools(connect: Connect) -> None:
+async def test_a_method_and_a_callable_object_are_tools(in_memory: Connect) -> None:
     class Till:
         """Counts."""
 
@@ -122,16 +119,15 @@ async def test_a_method_and_a_callable_object_are_tools(connect: Connect) -> Non
     mcp = MCPServer("shop")
     mcp.add_tool(Till(5).plus)
     mcp.add_tool(Till(5), name="minus")
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("plus", {"n": 2})) == "7"
         assert text(await client.call_tool("minus", {"n": 2})) == "3"
         assert all("self" not in tool.input_schema["properties"] for tool in (await client.list_tools()).tools)
 
 
-@pytest.mark.every_revision
-async def test_tools_are_handed_to_the_server_when_it_is_made(connect: Connect) -> None:
+async def test_tools_are_handed_to_the_server_when_it_is_made(in_memory: Connect) -> None:
     mcp = MCPServer("shop", tools=[Tool.from_function(add, name="plus")])
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("plus", {"a": 1, "b": 2})) == "3"
 
 
@@ -182,11 +178,10 @@ def test_a_lambda_needs_a_name_wherever_it_was_written() -> None:
         MCPServer("shop").add_tool(Shelf.pick)
 
 
-@pytest.mark.every_revision
-async def test_a_lambda_with_a_name_is_a_tool(connect: Connect) -> None:
+async def test_a_lambda_with_a_name_is_a_tool(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
     mcp.add_tool(lambda: 1, name="one")
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("one")) == "1"
 
 
