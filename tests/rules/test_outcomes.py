@@ -6,6 +6,7 @@ import pytest
 from mcp_types import (
     ElicitResult,
 )
+from pydantic import Field
 
 from bespeak import (
     AcceptedElicitation,
@@ -13,6 +14,7 @@ from bespeak import (
     Elicit,
     ElicitationResult,
     InvalidSignature,
+    MCPServer,
     Resolve,
 )
 from bespeak.client import CallbackContext
@@ -157,3 +159,21 @@ async def test_a_person_is_asked_once_for_a_question_many_take(in_memory: Connec
     async with in_memory(serving(take), elicitation_callback=callback) as client:
         assert text(await client.call_tool("take")) == "2 4"
     assert len(times) == 1
+
+
+@pytest.mark.asking_revisions
+async def test_the_default_of_one_call_is_not_the_default_of_the_next(in_memory: Connect) -> None:
+    mcp = MCPServer[Any]("shop")
+
+    async def ask() -> Elicit[bool]:
+        return Elicit("Sure?", bool)
+
+    @mcp.tool()
+    async def tool(who: str, seen: Annotated[Any, Resolve(ask)] = Field(default_factory=list)) -> list[str]:  # noqa: B008
+        seen.append(who)
+        return seen
+
+    async with in_memory(mcp, elicitation_callback=Person({"ask": DECLINE})) as client:
+        for who in ("one", "two"):
+            result = await client.call_tool("tool", {"who": who})
+            assert result.structured_content == {"result": [who]}

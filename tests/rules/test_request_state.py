@@ -3,11 +3,11 @@
 import json
 import string
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 
-from bespeak import Context, Elicit, MCPServer, Resolve
+from bespeak import Context, Elicit, MCPServer, RequestStateSecurity, Resolve
 from tests.answering import Person
 from tests.conftest import Connect
 from tests.rules.refund_desk import (
@@ -292,3 +292,25 @@ async def test_a_state_sealed_with_a_key_that_was_rotated_out_is_refused(
         await refused(client, token)
     assert desk.ran == []
     assert_logged(caplog, "a key that is not in the ring", token)
+
+
+def seven(_: Any) -> int:
+    return 7
+
+
+async def test_a_principal_that_is_no_text_is_told_in_the_log(
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    security = RequestStateSecurity(bind_principal=cast("Any", seven))
+    mcp = MCPServer[Any]("shop", request_state_security=security)
+
+    async def ask() -> Elicit[bool]:
+        return Elicit("Pay?", bool)
+
+    @mcp.tool()
+    async def pay(sure: Annotated[bool, Resolve(ask)]) -> str:
+        return "paid"
+
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
+        assert (await client.call_tool("pay")).is_error
+    assert "bind_principal must return text or None, not int" in caplog.text

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import pytest
 from pydantic import AfterValidator, BaseModel, Field, Strict
 
-from bespeak import Context, InvalidSignature, MCPServer, Resolve
+from bespeak import Context, Elicit, InvalidSignature, MCPServer, Resolve
 from tests.answering import text
 from tests.conftest import Connect
 
@@ -391,3 +391,42 @@ async def test_a_list_that_a_model_wrote_as_text_is_read_before_it_is_refused(
         return ",".join(tags) + note
 
     assert await called(in_memory, tool, sent) == told
+
+
+async def test_without_a_client_arguments_need_not_be_json() -> None:
+    mcp = MCPServer[Any]("shop")
+
+    async def ask(day: date) -> bool | Elicit[bool]:
+        return True
+
+    @mcp.tool()
+    async def tool(day: date, sure: Annotated[bool, Resolve(ask)]) -> str:
+        return day.isoformat()
+
+    assert text(await mcp.call_tool("tool", {"day": date(2026, 7, 28)})) == "2026-07-28"
+
+
+@pytest.mark.every_revision
+async def test_a_parameter_named_like_a_renamed_one_keeps_its_own_value(in_memory: Connect) -> None:
+    mcp = MCPServer[Any]("shop")
+
+    @mcp.tool()
+    async def tool(_x: str = "d", parameter_0: str = "e") -> str:
+        return _x + parameter_0
+
+    async with in_memory(mcp) as client:
+        assert text(await client.call_tool("tool", {"_x": "1", "parameter_0": "2"})) == "12"
+
+
+async def test_a_schema_changed_after_registration_changes_nothing() -> None:
+    mcp, schema = MCPServer[Any]("shop"), cast("dict[str, Any]", {"type": "object", "properties": {}})
+
+    async def stock() -> bool:
+        return True
+
+    @mcp.tool(input_schema=schema)
+    async def tool(stock: Annotated[bool, Resolve(stock)]) -> str:
+        return "x"
+
+    schema["properties"]["stock"] = {"type": "boolean"}
+    assert (await mcp.list_tools())[0].input_schema["properties"] == {}

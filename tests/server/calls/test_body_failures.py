@@ -4,12 +4,13 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
+from mcp_types import SamplingMessage
 from pydantic import BaseModel
 
-from bespeak import CancelledElicitation, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, ToolError
+from bespeak import CancelledElicitation, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, Sample, ToolError
 from tests.answering import CANCEL, DECLINE, Person, accept, text
 from tests.conftest import Connect
 
@@ -344,3 +345,54 @@ async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(in_mem
             assert text(await client.call_tool("add")) == "3"
             took.append(time.perf_counter() - began)
     assert min(took) < 0.26
+
+
+@pytest.mark.every_revision
+@pytest.mark.parametrize("raised", [SystemExit(3), GeneratorExit(), BaseExceptionGroup("g", [SystemExit(1)])])
+@pytest.mark.parametrize("where", ["body", "resolver", "sync body", "sync resolver"])
+async def test_what_an_author_raises_is_a_failure_of_the_tool_and_not_of_the_server(
+    in_memory: Connect, where: str, raised: BaseException
+) -> None:
+    mcp = MCPServer[Any]("shop")
+
+    async def fails() -> int:
+        raise raised
+
+    def fails_in_a_thread() -> int:
+        raise raised
+
+    async def works() -> int:
+        return 1
+
+    resolver = {"resolver": fails, "sync resolver": fails_in_a_thread}.get(where, works)
+    body: Any = {"body": fails, "sync body": fails_in_a_thread}.get(where, works)
+
+    if "body" in where:
+        mcp.add_tool(body, name="tool")
+    else:
+
+        @mcp.tool()
+        async def tool(value: Annotated[int, Resolve(resolver)]) -> str:
+            return "never"
+
+    async with in_memory(mcp) as client:
+        assert text(await client.call_tool("tool")).startswith("Error executing tool tool")
+
+
+@pytest.mark.every_revision
+async def test_what_was_to_be_sampled_is_not_told_to_the_client(
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp = MCPServer[Any]("shop")
+
+    async def sample() -> Sample:
+        return Sample(cast("list[SamplingMessage]", ["secret text"]), max_tokens=5)
+
+    @mcp.tool()
+    async def tool(said: Annotated[Any, Resolve(sample)]) -> str:
+        return "never"
+
+    async with in_memory(mcp) as client:
+        told = text(await client.call_tool("tool"))
+    assert told == "Error executing tool tool: resolver 'sample' asked what cannot be asked (tool -> said -> sample)"
+    assert "secret text" in caplog.text
