@@ -107,15 +107,6 @@ async def test_content_that_breaks_the_shown_form_is_an_explicit_tool_error(
     assert failed(result) == f"Error executing tool one: the answer to 'order' does not match the form: {fault}"
 
 
-@pytest.mark.parametrize("content", [{"copies": 10**400}, {"copies": 1, "price": 10**400}])
-async def test_a_number_beyond_floats_is_the_clients_fault_or_fine_but_no_crash_of_the_resolver(
-    in_memory: Connect, content: dict[str, Any]
-) -> None:
-    async with opened(in_memory, shop()) as client:
-        result = await answer(client, "one", {"order": {"action": "accept", "content": content}})
-    assert "ask_order" not in said(result)
-
-
 @pytest.mark.parametrize("spelled", [b"NaN", b"Infinity", b"-Infinity", b"1e999"])
 async def test_what_is_no_number_of_json_is_refused(spelled: bytes) -> None:
     mcp = shop()
@@ -209,13 +200,6 @@ async def test_an_unknown_field_is_refused_where_the_model_refuses_it(in_memory:
     async with opened(in_memory, shop()) as client:
         result = await answer(client, "strict", {"strict": accept(copies=5, admin=True)})
     assert "the answer to 'strict' does not match the form: admin: unknown field" in failed(result)
-
-
-async def test_null_for_an_optional_field_is_none(in_memory: Connect) -> None:
-    bodies: list[Any] = []
-    async with opened(in_memory, shop(bodies)) as client:
-        await answer(client, "one", {"order": accept(copies=5, note=None)})
-    assert bodies == [Order(copies=5, note=None)]
 
 
 # The map of answers

@@ -66,6 +66,7 @@ async def test_a_consumer_gets_what_its_annotation_names_and_any_other_outcome_e
         assert bool(result.is_error) == expected.startswith("Error")
 
 
+@pytest.mark.every_revision
 async def test_a_computed_value_arrives_as_accepted_where_the_outcome_is_taken(in_memory: Connect) -> None:
     async def take(
         bare: Annotated[int, Resolve(computed)],
@@ -80,6 +81,7 @@ async def test_a_computed_value_arrives_as_accepted_where_the_outcome_is_taken(i
         assert text(await client.call_tool("take")) == f"7 {wrapped} {wrapped} {wrapped}"
 
 
+@pytest.mark.every_revision
 async def test_a_computed_value_nobody_can_take_ends_the_call_as_an_answer_would(in_memory: Connect) -> None:
     async def take(it: Annotated[DeclinedElicitation, Resolve(computed)]) -> str:
         return f"{it!r}"

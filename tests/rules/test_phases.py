@@ -304,6 +304,7 @@ async def excluding() -> Excluding:
     return Excluding(amount=5)
 
 
+@pytest.mark.every_revision
 @pytest.mark.parametrize("price", [secret, excluding])
 async def test_a_once_value_that_does_not_survive_its_serialisation_is_never_replaced_by_what_does(
     in_memory: Connect, price: Callable[..., Any]
@@ -324,6 +325,7 @@ async def test_a_once_value_that_does_not_survive_its_serialisation_is_never_rep
     assert shown in ([], [await price()] * 2)
 
 
+@pytest.mark.every_revision
 async def test_a_once_value_its_type_cannot_serialise_is_an_error_that_names_the_resolver(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
 

@@ -111,22 +111,6 @@ async def test_a_question_may_be_declined_after_a_slip(in_memory: Connect) -> No
     )
 
 
-async def test_a_form_that_cannot_be_shown_fails_naming_the_resolver(in_memory: Connect) -> None:
-    mcp = MCPServer("forms")
-
-    async def ask() -> object:
-        return Elicit("?", dict[str, int])
-
-    @mcp.tool()
-    async def take(given: Annotated[str, Resolve(ask)]) -> str:
-        return given
-
-    _ = take
-    async with opened(in_memory, mcp) as client:
-        text = failed(await send(client, "take"))
-    assert "resolver 'ask' asked what cannot be asked: dict[str, int] is nested" in text
-
-
 async def test_no_attempts_at_all_cannot_be_asked(in_memory: Connect) -> None:
     async with opened(in_memory, even(attempts=0)) as client:
         text = failed(await send(client, "take"))

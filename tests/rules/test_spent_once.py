@@ -5,11 +5,10 @@ import logging
 from typing import Annotated, Any
 
 import pytest
-from mcp_types import CallToolResult, CreateMessageResult
+from mcp_types import CallToolResult
 from pydantic import BaseModel
 
-from bespeak import Client, Context, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, Sample, ToolError
-from bespeak.protocol.question_keys import bare_name
+from bespeak import Client, Context, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, ToolError
 from bespeak.state import ledger
 from tests.answering import Person
 from tests.conftest import Connect
@@ -270,56 +269,7 @@ async def test_a_result_that_cannot_be_sent_is_an_end_like_any_other(
     assert runs == [amount]
 
 
-async def test_a_body_that_ends_by_a_cancellation_of_its_own_has_failed_for_good(
-    in_memory: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ledger, "LEASE_SECONDS", 0.05)
-    till = Till(asyncio.CancelledError())  # it awaited something that was cancelled
-    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
-        state = await asked(client)
-        first, again = [
-            await asyncio.gather(answer(client, state, approve=accept(amount=5)), return_exceptions=True)
-            for _ in range(2)
-        ]
-    assert till.runs == 1
-    assert not isinstance(first[0], BaseException), repr(first[0])
-    assert said(first[0]) == "Error executing tool pay"
-    assert again == first
-
-
 # Ends that are not final
-
-
-async def test_a_bad_answer_may_be_corrected(in_memory: Connect) -> None:
-    till = Till()
-    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
-        state = await asked(client)
-        bad: list[Sent] = [accept(amount="five"), accept(), {"action": "accept"}, {"action": "perhaps"}, {}]
-        for one in bad:
-            refused = await answer(client, state, approve=one)
-            assert refused["isError"] is True
-            assert "the answer to 'approve'" in said(refused)
-        assert till.runs == 0
-        assert said(await answer(client, state, approve=accept(amount=5))) == "paid 5, payment 1"
-
-
-async def test_a_failing_guard_may_be_retried_with_the_same_state(in_memory: Connect) -> None:
-    mcp, allowed = MCPServer[Any]("till"), [True]
-
-    async def may_pay() -> None:
-        if not allowed[0]:
-            raise ToolError("not now")
-
-    @mcp.tool()
-    async def pay(ok: Annotated[None, Resolve(may_pay, guard=True)], approval: Approved) -> str:
-        return "paid"
-
-    async with in_memory(mcp, elicitation_callback=Person()) as client:
-        state = await asked(client)
-        allowed[0] = False
-        assert said(await answer(client, state, approve=accept(amount=5))) == "Error executing tool pay: not now"
-        allowed[0] = True
-        assert said(await answer(client, state, approve=accept(amount=5))) == "paid"
 
 
 async def test_a_failing_resolver_of_phase_one_may_be_retried_with_the_same_state(
@@ -348,31 +298,6 @@ async def test_a_failing_resolver_of_phase_one_may_be_retried_with_the_same_stat
         up[0] = True
         assert said(await answer(client, state, approve=accept(amount=5))) == "paid"
     assert "secret host" in caplog.text
-
-
-async def test_a_missing_capability_may_be_made_good(in_memory: Connect) -> None:
-    mcp = MCPServer[Any]("till")
-
-    async def word(approval: Approved) -> Sample:
-        return Sample([], max_tokens=approval.amount)
-
-    @mcp.tool()
-    async def pay(approval: Approved, word: Annotated[CreateMessageResult, Resolve(word, key="word")]) -> str:
-        return "paid"
-
-    async def model(context: Any, params: Any) -> Any:
-        raise AssertionError("nobody samples here")
-
-    async with (
-        in_memory(mcp, elicitation_callback=Person()) as poor,
-        in_memory(mcp, elicitation_callback=Person(), sampling_callback=model) as rich,
-    ):
-        state = await asked(poor)
-        with pytest.raises(MCPError, match="the client must declare sampling for this call") as raised:
-            await answer(poor, state, approve=accept(amount=5))
-        assert (raised.value.code, raised.value.data) == (-32021, {"requiredCapabilities": {"sampling": {}}})
-        asking = await answer(rich, state, approve=accept(amount=5))
-        assert [bare_name(key) for key in asking["inputRequests"]] == ["word"]
 
 
 @pytest.mark.every_revision

@@ -11,7 +11,7 @@ from bespeak import Client, Context, Elicit, MCPServer, RequestStateSecurity, Re
 from bespeak.server.calls import call_tasks
 from bespeak.state.ledger import LEASE_SECONDS
 from bespeak.state.stores.memory import MemoryStore
-from tests.answering import Person, accept
+from tests.answering import Person
 from tests.conftest import Connect
 from tests.waiting import eventually
 
@@ -309,17 +309,6 @@ async def test_another_worker_with_the_same_keys_and_store_knows_what_was_spent(
 # Room
 
 
-async def test_an_evicted_result_is_said_to_be_gone_and_the_claim_is_kept(in_memory: Connect) -> None:
-    till = Till(MemoryStore(max_result_bytes=1))
-    async with in_memory(till.mcp, elicitation_callback=Person()) as client:
-        state = await asked(client)
-        assert await answer(client, state) == "paid 5"
-        gone = "this call was already completed, and its result is no longer kept; do not repeat it blindly"
-        assert await answer(client, state) == f"Error executing tool pay: {gone}"
-        assert "already settled with other answers" in await answer(client, state, NO)
-    assert till.count("body") == 1
-
-
 async def test_a_full_ledger_refuses_new_questions_until_old_claims_pass_their_deadline(in_memory: Connect) -> None:
     till = Till(MemoryStore(max_claims=1))
     full = "Error executing tool pay: the server cannot take more calls that ask questions now; try again later"
@@ -359,31 +348,6 @@ async def test_stored_results_are_sealed(in_memory: Connect) -> None:
 
 
 # Ids and rounds
-
-
-async def test_a_call_has_one_id_in_all_its_rounds_and_counts_them(in_memory: Connect) -> None:
-    mcp, seen = MCPServer[Any]("till"), list[tuple[str, int]]()
-
-    async def first(context: Context) -> Elicit[bool]:
-        seen.append((context.call_id, context.round))
-        return Elicit("First?", bool)
-
-    async def second(one: Annotated[bool, Resolve(first)]) -> Elicit[bool]:
-        return Elicit("Second?", bool)
-
-    @mcp.tool()
-    async def pay(context: Context, one: Annotated[bool, Resolve(first)], two: Annotated[bool, Resolve(second)]) -> str:
-        seen.append((context.call_id, context.round))
-        return "paid"
-
-    person = Person({"first": accept(value=True), "second": accept(value=True)})
-    async with in_memory(mcp, elicitation_callback=person) as client:
-        await client.call_tool("pay")
-        await client.call_tool("pay")
-    calls_ = [seen[:4], seen[4:]]
-    assert [[round_ for _, round_ in call] for call in calls_] == [[1, 2, 3, 3]] * 2
-    assert [len({id_ for id_, _ in call}) for call in calls_] == [1, 1]
-    assert seen[0][0] != seen[4][0]
 
 
 async def test_a_call_id_nobody_looked_at_before_the_question_is_the_same_ever_after(in_memory: Connect) -> None:

@@ -443,20 +443,6 @@ async def test_a_claim_is_kept_until_the_deadline_at_most() -> None:
     assert work.runs == 1
 
 
-async def test_a_clock_stepped_back_after_a_purge_cannot_revive_a_claim() -> None:
-    clock, store, work = Clock(), MemoryStore(), Work()
-    ledger = Ledger(store, clock, 600.0)
-    clock.now = 5000.0
-    await spend(ledger, work, ticket=ticket(issued=4990.0))
-    clock.now = 5660.0
-    await ledger.check_room(None)
-    assert store.claims == 0
-    clock.now = 5005.0
-    with pytest.raises(TooLate, match="the time for this call has run out; start a new call"):
-        await spend(ledger, work, ticket=ticket(issued=4990.0))
-    assert work.runs == 1
-
-
 async def test_nobody_is_asked_while_the_clock_is_so_far_back_that_no_claim_could_follow(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

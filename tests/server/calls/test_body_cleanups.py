@@ -60,26 +60,6 @@ async def test_a_generator_may_hold_a_task_group_across_its_yield(connect: Conne
     assert done == ["work"]
 
 
-async def test_generators_may_hold_task_groups_within_each_other(in_memory: Connect) -> None:
-    mcp, done = MCPServer("Workers"), list[str]()
-
-    async def work(name: str) -> None:
-        await anyio.sleep(0.01)
-        done.append(name)
-
-    @mcp.tool()
-    async def spread(
-        more: Annotated[TaskGroup, Resolve(more_workers)], workers: Annotated[TaskGroup, Resolve(workers)]
-    ) -> str:
-        workers.start_soon(work, "outer")
-        more.start_soon(work, "inner")
-        return "spread"
-
-    async with in_memory(mcp) as client:
-        assert text(await client.call_tool("spread")) == "spread"
-    assert sorted(done) == ["inner", "outer"]
-
-
 @pytest.mark.asking_revisions
 @pytest.mark.parametrize("group", [workers, more_workers, standard_workers])
 async def test_a_task_group_a_question_depends_on_opens_in_every_round(
@@ -265,20 +245,6 @@ async def test_a_client_that_leaves_during_the_cleanup_lets_it_complete(connect:
 
 
 @pytest.mark.every_revision
-async def test_a_client_that_leaves_twice_lets_the_cleanup_complete(connect: Connect) -> None:
-    order = Order()
-    order.body_waits = True
-    async with connect(order.mcp) as client:
-        call = asyncio.create_task(client.call_tool("order"))
-        await order.in_body.wait()
-        call.cancel()
-        await order.in_cleanup.wait()
-        call.cancel()
-        await asyncio.wait({call})
-    assert order.events == ["CancelledError", "closed"]
-
-
-@pytest.mark.every_revision
 async def test_a_scope_of_the_clients_that_ends_lets_the_cleanup_complete(connect: Connect) -> None:
     order = Order()
     order.body_waits = True
@@ -312,21 +278,6 @@ async def test_a_cleanup_is_shielded_in_a_call_without_a_client_too() -> None:
     await asyncio.wait({call})
     await asyncio.sleep(0.03)
     assert order.events == ["closed"]
-
-
-async def test_a_cleanup_after_a_failing_body_is_shielded_too(in_memory: Connect) -> None:
-    order = Order()
-
-    async def failing(connection: Annotated[str, Resolve(order.connection)]) -> str:
-        raise ValueError
-
-    order.mcp.add_tool(failing)
-    async with in_memory(order.mcp) as client:
-        call = asyncio.create_task(client.call_tool("failing"))
-        await order.in_cleanup.wait()
-        call.cancel()
-        await asyncio.wait({call})
-    assert order.events == ["ValueError", "closed"]
 
 
 @pytest.mark.every_revision

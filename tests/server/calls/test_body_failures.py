@@ -10,8 +10,8 @@ import pytest
 from mcp_types import SamplingMessage
 from pydantic import BaseModel
 
-from bespeak import CancelledElicitation, Elicit, ElicitationResult, MCPError, MCPServer, Resolve, Sample, ToolError
-from tests.answering import CANCEL, DECLINE, Person, accept, text
+from bespeak import Elicit, MCPError, MCPServer, Resolve, Sample, ToolError
+from tests.answering import Person, accept, text
 from tests.conftest import Connect
 
 
@@ -175,24 +175,6 @@ async def test_an_mcp_error_of_a_guard_is_a_json_rpc_error_and_nobody_is_asked(c
     assert person.asked == []
 
 
-@pytest.mark.asking_revisions
-@pytest.mark.parametrize("asks", [False, True])
-async def test_an_mcp_error_of_a_body_is_a_json_rpc_error(in_memory: Connect, asks: bool) -> None:
-    mcp = MCPServer("Shop")
-
-    async def asking(ok: Annotated[Consent, Resolve(confirm)]) -> str:
-        raise MCPError(1234, "come back later")
-
-    async def plain() -> str:
-        raise MCPError(1234, "come back later")
-
-    mcp.add_tool(asking if asks else plain, name="pay")
-    async with in_memory(mcp, elicitation_callback=yes()) as client:
-        with pytest.raises(MCPError, match="come back later") as error:
-            await client.call_tool("pay")
-    assert error.value.code == 1234
-
-
 async def test_an_mcp_error_of_a_cleanup_is_a_json_rpc_error(in_memory: Connect) -> None:
     async def price() -> AsyncIterator[int]:
         yield 1
@@ -209,29 +191,6 @@ async def ends_in_a_cancellation_of_its_own() -> int:
     return await gone
 
 
-async def test_a_resolvers_cancellation_of_its_own_never_lets_the_body_run(in_memory: Connect) -> None:
-    mcp, bodies = MCPServer("Shop"), list[Any]()
-
-    async def stock() -> int:
-        await asyncio.sleep(0.01)
-        return 7
-
-    @mcp.tool()
-    async def pay(
-        price: Annotated[int, Resolve(ends_in_a_cancellation_of_its_own)], stock: Annotated[int, Resolve(stock)]
-    ) -> str:
-        bodies.append(price)
-        return "paid"
-
-    async with in_memory(mcp) as client:
-        call = asyncio.ensure_future(client.call_tool("pay"))
-        await asyncio.wait({call})
-    assert bodies == []
-    assert not call.cancelled()
-    assert call.result().is_error
-    assert "'ends_in_a_cancellation_of_its_own'" in text(call.result())
-
-
 @pytest.mark.every_revision
 async def test_a_bodys_cancellation_of_its_own_is_a_failure_of_the_tool(connect: Connect) -> None:
     mcp = MCPServer("Shop")
@@ -245,36 +204,6 @@ async def test_a_bodys_cancellation_of_its_own_is_a_failure_of_the_tool(connect:
         await asyncio.wait({call})
     assert not call.cancelled()
     assert text(call.result()) == "Error executing tool pay"
-
-
-@pytest.mark.asking_revisions
-@pytest.mark.parametrize(("answer", "word"), [(DECLINE, "decline"), (CANCEL, "cancel")])
-async def test_a_decline_or_cancel_nobody_takes_is_a_tool_error(connect: Connect, answer: Any, word: str) -> None:
-    runs: list[str] = []
-
-    async def price() -> int:
-        runs.append("price")
-        return 1
-
-    async with connect(shop(price, asks=True), elicitation_callback=Person({"confirm": answer})) as client:
-        result = await client.call_tool("pay")
-    assert result.is_error
-    assert text(result) == (
-        f"Error executing tool pay: Resolver for parameter 'ok' could not resolve: elicitation was {word}"
-    )
-    assert runs == []
-
-
-@pytest.mark.asking_revisions
-async def test_a_cancel_that_is_taken_goes_on(in_memory: Connect) -> None:
-    mcp = MCPServer("Shop")
-
-    @mcp.tool()
-    async def pay(ok: Annotated[ElicitationResult[Consent], Resolve(confirm)]) -> str:
-        return str(isinstance(ok, CancelledElicitation))
-
-    async with in_memory(mcp, elicitation_callback=Person({"confirm": CANCEL})) as client:
-        assert text(await client.call_tool("pay")) == "True"
 
 
 @pytest.mark.every_revision

@@ -11,7 +11,7 @@ from mcp_types import CallToolResult, InputRequiredResult, TextContent
 from pydantic import BaseModel, Field, JsonValue, RootModel, computed_field
 from typing_extensions import TypedDict
 
-from bespeak import Audio, Image, InvalidSignature, MCPServer, ToolError
+from bespeak import Audio, Image, InvalidSignature, MCPServer
 from tests.answering import text
 from tests.conftest import Connect
 from tests.serving import serve
@@ -324,21 +324,6 @@ async def test_a_ready_made_error_need_not_keep_the_promised_schema(in_memory: C
     result = await result_of(in_memory, returning(Stock, made))
     assert result.is_error
     assert text(result) == "sold out"
-
-
-@pytest.mark.every_revision
-@pytest.mark.parametrize("value", ["\ud800", ToolError("\ud800")])
-async def test_a_result_json_cannot_carry_is_a_failure_of_the_tool(in_memory: Connect, value: Any) -> None:
-    mcp = MCPServer[Any]("shop")
-
-    @mcp.tool()
-    async def tool() -> str:
-        if isinstance(value, Exception):
-            raise value
-        return value
-
-    async with in_memory(mcp) as client:
-        assert text(await client.call_tool("tool")) == "Error executing tool tool"
 
 
 async def test_a_recursive_return_type_has_a_schema() -> None:

@@ -8,7 +8,7 @@ from mcp_types import CallToolResult, ElicitResult, InputRequiredResult, ListRoo
 
 from bespeak import Client, Context, MCPServer, ToolError
 from tests.answering import CANCEL, DECLINE, Person, accept, text
-from tests.server.calls.greeting_desk import SCHEMA, Desk, asks, form, sampling, url
+from tests.server.calls.greeting_desk import Desk, asks, form, sampling, url
 from tests.server.legacy.older_client import (
     FIRST,
     JUNE,
@@ -17,11 +17,9 @@ from tests.server.legacy.older_client import (
     NO,
     NOVEMBER,
     SILENCE,
-    WIRES,
     Older,
     Sent,
     Thinking,
-    over,
     yes,
 )
 from tests.waiting import eventually
@@ -50,19 +48,6 @@ def desk(*asked: InputRequiredResult) -> tuple[MCPServer[Any], list[tuple[int, s
 
 
 # Asking
-
-
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("mode", [NOVEMBER, JUNE])
-async def test_an_older_client_answers_a_question_made_by_hand_like_any_other(wire: str, mode: str) -> None:
-    one = Desk()
-    person = Person({"who": accept(name="you")})
-    async with over(wire, one.mcp, mode=mode, elicitation_callback=person) as client:
-        assert text(await client.call_tool("greet")) == "Hello you"
-    assert (person.asked, person.messages, person.schemas) == (["who"], ["Who?"], [SCHEMA])
-    assert one.seen == [(None, None), ("my state", {"who": accept(name="you")})]
-    assert len({id_ for id_, _ in one.ids}) == 1
-    assert [round_ for _, round_ in one.ids] == [1, 2]
 
 
 @pytest.mark.parametrize("answer", [accept(name="you"), DECLINE, CANCEL], ids=["accept", "decline", "cancel"])

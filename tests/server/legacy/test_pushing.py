@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from bespeak import Client, Context, Elicit, Resolve, ToolError
+from bespeak import Client, Context, Elicit, Resolve
 from bespeak.client import CallbackContext
 from tests.answering import Person, accept, text
 from tests.rules.consumers import ask, serving, take_value
@@ -136,18 +136,6 @@ async def test_other_resolvers_run_while_a_person_thinks() -> None:
         assert text(await call) == "1 7"
 
 
-async def test_a_persons_time_is_never_counted_against_a_resolvers_timeout() -> None:
-    async def take(it: Annotated[int, Resolve(ask, timeout=0.02)]) -> str:
-        return f"{it}"
-
-    async def callback(context: CallbackContext, params: ElicitRequestParams) -> ElicitResult:
-        await asyncio.sleep(0.06)
-        return accept(value=1)
-
-    async with Client(serving(take), mode=NOVEMBER, elicitation_callback=callback) as client:
-        assert text(await client.call_tool("take")) == "1"
-
-
 async def test_nor_is_the_time_a_question_waits_for_its_turn() -> None:
     async def take(a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second, timeout=0.02)]) -> str:
         return f"{a} {b}"
@@ -197,19 +185,6 @@ async def test_a_resolver_runs_once_though_its_question_is_asked_again() -> None
     async with Client(serving(take), mode=JUNE, elicitation_callback=person) as client:
         assert text(await client.call_tool("take")) == "2 in round 1, 2025-06-18"
     assert runs == [1]
-
-
-async def test_guards_run_before_anybody_is_asked() -> None:
-    async def allowed() -> bool:
-        await asyncio.sleep(0.01)
-        raise ToolError("you may not")
-
-    async def take(it: Annotated[int, Resolve(ask)], ok: Annotated[bool, Resolve(allowed, guard=True)]) -> str:
-        raise AssertionError
-
-    async with Older(serving(take), {"ask": yes(value=3)}) as client:
-        assert await client.failure() == "Error executing tool take: you may not"
-    assert client.pushed == []
 
 
 # On the wire

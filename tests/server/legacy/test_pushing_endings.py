@@ -7,34 +7,24 @@ from typing import Annotated, Any
 import pytest
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from bespeak import Client, Elicit, ElicitationResult, MCPServer, Resolve, ToolError
+from bespeak import Client, Elicit, MCPServer, Resolve, ToolError
 from bespeak.client import CallbackContext
 from bespeak.protocol.messages import Bare
-from tests.answering import CANCEL, DECLINE, Person, accept, text
+from tests.answering import Person, accept, text
 from tests.rules.consumers import (
     ask,
     serving,
-    take_accepted,
-    take_accepted_or_default,
-    take_clear,
-    take_outcome,
-    take_outcome_or_default,
-    take_refusal,
     take_value,
-    take_value_or_default,
 )
 from tests.server.legacy.older_client import (
     JUNE,
-    MODERN,
     NO,
     NOVEMBER,
     SILENCE,
     WIRES,
-    Even,
     Older,
     Sent,
     Thinking,
-    ask_even,
     ask_second,
     asks_nothing,
     over,
@@ -44,52 +34,6 @@ from tests.server.legacy.older_client import (
 from tests.waiting import eventually
 
 # The same ends as in rounds
-
-
-@pytest.mark.parametrize(
-    "consumer",
-    [
-        take_value,
-        take_value_or_default,
-        take_outcome,
-        take_outcome_or_default,
-        take_accepted,
-        take_accepted_or_default,
-        take_clear,
-        take_refusal,
-    ],
-)
-@pytest.mark.parametrize("answer", [accept(value=3), DECLINE, CANCEL], ids=["accept", "decline", "cancel"])
-async def test_every_outcome_ends_as_at_2026_07_28(consumer: Any, answer: ElicitResult) -> None:
-    ends: list[Any] = []
-    for mode in (MODERN, NOVEMBER, JUNE, "legacy"):
-        async with Client(serving(consumer), mode=mode, elicitation_callback=Person({"ask": answer})) as client:
-            result = await client.call_tool("take")
-        ends.append((text(result), bool(result.is_error)))
-    assert ends == [ends[0]] * 4
-
-
-async def test_a_computed_value_arrives_as_accepted_and_nobody_is_asked() -> None:
-    async def take(it: Annotated[ElicitationResult[int], Resolve(asks_nothing)]) -> str:
-        return f"{it.action} {it!r}"
-
-    async with Older(serving(take)) as client:
-        result = await client.call()
-    assert (result["isError"], client.pushed) == (False, [])
-    assert result["content"][0]["text"].startswith("accept ")
-
-
-@pytest.mark.parametrize("failure", [ToolError("no stock"), RuntimeError("secret")])
-async def test_a_failing_body_fails_as_at_2026_07_28(failure: Exception) -> None:
-    async def take(it: Annotated[int, Resolve(ask)]) -> str:
-        raise failure
-
-    ends: list[str] = []
-    for mode in (MODERN, NOVEMBER):
-        async with Client(serving(take), mode=mode, elicitation_callback=Person({"ask": accept(value=3)})) as client:
-            ends.append(text(await client.call_tool("take")))
-    assert ends[0] == ends[1]
-    assert "secret" not in ends[1]
 
 
 async def test_a_result_has_nothing_of_a_round_in_it() -> None:
@@ -103,39 +47,6 @@ async def test_a_result_has_nothing_of_a_round_in_it() -> None:
 
 
 # Slips
-
-
-async def ask_even_once() -> Elicit[Even]:
-    return Elicit("Which?", Even, attempts=1)
-
-
-async def test_a_slip_is_asked_again_with_the_validators_message_under_the_question() -> None:
-    asked: list[list[str]] = []
-    for mode in (MODERN, NOVEMBER):
-        person = Person({"ask_even": [accept(number=1), accept(number=3), accept(number=4)]})
-        async with Client(serving(take_even), mode=mode, elicitation_callback=person) as client:
-            assert text(await client.call_tool("take")) == "4"
-        asked.append(person.messages)
-    assert asked[1] == asked[0]
-    assert asked[1][0] == "Which?"
-    assert asked[1][1].startswith("Which?\n\n")
-    assert "an even number, please" in asked[1][1]
-    assert asked[1][1] == asked[1][2], "a note replaces the one before"
-
-
-@pytest.mark.parametrize(("question", "tries"), [(ask_even, "3 attempts"), (ask_even_once, "1 attempt")])
-async def test_too_many_slips_end_the_call_as_at_2026_07_28(question: Any, tries: str) -> None:
-    async def take(it: Annotated[Even, Resolve(question, key="even")]) -> str:
-        raise AssertionError
-
-    ends: list[Any] = []
-    for mode in (MODERN, NOVEMBER):
-        person = Person({"even": accept(number=1)})
-        async with Client(serving(take), mode=mode, elicitation_callback=person) as client:
-            ends.append((text(await client.call_tool("take")), len(person.asked)))
-    assert ends[0] == ends[1]
-    assert f"no valid answer to 'even' after {tries}: " in ends[1][0]
-    assert ends[1][1] == int(tries[0])
 
 
 async def test_each_try_is_a_question_with_an_id_of_its_own() -> None:

@@ -331,12 +331,6 @@ async def take(
     return f"{said.content.text} {[str(root.uri) for root in where.roots]}"
 
 
-@pytest.mark.parametrize("mode", [MODERN, NOVEMBER, JUNE, MARCH, FIRST])
-async def test_resolvers_ask_models_and_for_roots_at_every_revision(mode: str) -> None:
-    async with Client(serving(take), mode=mode, sampling_callback=sampler, list_roots_callback=rooted) as client:
-        assert text(await client.call_tool("take")) == "Hi ['file:///home']"
-
-
 @pytest.mark.parametrize("version", [NOVEMBER, JUNE, MARCH, FIRST])
 async def test_messages_of_several_blocks_are_split_before_2025_11_25(version: str) -> None:
     answers: Sent = {"ask_model": {"result": MESSAGE}, "ask_roots": {"result": {"roots": []}}}

@@ -290,6 +290,7 @@ def test_bounds_that_make_no_sense_are_refused(options: dict[str, Any], problem:
         MemoryStore(**options)
 
 
+@pytest.mark.long
 async def test_a_claim_takes_about_100_bytes_once_its_result_is_evicted() -> None:
     store = a_store(max_result_bytes=0)
     await done(store, "first")
