@@ -9,3 +9,9 @@ async def eventually(condition: Callable[[], object], seconds: float = 5.0) -> N
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what is waited for knows nothing of the test
             await asyncio.sleep(0.01)
+
+
+async def idle() -> None:
+    """Let every task of this loop go on until it waits for something else than its turn."""
+    for _ in range(50):
+        await asyncio.sleep(0)

@@ -13,7 +13,7 @@ from bespeak.state.ledger import LEASE_SECONDS
 from bespeak.state.stores.memory import MemoryStore
 from tests.answering import Person
 from tests.conftest import Connect
-from tests.waiting import eventually
+from tests.waiting import eventually, idle
 
 Sent = dict[str, Any]
 KEY = "some key " * 8
@@ -137,7 +137,7 @@ async def test_what_is_claimed_finishes_though_its_client_cancels(connect: Conne
         state = await asked(client)
         await cancel(await held(till, client, state, place))
         replay = asyncio.create_task(answer(client, state))
-        await asyncio.sleep(0.01)
+        await client.list_tools()  # a whole exchange later
         assert not replay.done()
         till.pass_[place].set()
         assert await replay == "paid 5"
@@ -146,6 +146,7 @@ async def test_what_is_claimed_finishes_though_its_client_cancels(connect: Conne
     assert not any(entry.endswith("cancelled") for entry in till.log)
 
 
+@pytest.mark.timing
 async def test_a_timeout_of_the_client_does_not_end_a_claimed_body(connect: Connect) -> None:
     till = Till()
     async with connect(till.mcp, elicitation_callback=Person()) as client:
@@ -176,7 +177,7 @@ async def test_a_replay_that_is_cancelled_while_it_waits_takes_nothing_with_it(c
         state = await asked(client)
         first = await held(till, client, state, "body")
         replay = asyncio.create_task(answer(client, state))
-        await asyncio.sleep(0.01)
+        await client.list_tools()  # a whole exchange later
         await cancel(replay)
         till.pass_["body"].set()
         assert await first == "paid 5"
@@ -197,7 +198,7 @@ async def test_the_last_client_to_leave_waits_for_claimed_bodies(connect: Connec
     till = Till(store)
     leaving = asyncio.create_task(leave_in_mid_body(connect, till))
     await asyncio.wait_for(till.reached["body"].wait(), 5)
-    await asyncio.sleep(0.02)
+    await idle()
     assert not leaving.done()
     till.pass_["body"].set()
     await asyncio.wait_for(leaving, 5)
@@ -258,7 +259,7 @@ async def test_a_body_may_call_another_tool_while_the_server_waits_for_it(
 
     leaving = asyncio.create_task(leave())
     await asyncio.wait_for(reached.wait(), 30)
-    await asyncio.sleep(0.02)
+    await idle()
     go_on.set()
     await leaving
     assert ended == ["paid"], caplog.text

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pytest
 from mcp_types import (
@@ -305,28 +305,3 @@ async def test_an_unknown_level_is_refused_at_once_whether_the_client_wants_entr
         "unknown log level 'warn'; use one of debug, info, notice, warning, error, critical, alert, emergency"
     ]
     assert wire.notes == []
-
-
-# Asking in mid-call
-
-
-async def asking_in_mid_call(in_process: Connect, how: str) -> str:
-    mcp = MCPServer("shop")
-
-    @mcp.tool()
-    async def order(ctx: Context) -> None:
-        if how == "elicit":
-            await ctx.elicit("Sure?", Confirmation)
-        if how == "literal":
-            await ctx.elicit("Which?", Literal["a", "b"])  # pyright: ignore[reportArgumentType] - a form takes one
-        if how == "elicit_url":
-            await ctx.elicit_url("Pay", "https://example.com/pay")
-        if how == "create_message":
-            await ctx.session.create_message([], max_tokens=9)
-        if how == "list_roots":
-            await ctx.session.list_roots()
-
-    async with in_process(mcp, raise_exceptions=True) as client:
-        with pytest.raises(RuntimeError) as caught:
-            await client.call_tool("order")
-    return str(caught.value)

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from bespeak import MCPServer
+from tests.waiting import eventually
 
 
 async def test_a_lifespan_begun_while_another_ends_is_left_though_its_user_was_cancelled() -> None:
@@ -33,17 +34,18 @@ async def test_a_lifespan_begun_while_another_ends_is_left_though_its_user_was_c
     await asyncio.sleep(0)
     second.cancel()
     await asyncio.gather(first, second, return_exceptions=True)
-    await asyncio.sleep(0.05)
-    assert diary.count("enter") == diary.count("exit")
+    await eventually(lambda: diary.count("enter") == diary.count("exit"))
 
 
 async def test_a_lifespan_that_fails_to_leave_does_not_keep_the_next_from_leaving() -> None:
     diary: list[str] = []
+    leaving = asyncio.Event()
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncGenerator[None]:
         diary.append("enter")
         yield
+        leaving.set()
         await asyncio.sleep(0.02)
         diary.append("leave")
         if diary.count("leave") == 1:
@@ -53,13 +55,12 @@ async def test_a_lifespan_that_fails_to_leave_does_not_keep_the_next_from_leavin
 
     async def use() -> None:
         async with mcp.running():
-            await asyncio.sleep(0.01)
+            pass
 
     first = asyncio.create_task(use())
-    await asyncio.sleep(0.02)
+    await leaving.wait()
     second = asyncio.create_task(use())
-    await asyncio.sleep(0.005)
+    await asyncio.sleep(0)
     second.cancel()
     await asyncio.gather(first, second, return_exceptions=True)
-    await asyncio.sleep(0.1)
-    assert not [task for task in asyncio.all_tasks() if task.get_name() == "bespeak lifespan"]
+    await eventually(lambda: not [task for task in asyncio.all_tasks() if task.get_name() == "bespeak lifespan"])

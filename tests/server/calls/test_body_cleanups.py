@@ -14,6 +14,7 @@ from bespeak import Elicit, MCPServer, Resolve, ToolError
 from bespeak.resolve.running import generators
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
+from tests.waiting import eventually
 
 
 class Consent(BaseModel):
@@ -276,8 +277,7 @@ async def test_a_cleanup_is_shielded_in_a_call_without_a_client_too() -> None:
     await order.in_cleanup.wait()
     call.cancel()
     await asyncio.wait({call})
-    await asyncio.sleep(0.03)
-    assert order.events == ["closed"]
+    await eventually(lambda: order.events == ["closed"])
 
 
 @pytest.mark.every_revision

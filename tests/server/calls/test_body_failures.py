@@ -206,6 +206,7 @@ async def test_a_bodys_cancellation_of_its_own_is_a_failure_of_the_tool(connect:
     assert text(call.result()) == "Error executing tool pay"
 
 
+@pytest.mark.timing
 @pytest.mark.every_revision
 async def test_a_timeout_names_the_resolver_to_the_client(connect: Connect) -> None:
     mcp = MCPServer("Shop")
@@ -225,6 +226,7 @@ async def test_a_timeout_names_the_resolver_to_the_client(connect: Connect) -> N
     )
 
 
+@pytest.mark.timing
 @pytest.mark.asking_revisions
 async def test_the_time_a_person_takes_is_no_matter_of_the_timeout(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
@@ -241,6 +243,7 @@ async def test_the_time_a_person_takes_is_no_matter_of_the_timeout(in_memory: Co
         assert text(await client.call_tool("pay")) == "paid"
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("sort", ["async", "sync"])
 async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(in_memory: Connect, sort: str) -> None:
     mcp = MCPServer("Shop")

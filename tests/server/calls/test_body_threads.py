@@ -10,6 +10,7 @@ from bespeak import MCPServer, Resolve
 from bespeak.aio.threads import THREADS
 from tests.answering import text
 from tests.conftest import Connect
+from tests.waiting import eventually, idle
 
 
 async def test_clients_who_hang_up_do_not_pile_up_threads(in_memory: Connect, caplog: pytest.LogCaptureFixture) -> None:
@@ -31,7 +32,8 @@ async def test_clients_who_hang_up_do_not_pile_up_threads(in_memory: Connect, ca
     async with in_memory(mcp) as client:
         for _ in range(3):
             calls = [asyncio.create_task(client.call_tool("tool")) for _ in range(THREADS)]
-            await asyncio.sleep(0.05)
+            await eventually(lambda: len(held) == THREADS)
+            await idle()
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)

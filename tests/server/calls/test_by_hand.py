@@ -29,6 +29,8 @@ async def test_a_client_answers_a_question_made_by_hand_like_any_other(connect: 
         assert text(await client.call_tool("greet")) == "Hello you"
     assert (person.asked, person.messages, person.schemas) == (["who"], ["Who?"], [SCHEMA])
     assert desk.seen == [(None, None), ("my state", {"who": accept(name="you")})]
+    assert len({id_ for id_, _ in desk.ids}) == 1
+    assert [round_ for _, round_ in desk.ids] == [1, 2]
 
 
 async def test_the_authors_keys_and_questions_arrive_as_they_are(in_memory: Connect) -> None:

@@ -26,7 +26,7 @@ from tests.server.legacy.older_client import (
     take_even,
     yes,
 )
-from tests.waiting import eventually
+from tests.waiting import eventually, idle
 
 # Order
 
@@ -76,20 +76,26 @@ async def test_a_question_waits_for_an_earlier_resolver_that_might_ask_and_does_
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_one_question_of_a_call_is_open_at_a_time(wire: str) -> None:
+    person, made = Thinking(accept(value=1)), asyncio.Event()
+
+    async def made_late() -> Elicit[int]:
+        await eventually(lambda: person.open)
+        made.set()
+        return Elicit("And last?", int)
+
     async def take(
-        a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second)], c: Annotated[int, Resolve(slow_first)]
+        a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second)], c: Annotated[int, Resolve(made_late)]
     ) -> str:
         return f"{a} {b} {c}"
 
-    person = Thinking(accept(value=1))
     async with over(wire, serving(take), elicitation_callback=person) as client:
         call = asyncio.create_task(client.call_tool("take"))
-        await eventually(lambda: person.open)
-        await asyncio.sleep(0.05)  # the slow one has been made meanwhile
+        await asyncio.wait_for(made.wait(), 5)
+        await idle()
         assert person.open == ["ask"]
         person.done.set()
         assert text(await call) == "1 1 1"
-    assert (person.most, person.order) == (1, ["ask", "ask_second", "slow_first"])
+    assert (person.most, person.order) == (1, ["ask", "ask_second", "made_late"])
 
 
 async def test_calls_of_one_client_do_not_wait_for_each_others_questions() -> None:
@@ -136,6 +142,7 @@ async def test_other_resolvers_run_while_a_person_thinks() -> None:
         assert text(await call) == "1 7"
 
 
+@pytest.mark.timing
 async def test_nor_is_the_time_a_question_waits_for_its_turn() -> None:
     async def take(a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second, timeout=0.02)]) -> str:
         return f"{a} {b}"

@@ -31,7 +31,7 @@ from tests.server.legacy.older_client import (
     take_even,
     yes,
 )
-from tests.waiting import eventually
+from tests.waiting import eventually, idle
 
 # The same ends as in rounds
 
@@ -150,7 +150,7 @@ async def test_one_client_cannot_answer_for_another() -> None:
         call = asyncio.create_task(one.call())
         await eventually(lambda: one.pushed)
         await other.send({"id": one.pushed[0]["id"], **yes(value=666)})
-        await asyncio.sleep(0.01)
+        await idle()
         assert not call.done()
         await one.send({"id": one.pushed[0]["id"], **yes(value=3)})
         assert (await call)["content"][0]["text"] == "3"
@@ -251,6 +251,7 @@ class Till:
             return f"{it}"
 
 
+@pytest.mark.timing
 async def test_a_question_nobody_answers_in_time_ends_the_call_and_is_taken_back() -> None:
     till = Till(question_timeout=0.05)
     async with Older(till.mcp, {"sure": SILENCE}) as client:
@@ -310,7 +311,7 @@ async def test_a_call_cancelled_after_its_questions_are_answered_is_finished_all
         await asyncio.wait_for(till.reached.wait(), 5)
         call.cancel()
         await asyncio.wait({call})
-        await asyncio.sleep(0.02)
+        await client.list_tools()  # a whole exchange later
         assert till.log == []
         till.go_on.set()
         await eventually(lambda: len(till.log) == 3)

@@ -17,9 +17,7 @@ from tests.rules.consumers import ask, take_value
 from tests.server.calls.greeting_desk import Desk
 from tests.server.legacy.older_client import (
     FIRST,
-    JUNE,
     MARCH,
-    NOVEMBER,
     SILENCE,
     WIRES,
     Older,
@@ -28,7 +26,9 @@ from tests.server.legacy.older_client import (
     over,
     yes,
 )
-from tests.waiting import eventually
+from tests.waiting import eventually, idle
+
+pytestmark = pytest.mark.timing
 
 SHORT = 0.02
 HELLO = SamplingMessage(role="user", content=TextContent(text="Hello"))
@@ -97,13 +97,12 @@ class Patient:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("mode", [NOVEMBER, JUNE])
 @pytest.mark.parametrize("tool", [take_value, elicit], ids=["resolver", "body"])
 async def test_while_a_question_is_open_the_client_hears_that_the_call_is_alive(
-    wire: str, mode: str, tool: Callable[..., Any]
+    wire: str, tool: Callable[..., Any]
 ) -> None:
     person = Patient(accept(value=3))
-    async with over(wire, serving(tool), mode=mode, elicitation_callback=person) as client:
+    async with over(wire, serving(tool), elicitation_callback=person) as client:
         result = await client.call_tool(tool.__name__, progress_callback=person.progress)
     assert text(result) == ("3" if tool is take_value else "accept")
     values, totals, messages = zip(*person.heard, strict=True)
@@ -452,9 +451,9 @@ async def test_an_error_in_reply_to_a_question_taken_back_is_no_late_answer(capl
 
 async def test_of_many_questions_given_up_the_last_are_remembered() -> None:
     async with Older(serving(elicit), {"elicit": SILENCE}) as client:
-        for number in range(150):
+        for _ in range(150):
             call = asyncio.create_task(client.call("elicit"))
-            await eventually(lambda number=number: len(client.pushed) > number)
+            await idle()
             call.cancel()
             await asyncio.wait({call})
         peer: Any = client._transport._peer  # pyright: ignore[reportPrivateUsage] - memory has no other witness

@@ -322,6 +322,7 @@ async def left_at_its_question(desk: Desk, tool: str, **options: Any) -> AsyncGe
         yield client, asked["id"]
 
 
+@pytest.mark.timing
 async def test_a_call_whose_connection_is_gone_is_ended_after_the_grace() -> None:
     desk = Desk(disconnect_grace=0.05)
     async with left_at_its_question(desk, "count") as (client, id_):
@@ -337,6 +338,7 @@ async def test_an_answer_that_comes_within_the_grace_counts() -> None:
         await eventually(lambda: desk.log == ["approved True"])
 
 
+@pytest.mark.timing
 async def test_with_an_event_store_the_call_is_not_ended() -> None:
     desk = Desk(disconnect_grace=0.01)
     async with left_at_its_question(desk, "approve", event_store=MemoryEventStore()) as (client, id_):
@@ -345,6 +347,7 @@ async def test_with_an_event_store_the_call_is_not_ended() -> None:
         await eventually(lambda: desk.log == ["approved True"])
 
 
+@pytest.mark.timing
 async def test_a_call_that_something_was_approved_for_is_not_ended() -> None:
     desk = Desk(disconnect_grace=0.01)
 

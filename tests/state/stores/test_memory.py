@@ -343,6 +343,7 @@ async def test_a_purged_result_gives_its_bytes_back() -> None:
 # Waiting
 
 
+@pytest.mark.timing
 async def test_waiting_ends_after_its_timeout() -> None:
     store = a_store()
     await store.claim("call", entry(), LEASE)
