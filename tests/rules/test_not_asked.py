@@ -16,7 +16,6 @@ from bespeak import (
     MCPError,
     MCPServer,
     NotAsked,
-    RequestStateSecurity,
     Resolve,
 )
 from tests.answering import CANCEL, DECLINE, Person, accept, text
@@ -141,21 +140,6 @@ async def test_that_nobody_answered_a_pushed_question_in_time_is_an_error_of_its
             told = await client.call_tool(tool)
             assert text(told).endswith("resolver 'confirm' got no answer: nobody answered within 0.05 s")
     assert caplog.messages.count("the question of resolver 'confirm' got no answer: nobody answered within 0.05 s") == 2
-
-
-async def test_that_nobody_answered_a_round_in_time_is_an_expired_state_and_the_log_says_so(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    now = [1_000_000.0]
-    security = RequestStateSecurity(ttl=60, clock=lambda: now[0])
-    async with Client(desk(request_state_security=security), elicitation_callback=Person()) as client:
-        call: dict[str, Any] = {"name": "look", "arguments": {}}
-        asked = await client.session.request("tools/call", call)
-        now[0] += 120
-        with pytest.raises(MCPError, match="expired requestState") as raised:
-            await client.session.request("tools/call", {**call, "requestState": asked["requestState"]})
-    assert raised.value.code == -32602
-    assert "expired" in caplog.text
 
 
 # NotAsked is no person's word

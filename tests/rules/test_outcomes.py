@@ -3,9 +3,6 @@
 from typing import Annotated, Any
 
 import pytest
-from mcp_types import (
-    ElicitResult,
-)
 from pydantic import Field
 
 from bespeak import (
@@ -13,11 +10,9 @@ from bespeak import (
     DeclinedElicitation,
     Elicit,
     ElicitationResult,
-    InvalidSignature,
     MCPServer,
     Resolve,
 )
-from bespeak.client import CallbackContext
 from tests.answering import CANCEL, DECLINE, Person, accept, text
 from tests.conftest import Connect
 from tests.rules.consumers import (
@@ -120,18 +115,6 @@ async def test_a_decline_that_a_resolver_cannot_do_without_ends_the_call_naming_
     assert text(result) == UNRESOLVED.replace("'it'", "'number'") + " decline"
 
 
-async def test_a_bare_value_beside_an_outcome_is_honoured_or_refused_at_registration(in_memory: Connect) -> None:
-    async def take(it: Annotated[int | DeclinedElicitation, Resolve(ask)]) -> str:
-        return f"{it!r}"
-
-    try:
-        mcp = serving(take)
-    except InvalidSignature:
-        return
-    async with in_memory(mcp, elicitation_callback=Person({"ask": accept(value=3)})) as client:
-        assert text(await client.call_tool("take")) == "3"
-
-
 @pytest.mark.asking_revisions
 async def test_a_resolver_annotated_any_may_ask_for_a_typed_parameter(in_memory: Connect) -> None:
     async def unsure() -> Any:
@@ -142,25 +125,6 @@ async def test_a_resolver_annotated_any_may_ask_for_a_typed_parameter(in_memory:
 
     async with in_memory(serving(take), elicitation_callback=Person({"unsure": accept(value=3)})) as client:
         assert text(await client.call_tool("take")) == "3"
-
-
-@pytest.mark.asking_revisions
-async def test_a_person_is_asked_once_for_a_question_many_take(in_memory: Connect) -> None:
-    times: list[str] = []
-
-    async def callback(context: CallbackContext, params: Any) -> ElicitResult:
-        times.append(context.key)
-        return accept(value=2)
-
-    async def square(one: Annotated[int, Resolve(ask)], other: Annotated[int, Resolve(ask)]) -> int:
-        return one * other
-
-    async def take(it: Annotated[int, Resolve(ask)], squared: Annotated[int, Resolve(square)]) -> str:
-        return f"{it} {squared}"
-
-    async with in_memory(serving(take), elicitation_callback=callback) as client:
-        assert text(await client.call_tool("take")) == "2 4"
-    assert len(times) == 1
 
 
 @pytest.mark.asking_revisions

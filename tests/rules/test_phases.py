@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, computed_field
 
-from bespeak import Elicit, InvalidSignature, MCPError, MCPServer, Resolve, ToolError
+from bespeak import Elicit, InvalidSignature, MCPServer, Resolve, ToolError
 from tests.answering import DECLINE, Person, accept, text
 from tests.conftest import Connect
 
@@ -174,31 +174,6 @@ async def test_independent_questions_travel_in_one_round(connect: Connect) -> No
         assert text(await client.call_tool("paint")) == "True True"
     assert sorted(person.asked) == ["colour", "size"]
     assert len(rounds) == 2
-
-
-@pytest.mark.every_revision
-async def test_arguments_named_like_resolved_parameters_and_unknown_ones_are_dropped(connect: Connect) -> None:
-    mcp = MCPServer("Shop")
-
-    async def stock(title: str) -> int:
-        return len(title)
-
-    @mcp.tool()
-    async def order(title: str, stock: Annotated[int, Resolve(stock)]) -> str:
-        return f"{title} {stock}"
-
-    async with connect(mcp) as client:
-        result = await client.call_tool("order", {"title": "Dune", "stock": 99, "discount": 100})
-    assert text(result) == "Dune 4"
-
-
-async def test_a_state_of_another_call_is_refused_before_any_author_code_runs(connect: Connect) -> None:
-    chain = Chain()
-    async with connect(chain.mcp, elicitation_callback=yes()) as client:
-        with pytest.raises(MCPError) as refusal:
-            await client.call_tool("chain", request_state="forged")
-    assert refusal.value.code == -32602
-    assert chain.runs == {}
 
 
 # Once

@@ -26,16 +26,8 @@ def parts(token: str) -> tuple[str, str, str]:
     return prefix, key_id, body
 
 
-def with_nonce(token: str) -> str:
-    return _flip(token, 0)
-
-
 def with_ciphertext(token: str) -> str:
     return _flip(token, 20)
-
-
-def with_tag(token: str) -> str:
-    return _flip(token, -10)
 
 
 def _flip(token: str, at: int) -> str:
@@ -47,25 +39,14 @@ def _flip(token: str, at: int) -> str:
 HOSTILE: dict[str, tuple[Callable[[str], Any], str]] = {
     "prefix": (lambda token: "b2" + token[2:], "not a token of this format"),
     "key id": (lambda token: f"b1.{'0' * 12}.{parts(token)[2]}", "not in the ring"),
-    "nonce": (with_nonce, "authentication failed"),
     "body": (with_ciphertext, "authentication failed"),
-    "tag": (with_tag, "authentication failed"),
     "empty": (lambda token: "", "not a token"),
-    "a dot": (lambda token: ".", "not a token"),
-    "no body": (lambda token: token.rpartition(".")[0] + ".", "authentication failed"),
-    "padded": (lambda token: token + "=", "base64url"),
-    "a blank after it": (lambda token: token + " ", "base64url"),
-    "twice": (lambda token: token + token, ""),
     "one megabyte": (lambda token: "b1." + "A" * 1_000_000, "longer than any state"),
     "not ASCII": (lambda token: "ключ" + token, "not ASCII"),
-    "null byte": (lambda token: token + "\0", "base64url"),
-    "upper case": (str.upper, ""),
     "plain JSON": (lambda token: '[{"approve":["pin","accept",{"reason":"x"}]},{},{}]', "not a token"),
     "null": (lambda token: None, ""),
     "a number": (lambda token: 7, ""),
-    "a list": (lambda token: [token], ""),
     "an object": (lambda token: {"requestState": token}, ""),
-    "true": (lambda token: True, ""),
 }
 
 
@@ -160,7 +141,7 @@ async def test_a_state_is_for_one_audience_by_default_the_servers_name(
             assert_logged(caplog, "sealed for another audience", token)
 
 
-@pytest.mark.parametrize(("before", "after"), [(None, "x"), ("x", None), ("x", "y"), (None, ""), ("", None)])
+@pytest.mark.parametrize(("before", "after"), [(None, "x"), ("x", "y")])
 async def test_a_state_is_for_one_principal(
     in_memory: Connect, caplog: pytest.LogCaptureFixture, before: str | None, after: str | None
 ) -> None:

@@ -129,22 +129,6 @@ async def test_a_replacement_has_its_own_dependencies_arguments_and_context() ->
         assert await called(mcp) == "Dune: 7"
 
 
-@pytest.mark.parametrize("order", [1, -1])
-async def test_blocks_nest_in_either_order_though_one_replaces_what_the_other_rests_on(order: int) -> None:
-    mcp = shop()
-    blocks = [mcp.override(check_stock, copies(4)), mcp.override(region, value="south")][::order]
-    with blocks[0]:
-        with blocks[1]:
-            assert await called(mcp) == "Dune: 4"
-        alone = await called(mcp)
-    assert alone == ("Dune: 4" if order == 1 else await with_only_the_region(mcp))
-
-
-async def with_only_the_region(mcp: MCPServer[Any]) -> str:
-    with mcp.override(region, value="south"):
-        return await called(mcp)
-
-
 async def test_a_replacement_may_be_a_generator_and_cleans_up() -> None:
     mcp, events = shop(), list[str]()
 

@@ -158,24 +158,6 @@ def test_a_parameter_nobody_fills_is_an_error_that_names_it() -> None:
         build_resolver_plans(find_resolved_parameters(order), {"titel"})
 
 
-def test_a_near_miss_among_the_arguments_is_pointed_out() -> None:
-    with pytest.raises(InvalidSignature, match=r"did you mean the argument 'titel'\?"):
-        build_resolver_plans(find_resolved_parameters(order), {"titel"})
-
-
-async def chicken(laid: "Annotated[str, Resolve(egg)]") -> str:  # pyright: ignore[reportUndefinedVariable, reportUnknownArgumentType] - defined below
-    return laid
-
-
-async def egg(hatched: Annotated[str, Resolve(chicken)]) -> str:
-    return hatched
-
-
-def test_a_cycle_is_an_error_that_names_all_its_nodes() -> None:
-    with pytest.raises(InvalidSignature, match="chicken -> egg -> chicken"):
-        build_resolver_plans({"x": (Resolve(chicken), False)}, set())
-
-
 def test_no_parameters_make_no_plans() -> None:
     assert build_resolver_plans({}, {"title"}) == {}
 
@@ -224,20 +206,6 @@ async def test_a_question_is_asked_once_and_its_answer_used_when_the_client_retr
 
 
 @pytest.mark.asking_revisions
-async def test_questions_that_depend_on_answers_come_in_later_rounds(in_memory: Connect) -> None:
-    async def again(sure: Annotated[Backorder, Resolve(confirm)]) -> Elicit[Backorder]:
-        return Elicit(f"Really {sure.confirm}?", Backorder)
-
-    def fn(really: Annotated[Backorder, Resolve(again)]) -> None: ...
-
-    person = Person({"confirm": accept(confirm=True), "again": accept(confirm=False)})
-    mcp = by_hand(fn, {"title"}, lambda values: str(values["really"].confirm))
-    async with in_memory(mcp, elicitation_callback=person) as client:
-        assert text(await client.call_tool("tool")) == "False"
-    assert person.messages == ["4 left. Order?", "Really True?"]
-
-
-@pytest.mark.asking_revisions
 @pytest.mark.parametrize(("answer", "action"), [(DECLINE, "decline"), (CANCEL, "cancel")])
 async def test_a_decline_is_a_tool_error_for_whoever_wants_the_bare_value(
     in_memory: Connect, answer: Any, action: str
@@ -246,15 +214,6 @@ async def test_a_decline_is_a_tool_error_for_whoever_wants_the_bare_value(
         result = await client.call_tool("tool")
     assert result.is_error
     assert text(result).endswith(f"Resolver for parameter 'sure' could not resolve: elicitation was {action}")
-
-
-@pytest.mark.asking_revisions
-async def test_a_decline_is_an_outcome_for_whoever_wants_it(in_memory: Connect) -> None:
-    def fn(answer: Annotated[ElicitationResult[Backorder], Resolve(confirm)]) -> None: ...
-
-    mcp = by_hand(fn, {"title"}, lambda values: type(values["answer"]).__name__)
-    async with in_memory(mcp, elicitation_callback=Person({"confirm": DECLINE})) as client:
-        assert text(await client.call_tool("tool")) == "DeclinedElicitation"
 
 
 @pytest.mark.every_revision

@@ -37,13 +37,8 @@ async def crash(connect: Connect, mcp: MCPServer[Any], caplog: pytest.LogCapture
     ("answers", "message"),
     [
         ([], "inputResponses must be an object"),
-        (None, "inputResponses must be an object"),
-        ("yes", "inputResponses must be an object"),
         ({"who": "yes"}, "inputResponses['who'] must be an object"),
-        ({"who": None}, "inputResponses['who'] must be an object"),
-        ({"who": []}, "inputResponses['who'] must be an object"),
         ({"who": {}}, "inputResponses['who'] is no valid"),
-        ({"who": {"action": "perhaps"}}, "inputResponses['who'] is no valid ElicitResult"),
         ({"who": {"action": "accept", "content": "x"}}, "inputResponses['who'] is no valid ElicitResult"),
         ({"who": {"roots": "none"}}, "inputResponses['who'] is no valid ListRootsResult"),
         ({"who": {"role": "assistant"}}, "inputResponses['who'] is no valid CreateMessageResult"),

@@ -44,18 +44,6 @@ async def test_tool_works_without_parentheses(in_memory: Connect) -> None:
         assert text(await client.call_tool("greet", {"name": "you"})) == "hello you"
 
 
-async def test_tool_works_with_parentheses_and_returns_the_function(in_memory: Connect) -> None:
-    mcp = MCPServer("shop")
-
-    @mcp.tool()
-    def greet(name: str) -> str:
-        return f"hello {name}"
-
-    assert greet("you") == "hello you"
-    async with in_memory(mcp) as client:
-        assert text(await client.call_tool("greet", {"name": "you"})) == "hello you"
-
-
 async def test_tool_takes_a_name_as_its_first_argument() -> None:
     mcp = MCPServer("shop")
     mcp.tool("plus", "Plus", "Adds.")(add)

@@ -68,16 +68,10 @@ async def test_a_declined_second_try_is_a_decline() -> None:
     ("response", "fault"),
     [
         (yes(value="3"), "the answer to 'it' does not match the form: value: must be a whole number"),
-        (yes(value=True), "the answer to 'it' does not match the form: value: must be a whole number"),
-        (yes(), "the answer to 'it' does not match the form: value: is required"),
         ({"result": {"action": "accept"}}, "the answer to 'it' was accepted without content"),
         ({"result": {"action": "accept", "content": [3]}}, "the content of the answer to 'it' is no object"),
-        ({"result": {"action": "perhaps"}}, "the answer to 'it' is not an elicitation result: it has no valid action"),
         ({"result": {}}, "the answer to 'it' is not an elicitation result: it has no valid action"),
-        ({"result": {"roots": []}}, "the answer to 'it' is not an elicitation result: it has no valid action"),
         ({"result": "yes"}, "the answer to 'it' is no object"),
-        ({"result": [{"action": "accept"}]}, "the answer to 'it' is no object"),
-        ({"result": None}, "the answer to 'it' is no object"),
     ],
 )
 async def test_an_answer_that_is_none_is_an_explicit_tool_error_and_nobody_is_asked_again(

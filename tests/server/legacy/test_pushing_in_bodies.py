@@ -123,8 +123,6 @@ async def test_a_slip_in_a_body_is_asked_again_with_the_validators_message_and_n
 @pytest.mark.parametrize(
     ("response", "fault"),
     [
-        (yes(number="2"), "the answer to 'elicit' does not match the form: number: must be a whole number"),
-        ({"result": {"action": "accept"}}, "the answer to 'elicit' was accepted without content"),
         ({"result": 5}, "the answer to 'elicit' is no object"),
         ({"error": {"code": -1, "message": "no"}}, "the client answered with an error (-1): no"),
     ],
@@ -217,7 +215,7 @@ async def test_a_url_question_has_an_id_of_its_own_unless_the_author_gives_one()
     assert (params[0]["mode"], params[0]["message"], params[0]["url"]) == ("url", "Sign in", "https://example.com")
 
 
-@pytest.mark.parametrize("answer", [{}, {"action": "perhaps"}, {"roots": []}])
+@pytest.mark.parametrize("answer", [{}, {"action": "perhaps"}])
 async def test_a_url_answer_that_is_none_is_an_explicit_tool_error(answer: Sent) -> None:
     async with Older(asking(), {"elicit_url": {"result": answer}}) as client:
         failure = await client.failure("elicit_url")
@@ -309,7 +307,7 @@ async def test_with_tools_a_body_gets_the_result_that_has_them() -> None:
 
 
 @pytest.mark.parametrize("tool", ["sample", "roots"])
-@pytest.mark.parametrize("answer", [{}, {"action": "accept"}, {"roots": 5, "role": 5}])
+@pytest.mark.parametrize("answer", [{}, {"roots": 5, "role": 5}])
 async def test_an_answer_of_another_kind_is_an_explicit_tool_error_in_a_body(tool: str, answer: Sent) -> None:
     async with Older(asking(), {tool: {"result": answer}}) as client:
         assert f"the answer to '{tool}' is no " in await client.failure(tool)
