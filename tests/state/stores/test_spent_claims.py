@@ -1,6 +1,6 @@
 """Packed records of spent claims: what is put in comes out, whatever the bytes."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bespeak.state.stores.spent_claims import Spent, SpentClaims
@@ -14,6 +14,11 @@ SPENT = st.builds(
 )
 
 
+ONE, OTHER = bytes([0, 0]) + bytes(14), bytes([0, 0]) + bytes([1]) * 14
+"""Two keys that are kept side by side."""
+
+
+@example([(ONE, Spent(bytes(8), bytes(8), 1)), (OTHER, Spent(bytes(8), bytes(8), 2)), (ONE, None)])
 @given(st.lists(st.tuples(KEYS, SPENT | st.none())))
 def test_it_behaves_like_a_dict(steps: list[tuple[bytes, Spent | None]]) -> None:
     packed, plain = SpentClaims(), dict[bytes, Spent]()
