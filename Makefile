@@ -44,7 +44,7 @@ matrix: $(VENV)/.installed
 
 # The property tests at length: ten times as many random graphs, new ones every time.
 soak: $(VENV)/.installed
-	BESPEAK_SOAK=10 $(BIN)/python -m pytest --hypothesis-profile=thorough tests/test_properties.py tests/test_properties_replays.py \
+	BESPEAK_MATRIX=1 BESPEAK_SOAK=10 $(BIN)/python -m pytest tests/test_properties.py tests/test_properties_replays.py \
 		tests/resolve/test_signatures_generated.py
 
 # Signatures and resolvers on Python 3.11, 3.12 and 3.13. PYTHON311, PYTHON312 and PYTHON313 may name the interpreters;

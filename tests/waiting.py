@@ -11,7 +11,7 @@ async def eventually(condition: Callable[[], object], seconds: float = 5.0) -> N
             await asyncio.sleep(0.01)
 
 
-async def idle() -> None:
-    """Let every task of this loop go on until it waits for something else than its turn."""
-    for _ in range(50):
+async def turns(count: int = 10) -> None:
+    """Let the other tasks of the loop run, without waiting for time."""
+    for _ in range(count):
         await asyncio.sleep(0)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from bespeak import Elicit, MCPServer, RequestStateSecurity, Resolve
 from bespeak.client.client import Client
 from bespeak.state.stores.memory import MemoryStore
-from tests.waiting import eventually, idle
+from tests.waiting import eventually, turns
 
 KEY = "a key of more than thirty-two characters"
 TOO_LATE = "Error executing tool pay: the time for this call has run out; start a new call"
@@ -118,7 +118,7 @@ async def test_a_body_longer_than_the_lifetime_is_run_once_and_finishes() -> Non
         assert store.claims == 1
         clock.now -= 5000.0  # so that the state opens once more
         again = asyncio.create_task(send(client, second))
-        await idle()
+        await turns(50)
         till.hold.set()
         assert [text(await paying), text(await again)] == ["paid", "paid"]
     assert till.paid == 1

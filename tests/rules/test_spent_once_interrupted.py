@@ -13,7 +13,7 @@ from bespeak.state.ledger import LEASE_SECONDS
 from bespeak.state.stores.memory import MemoryStore
 from tests.answering import Person
 from tests.conftest import Connect
-from tests.waiting import eventually, idle
+from tests.waiting import eventually, turns
 
 Sent = dict[str, Any]
 KEY = "some key " * 8
@@ -198,7 +198,7 @@ async def test_the_last_client_to_leave_waits_for_claimed_bodies(connect: Connec
     till = Till(store)
     leaving = asyncio.create_task(leave_in_mid_body(connect, till))
     await asyncio.wait_for(till.reached["body"].wait(), 5)
-    await idle()
+    await turns(50)
     assert not leaving.done()
     till.pass_["body"].set()
     await asyncio.wait_for(leaving, 5)
@@ -259,7 +259,7 @@ async def test_a_body_may_call_another_tool_while_the_server_waits_for_it(
 
     leaving = asyncio.create_task(leave())
     await asyncio.wait_for(reached.wait(), 30)
-    await idle()
+    await turns(50)
     go_on.set()
     await leaving
     assert ended == ["paid"], caplog.text

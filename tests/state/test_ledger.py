@@ -25,7 +25,7 @@ from bespeak.state.ledger import (
 )
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Entry
-from tests.waiting import eventually, idle
+from tests.waiting import eventually, turns
 
 DEADLINE = 10_000.0
 
@@ -112,7 +112,7 @@ async def test_the_same_claim_waits_for_the_one_that_runs() -> None:
     ledger, work = Ledger(MemoryStore(), Clock()), Work(held=True)
     first = await start(ledger, work)
     others = [asyncio.ensure_future(spend(ledger, work)) for _ in range(50)]
-    await idle()
+    await turns(50)
     assert not any(one.done() for one in others)
     work.go_on.set()
     assert await asyncio.gather(first, *others) == [b"result"] * 51
@@ -177,7 +177,7 @@ async def test_a_lease_holds_for_fifteen_seconds() -> None:
     first = await start(a_ledger(store, clock), work)
     clock.now = 14.9
     second = asyncio.ensure_future(spend(a_ledger(store, clock), work))
-    await idle()
+    await turns(50)
     work.go_on.set()
     assert await second == await first == b"result"
 
@@ -213,7 +213,7 @@ async def test_a_lapsed_idempotent_work_is_taken_over_by_one_only() -> None:
     clock.now = 15.0
     again = Work(b"again", held=True)
     takers = [asyncio.ensure_future(spend(a_ledger(store, clock), again, idempotent=True)) for _ in range(20)]
-    await idle()
+    await turns(50)
     assert again.runs == 1
     again.go_on.set()
     assert await asyncio.gather(*takers) == [b"again"] * 20
@@ -345,7 +345,7 @@ async def test_who_waits_is_not_sheltered_and_who_runs_is() -> None:
     running, waiting = Shelter(), Shelter()
     first = await start(ledger, work, shelter=running)
     second = asyncio.ensure_future(spend(ledger, work, shelter=waiting))
-    await idle()
+    await turns(50)
     assert (running.closed, waiting.closed) == (True, False)
     work.go_on.set()
     await asyncio.gather(first, second)
@@ -361,10 +361,10 @@ async def test_a_claim_that_runs_past_its_deadline_is_not_run_again_by_one_who_w
     first = await start(ledger, work, ticket=ticket(deadline=10.0))
     clock.now = 9.0
     second = asyncio.ensure_future(spend(ledger, work, ticket=ticket(deadline=10.0)))
-    await idle()
+    await turns(50)
     clock.now = 10.0
     await store.check_room(None, clock.now)  # some other call comes to a question, and old claims are purged
-    await idle()
+    await turns(50)
     work.go_on.set()
     await asyncio.gather(first, second, return_exceptions=True)
     assert work.runs == 1
@@ -492,7 +492,7 @@ async def test_a_step_of_the_wall_clock_lapses_no_lease_and_nothing_runs_twice_a
     for step in (16.0, 3000.0, -5000.0):
         wall.now += step
         second = asyncio.ensure_future(spend(ledger, work, idempotent=True))
-        await idle()
+        await turns(50)
         assert not second.done()
         second.cancel()
     work.go_on.set()

@@ -10,7 +10,7 @@ from bespeak import MCPServer, Resolve
 from bespeak.aio.threads import THREADS
 from tests.answering import text
 from tests.conftest import Connect
-from tests.waiting import eventually, idle
+from tests.waiting import eventually, turns
 
 
 async def test_clients_who_hang_up_do_not_pile_up_threads(in_memory: Connect, caplog: pytest.LogCaptureFixture) -> None:
@@ -33,7 +33,7 @@ async def test_clients_who_hang_up_do_not_pile_up_threads(in_memory: Connect, ca
         for _ in range(3):
             calls = [asyncio.create_task(client.call_tool("tool")) for _ in range(THREADS)]
             await eventually(lambda: len(held) == THREADS)
-            await idle()
+            await turns(50)
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)

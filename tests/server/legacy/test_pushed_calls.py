@@ -22,7 +22,7 @@ from tests.server.legacy.older_client import (
     Thinking,
     yes,
 )
-from tests.waiting import eventually, idle
+from tests.waiting import eventually, turns
 
 MESSAGE: Sent = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "Hi"}}
 
@@ -66,7 +66,7 @@ async def test_several_questions_are_pushed_one_at_a_time_in_their_order() -> No
     async with Older(mcp, {**answers, "b": SILENCE}) as client:
         call = asyncio.create_task(client.call("greet"))
         await eventually(lambda: client.pushed)
-        await idle()
+        await turns(50)
         assert client.asked == ["b"]
         await client.send({"id": client.pushed[0]["id"], **answers["b"]})
         await call
@@ -324,7 +324,7 @@ async def test_a_body_that_was_given_answers_is_finished_and_asks_nobody_who_is_
         await asyncio.wait({call})
         go_on.set()
         await eventually(lambda: log)
-        await idle()
+        await turns(50)
     assert (log, person.asked) == (["greeted"], ["who"])
 
 

@@ -26,7 +26,7 @@ from tests.server.legacy.older_client import (
     take_even,
     yes,
 )
-from tests.waiting import eventually, idle
+from tests.waiting import eventually, turns
 
 # Order
 
@@ -91,7 +91,7 @@ async def test_one_question_of_a_call_is_open_at_a_time(wire: str) -> None:
     async with over(wire, serving(take), elicitation_callback=person) as client:
         call = asyncio.create_task(client.call_tool("take"))
         await asyncio.wait_for(made.wait(), 5)
-        await idle()
+        await turns(50)
         assert person.open == ["ask"]
         person.done.set()
         assert text(await call) == "1 1 1"

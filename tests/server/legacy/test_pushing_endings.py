@@ -31,7 +31,7 @@ from tests.server.legacy.older_client import (
     take_even,
     yes,
 )
-from tests.waiting import eventually, idle
+from tests.waiting import eventually, turns
 
 # The same ends as in rounds
 
@@ -144,7 +144,7 @@ async def test_one_client_cannot_answer_for_another() -> None:
         call = asyncio.create_task(one.call())
         await eventually(lambda: one.pushed)
         await other.send({"id": one.pushed[0]["id"], **yes(value=666)})
-        await idle()
+        await turns(50)
         assert not call.done()
         await one.send({"id": one.pushed[0]["id"], **yes(value=3)})
         assert (await call)["content"][0]["text"] == "3"

@@ -26,7 +26,7 @@ from tests.server.legacy.older_client import (
     over,
     yes,
 )
-from tests.waiting import eventually, idle
+from tests.waiting import eventually, turns
 
 pytestmark = pytest.mark.timing
 
@@ -453,7 +453,7 @@ async def test_of_many_questions_given_up_the_last_are_remembered() -> None:
     async with Older(serving(elicit), {"elicit": SILENCE}) as client:
         for _ in range(150):
             call = asyncio.create_task(client.call("elicit"))
-            await idle()
+            await turns(50)
             call.cancel()
             await asyncio.wait({call})
         peer: Any = client._transport._peer  # pyright: ignore[reportPrivateUsage] - memory has no other witness
