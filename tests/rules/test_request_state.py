@@ -171,6 +171,28 @@ async def test_in_memory_the_principal_is_none(in_memory: Connect, hook: str | N
     assert json.loads(desk.security.codec.unseal(token)[1:])[5] is None
 
 
+def seven(_: Any) -> int:
+    return 7
+
+
+async def test_a_principal_that_is_no_text_is_told_in_the_log(
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    security = RequestStateSecurity(bind_principal=cast("Any", seven))
+    mcp = MCPServer[Any]("shop", request_state_security=security)
+
+    async def ask() -> Elicit[bool]:
+        return Elicit("Pay?", bool)
+
+    @mcp.tool()
+    async def pay(sure: Annotated[bool, Resolve(ask)]) -> str:
+        return "paid"
+
+    async with in_memory(mcp, elicitation_callback=Person()) as client:
+        assert (await client.call_tool("pay")).is_error
+    assert "bind_principal must return text or None, not int" in caplog.text
+
+
 # Time
 
 
@@ -214,25 +236,3 @@ async def test_a_state_whose_progress_cannot_be_read_is_refused_before_author_co
         await refused(client, token)
     assert desk.ran == []
     assert_logged(caplog, "not a progress of this version", token)
-
-
-def seven(_: Any) -> int:
-    return 7
-
-
-async def test_a_principal_that_is_no_text_is_told_in_the_log(
-    in_memory: Connect, caplog: pytest.LogCaptureFixture
-) -> None:
-    security = RequestStateSecurity(bind_principal=cast("Any", seven))
-    mcp = MCPServer[Any]("shop", request_state_security=security)
-
-    async def ask() -> Elicit[bool]:
-        return Elicit("Pay?", bool)
-
-    @mcp.tool()
-    async def pay(sure: Annotated[bool, Resolve(ask)]) -> str:
-        return "paid"
-
-    async with in_memory(mcp, elicitation_callback=Person()) as client:
-        assert (await client.call_tool("pay")).is_error
-    assert "bind_principal must return text or None, not int" in caplog.text

@@ -115,6 +115,26 @@ async def test_a_value_in_place_of_a_question_asks_nobody_and_counts_as_accepted
         assert await called(mcp, "look") == "True"
 
 
+async def test_a_decline_given_as_an_override_is_a_decline() -> None:
+    mcp = MCPServer[Any]("shop")
+
+    async def ask() -> Elicit[bool]:
+        return Elicit("Sure?", bool)
+
+    @mcp.tool()
+    async def looks(sure: Annotated[ElicitationResult[bool], Resolve(ask)]) -> str:
+        return sure.action
+
+    @mcp.tool()
+    async def needs(sure: Annotated[bool, Resolve(ask)]) -> str:
+        return "never"
+
+    with mcp.override(ask, value=DeclinedElicitation()):
+        assert text(await mcp.call_tool("looks")) == "decline"
+        with pytest.raises(ToolError, match="'sure' could not resolve: elicitation was decline"):
+            await mcp.call_tool("needs")
+
+
 async def test_a_replacement_has_its_own_dependencies_arguments_and_context() -> None:
     mcp = shop()
 
@@ -375,23 +395,3 @@ async def test_the_replacement_of_a_once_resolver_must_be_serialisable() -> None
 
     with pytest.raises(InvalidSignature, match="'unannotated' is marked once=True but may ask"):
         mcp.override(price, unannotated).__enter__()
-
-
-async def test_a_decline_given_as_an_override_is_a_decline() -> None:
-    mcp = MCPServer[Any]("shop")
-
-    async def ask() -> Elicit[bool]:
-        return Elicit("Sure?", bool)
-
-    @mcp.tool()
-    async def looks(sure: Annotated[ElicitationResult[bool], Resolve(ask)]) -> str:
-        return sure.action
-
-    @mcp.tool()
-    async def needs(sure: Annotated[bool, Resolve(ask)]) -> str:
-        return "never"
-
-    with mcp.override(ask, value=DeclinedElicitation()):
-        assert text(await mcp.call_tool("looks")) == "decline"
-        with pytest.raises(ToolError, match="'sure' could not resolve: elicitation was decline"):
-            await mcp.call_tool("needs")

@@ -143,6 +143,20 @@ def test_a_raw_schema_must_not_show_what_is_resolved_by_a_pattern_either(pattern
         with_pattern(pattern)
 
 
+async def test_a_schema_changed_after_registration_changes_nothing() -> None:
+    mcp, schema = MCPServer[Any]("shop"), cast("dict[str, Any]", {"type": "object", "properties": {}})
+
+    async def stock() -> bool:
+        return True
+
+    @mcp.tool(input_schema=schema)
+    async def tool(stock: Annotated[bool, Resolve(stock)]) -> str:
+        return "x"
+
+    schema["properties"]["stock"] = {"type": "boolean"}
+    assert (await mcp.list_tools())[0].input_schema["properties"] == {}
+
+
 @pytest.mark.parametrize("pattern", [r"^\p{Lu}", r"^x-", r"^(?<first>t)", r"^(?!stock)", r"(?<=x)tock"])
 def test_a_pattern_that_shows_only_arguments_is_taken(pattern: str) -> None:
     with_pattern(pattern)
@@ -211,6 +225,18 @@ async def test_parameters_that_differ_only_in_underscores_stay_apart(in_memory: 
 
     assert list((await schema_of(tool))["properties"]) == ["_x", "__x"]
     assert await called(in_memory, tool, {"_x": 1, "__x": 2}) == "1 2"
+
+
+@pytest.mark.every_revision
+async def test_a_parameter_named_like_a_renamed_one_keeps_its_own_value(in_memory: Connect) -> None:
+    mcp = MCPServer[Any]("shop")
+
+    @mcp.tool()
+    async def tool(_x: str = "d", parameter_0: str = "e") -> str:
+        return _x + parameter_0
+
+    async with in_memory(mcp) as client:
+        assert text(await client.call_tool("tool", {"_x": "1", "parameter_0": "2"})) == "12"
 
 
 async def test_the_name_of_a_bad_argument_is_the_parameter_s_own(in_memory: Connect) -> None:
@@ -312,6 +338,19 @@ async def test_a_resolver_sees_the_value_the_body_sees(in_memory: Connect) -> No
     assert seen == [[1, 2], "y"]
 
 
+async def test_without_a_client_arguments_need_not_be_json() -> None:
+    mcp = MCPServer[Any]("shop")
+
+    async def ask(day: date) -> bool | Elicit[bool]:
+        return True
+
+    @mcp.tool()
+    async def tool(day: date, sure: Annotated[bool, Resolve(ask)]) -> str:
+        return day.isoformat()
+
+    assert text(await mcp.call_tool("tool", {"day": date(2026, 7, 28)})) == "2026-07-28"
+
+
 # Bad arguments
 
 
@@ -383,42 +422,3 @@ async def test_a_list_that_a_model_wrote_as_text_is_read_before_it_is_refused(
         return ",".join(tags) + note
 
     assert await called(in_memory, tool, sent) == told
-
-
-async def test_without_a_client_arguments_need_not_be_json() -> None:
-    mcp = MCPServer[Any]("shop")
-
-    async def ask(day: date) -> bool | Elicit[bool]:
-        return True
-
-    @mcp.tool()
-    async def tool(day: date, sure: Annotated[bool, Resolve(ask)]) -> str:
-        return day.isoformat()
-
-    assert text(await mcp.call_tool("tool", {"day": date(2026, 7, 28)})) == "2026-07-28"
-
-
-@pytest.mark.every_revision
-async def test_a_parameter_named_like_a_renamed_one_keeps_its_own_value(in_memory: Connect) -> None:
-    mcp = MCPServer[Any]("shop")
-
-    @mcp.tool()
-    async def tool(_x: str = "d", parameter_0: str = "e") -> str:
-        return _x + parameter_0
-
-    async with in_memory(mcp) as client:
-        assert text(await client.call_tool("tool", {"_x": "1", "parameter_0": "2"})) == "12"
-
-
-async def test_a_schema_changed_after_registration_changes_nothing() -> None:
-    mcp, schema = MCPServer[Any]("shop"), cast("dict[str, Any]", {"type": "object", "properties": {}})
-
-    async def stock() -> bool:
-        return True
-
-    @mcp.tool(input_schema=schema)
-    async def tool(stock: Annotated[bool, Resolve(stock)]) -> str:
-        return "x"
-
-    schema["properties"]["stock"] = {"type": "boolean"}
-    assert (await mcp.list_tools())[0].input_schema["properties"] == {}

@@ -110,6 +110,39 @@ async def test_a_resolver_that_cancels_its_own_task_is_named(in_memory: Connect,
     assert said.startswith("Error executing tool take: resolver 'stops' cancelled its own task")
 
 
+async def cancels_itself() -> bool:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().call_later(0.01, task.cancel)
+    await asyncio.sleep(1)
+    raise ToolError("not allowed")
+
+
+async def takes_a_while() -> bool:
+    await asyncio.sleep(0.03)
+    return True
+
+
+@pytest.mark.every_revision
+@pytest.mark.parametrize("guard", [True, False])
+async def test_a_resolver_whose_task_was_cancelled_by_somebody_is_a_failure(in_memory: Connect, guard: bool) -> None:
+    mcp = MCPServer[Any]("shop")
+    ran: list[Any] = []
+
+    @mcp.tool()
+    async def refund(
+        allowed: Annotated[bool, Resolve(cancels_itself, guard=guard)],
+        exists: Annotated[bool, Resolve(takes_a_while, guard=guard)],
+    ) -> str:
+        ran.append(allowed)
+        return "refunded"
+
+    async with in_memory(mcp) as client:
+        result = await client.call_tool("refund")
+    assert "resolver 'cancels_itself' ended in a cancellation that nobody asked for" in text(result)
+    assert ran == []
+
+
 async def test_a_result_that_was_returned_stands_though_the_body_cancelled_its_task_before(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
 
@@ -250,36 +283,3 @@ async def test_a_body_that_cancels_its_own_task_and_raises_is_a_failure_like_any
         assert text(await client.call_tool("stop")) == "Error executing tool stop: out of stock"
         assert text(await client.call_tool("stop")) == "Error executing tool stop: out of stock"
     assert stop is not None
-
-
-async def cancels_itself() -> bool:
-    task = asyncio.current_task()
-    assert task is not None
-    asyncio.get_running_loop().call_later(0.01, task.cancel)
-    await asyncio.sleep(1)
-    raise ToolError("not allowed")
-
-
-async def takes_a_while() -> bool:
-    await asyncio.sleep(0.03)
-    return True
-
-
-@pytest.mark.every_revision
-@pytest.mark.parametrize("guard", [True, False])
-async def test_a_resolver_whose_task_was_cancelled_by_somebody_is_a_failure(in_memory: Connect, guard: bool) -> None:
-    mcp = MCPServer[Any]("shop")
-    ran: list[Any] = []
-
-    @mcp.tool()
-    async def refund(
-        allowed: Annotated[bool, Resolve(cancels_itself, guard=guard)],
-        exists: Annotated[bool, Resolve(takes_a_while, guard=guard)],
-    ) -> str:
-        ran.append(allowed)
-        return "refunded"
-
-    async with in_memory(mcp) as client:
-        result = await client.call_tool("refund")
-    assert "resolver 'cancels_itself' ended in a cancellation that nobody asked for" in text(result)
-    assert ran == []

@@ -130,6 +130,41 @@ async def test_of_a_bodys_exception_the_client_sees_only_the_tool(
     assert "LookupError: password is hunter2" in caplog.text
 
 
+@pytest.mark.every_revision
+@pytest.mark.parametrize(
+    "raised",
+    [SystemExit(3), GeneratorExit(), StopIteration(1), TimeoutError(), BaseExceptionGroup("g", [SystemExit(1)])],
+)
+@pytest.mark.parametrize("where", ["body", "resolver", "sync body", "sync resolver"])
+async def test_what_an_author_raises_is_a_failure_of_the_tool_and_not_of_the_server(
+    in_memory: Connect, where: str, raised: BaseException
+) -> None:
+    mcp = MCPServer[Any]("shop")
+
+    async def fails() -> int:
+        raise raised
+
+    def fails_in_a_thread() -> int:
+        raise raised
+
+    async def works() -> int:
+        return 1
+
+    resolver = {"resolver": fails, "sync resolver": fails_in_a_thread}.get(where, works)
+    body: Any = {"body": fails, "sync body": fails_in_a_thread}.get(where, works)
+
+    if "body" in where:
+        mcp.add_tool(body, name="tool")
+    else:
+
+        @mcp.tool()
+        async def tool(value: Annotated[int, Resolve(resolver)]) -> str:
+            return "never"
+
+    async with in_memory(mcp) as client:
+        assert text(await client.call_tool("tool")).startswith("Error executing tool tool")
+
+
 @pytest.mark.asking_revisions
 async def test_a_failure_is_logged_once(in_memory: Connect, caplog: pytest.LogCaptureFixture) -> None:
     async with in_memory(shop(crash, asks=True), elicitation_callback=yes()) as client:
@@ -271,41 +306,6 @@ async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(in_mem
             assert text(await client.call_tool("add")) == "3"
             took.append(time.perf_counter() - began)
     assert min(took) < 0.26
-
-
-@pytest.mark.every_revision
-@pytest.mark.parametrize(
-    "raised",
-    [SystemExit(3), GeneratorExit(), StopIteration(1), TimeoutError(), BaseExceptionGroup("g", [SystemExit(1)])],
-)
-@pytest.mark.parametrize("where", ["body", "resolver", "sync body", "sync resolver"])
-async def test_what_an_author_raises_is_a_failure_of_the_tool_and_not_of_the_server(
-    in_memory: Connect, where: str, raised: BaseException
-) -> None:
-    mcp = MCPServer[Any]("shop")
-
-    async def fails() -> int:
-        raise raised
-
-    def fails_in_a_thread() -> int:
-        raise raised
-
-    async def works() -> int:
-        return 1
-
-    resolver = {"resolver": fails, "sync resolver": fails_in_a_thread}.get(where, works)
-    body: Any = {"body": fails, "sync body": fails_in_a_thread}.get(where, works)
-
-    if "body" in where:
-        mcp.add_tool(body, name="tool")
-    else:
-
-        @mcp.tool()
-        async def tool(value: Annotated[int, Resolve(resolver)]) -> str:
-            return "never"
-
-    async with in_memory(mcp) as client:
-        assert text(await client.call_tool("tool")).startswith("Error executing tool tool")
 
 
 @pytest.mark.every_revision

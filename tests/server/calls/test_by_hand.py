@@ -85,6 +85,14 @@ async def test_missing_answers_are_asked_again_and_unknown_ones_are_the_authors_
         assert said(await request(client, requestState=again["requestState"], inputResponses=named("you")))
 
 
+async def test_an_answer_nobody_asked_for_in_that_round_does_not_reach_the_author(in_memory: Connect) -> None:
+    desk = Desk()
+    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
+        state = (await request(client))["requestState"]
+        await request(client, requestState=state, inputResponses={**named("you"), "approve": {"action": "accept"}})
+    assert list(desk.seen[-1][1]) == ["who"]
+
+
 @pytest.mark.asking_revisions
 async def test_a_sync_body_may_ask_by_hand(in_memory: Connect) -> None:
     mcp = MCPServer[Any]("desk")
@@ -250,11 +258,3 @@ async def test_a_full_ledger_refuses_a_question_by_hand(in_memory: Connect) -> N
         await request(client, requestState=token, inputResponses=named("you"))
         refused = await request(client)
     assert said(refused).endswith("the server cannot take more calls that ask questions now; try again later")
-
-
-async def test_an_answer_nobody_asked_for_in_that_round_does_not_reach_the_author(in_memory: Connect) -> None:
-    desk = Desk()
-    async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
-        state = (await request(client))["requestState"]
-        await request(client, requestState=state, inputResponses={**named("you"), "approve": {"action": "accept"}})
-    assert list(desk.seen[-1][1]) == ["who"]

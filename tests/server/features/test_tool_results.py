@@ -117,6 +117,17 @@ async def test_a_root_model_that_is_no_object_is_wrapped(in_memory: Connect) -> 
     assert (await result_of(in_memory, returning(Numbers, Numbers([1])))).structured_content == {"result": [1]}
 
 
+async def test_a_recursive_return_type_has_a_schema() -> None:
+    mcp = MCPServer[Any]("shop")
+
+    @mcp.tool()
+    async def tool() -> JsonValue:
+        return {"a": [1]}
+
+    result = await mcp.call_tool("tool")
+    assert result.structured_content == {"result": {"a": [1]}}
+
+
 # Objects travel as they are
 
 
@@ -308,14 +319,3 @@ async def test_a_ready_made_error_need_not_keep_the_promised_schema(in_memory: C
     result = await result_of(in_memory, returning(Stock, made))
     assert result.is_error
     assert text(result) == "sold out"
-
-
-async def test_a_recursive_return_type_has_a_schema() -> None:
-    mcp = MCPServer[Any]("shop")
-
-    @mcp.tool()
-    async def tool() -> JsonValue:
-        return {"a": [1]}
-
-    result = await mcp.call_tool("tool")
-    assert result.structured_content == {"result": {"a": [1]}}
