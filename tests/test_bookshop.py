@@ -34,19 +34,17 @@ async def test_the_model_sees_one_property(connect: Connect) -> None:
     ("title", "said"),
     [("Dune", "Reserved 'Dune' (6 copies left)."), ("Neuromancer", "'Neuromancer' is out of stock.")],
 )
-async def test_the_resolver_runs_before_the_tool(connect: Connect, title: str, said: str) -> None:
-    async with connect(reserve.mcp) as client:
+async def test_the_resolver_runs_before_the_tool(in_memory: Connect, title: str, said: str) -> None:
+    async with in_memory(reserve.mcp) as client:
         assert text(await client.call_tool("reserve_book", {"title": title})) == said
 
 
-@pytest.mark.every_revision
-async def test_a_client_that_sends_the_stock_anyway_is_ignored(connect: Connect) -> None:
+async def test_a_client_that_sends_the_stock_anyway_is_ignored(in_memory: Connect) -> None:
     lie = {"title": "Neuromancer", "stock": {"title": "Neuromancer", "copies": 99}}
-    async with connect(reserve.mcp) as client:
+    async with in_memory(reserve.mcp) as client:
         assert text(await client.call_tool("reserve_book", lie)) == "'Neuromancer' is out of stock."
 
 
-@pytest.mark.every_revision
 @pytest.mark.parametrize(
     ("title", "said"),
     [
@@ -54,13 +52,12 @@ async def test_a_client_that_sends_the_stock_anyway_is_ignored(connect: Connect)
         ("Neuromancer", "'Neuromancer' is on backorder; it would arrive in 2-3 weeks."),
     ],
 )
-async def test_dependencies_of_dependencies(connect: Connect, title: str, said: str) -> None:
-    async with connect(delivery.mcp) as client:
+async def test_dependencies_of_dependencies(in_memory: Connect, title: str, said: str) -> None:
+    async with in_memory(delivery.mcp) as client:
         assert text(await client.call_tool("order_book", {"title": title})) == said
 
 
-@pytest.mark.every_revision
-async def test_two_consumers_share_one_look_up_and_the_next_call_looks_up_again(connect: Connect) -> None:
+async def test_two_consumers_share_one_look_up_and_the_next_call_looks_up_again(in_memory: Connect) -> None:
     looked_up: list[str] = []
 
     async def counted(title: str) -> Stock:
@@ -68,17 +65,16 @@ async def test_two_consumers_share_one_look_up_and_the_next_call_looks_up_again(
         return await check_stock(title)
 
     with delivery.mcp.override(check_stock, counted):
-        async with connect(delivery.mcp) as client:
+        async with in_memory(delivery.mcp) as client:
             await client.call_tool("order_book", {"title": "Dune"})
             assert looked_up == ["Dune"]
             await client.call_tool("order_book", {"title": "Dune"})
             assert looked_up == ["Dune", "Dune"]
 
 
-@pytest.mark.every_revision
-async def test_in_stock_there_is_no_question_and_no_round_trip(connect: Connect) -> None:
+async def test_in_stock_there_is_no_question_and_no_round_trip(in_memory: Connect) -> None:
     person = Person()
-    async with connect(backorder.mcp, elicitation_callback=person) as client:
+    async with in_memory(backorder.mcp, elicitation_callback=person) as client:
         assert text(await client.call_tool("order_book", {"title": "Dune"})) == "Ordered 'Dune'."
     assert person.asked == []
 
@@ -118,7 +114,7 @@ async def test_declining_a_precondition_fails_the_call_with_a_text_the_model_can
 
 
 @pytest.mark.asking_revisions
-async def test_stronger_a_resolver_no_question_needs_runs_once_per_call(connect: Connect) -> None:
+async def test_stronger_a_resolver_no_question_needs_runs_once_per_call(in_memory: Connect) -> None:
     """Where the tutorial lets a resolver run again in every round, ours waits until nothing is open."""
     ran: list[str] = []
 
@@ -138,13 +134,12 @@ async def test_stronger_a_resolver_no_question_needs_runs_once_per_call(connect:
     async def send(sure: Annotated[Yes, Resolve(ask)], courier: Annotated[str, Resolve(reserve_a_courier)]) -> str:
         return courier
 
-    async with connect(mcp, elicitation_callback=Person({"ask": accept(yes=True)})) as client:
+    async with in_memory(mcp, elicitation_callback=Person({"ask": accept(yes=True)})) as client:
         assert text(await client.call_tool("send")) == "courier-1"
     assert ran == ["courier"]
 
 
-@pytest.mark.every_revision
-async def test_a_resolver_reaches_what_outlives_a_call_through_the_lifespan(connect: Connect) -> None:
+async def test_a_resolver_reaches_what_outlives_a_call_through_the_lifespan(in_memory: Connect) -> None:
     from bespeak import Context
 
     @asynccontextmanager
@@ -160,14 +155,14 @@ async def test_a_resolver_reaches_what_outlives_a_call_through_the_lifespan(conn
     async def query(connection: Annotated[str, Resolve(connection)]) -> str:
         return connection
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("query")) == "a pool of connections"
 
 
 @pytest.mark.asking_revisions
-async def test_one_approval_in_two_calls_is_asked_for_twice(connect: Connect) -> None:
+async def test_one_approval_in_two_calls_is_asked_for_twice(in_memory: Connect) -> None:
     person = Person({"confirm_backorder": accept(confirm=True)})
-    async with connect(backorder.mcp, elicitation_callback=person) as client:
+    async with in_memory(backorder.mcp, elicitation_callback=person) as client:
         await asyncio.gather(*(order(client) for _ in range(2)))
     assert person.asked == ["confirm_backorder"] * 2
 

@@ -30,6 +30,7 @@ async def started(file: Path, transport: str) -> AsyncGenerator[str | StdioServe
             yield program.url
 
 
+@pytest.mark.timing
 @pytest.mark.long
 @pytest.mark.parametrize("revision", [MODERN, LEGACY])
 @pytest.mark.parametrize("transport", ["stdio", "http"])

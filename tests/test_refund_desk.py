@@ -34,6 +34,7 @@ async def test_the_refund_desk_over_http(capsys: pytest.CaptureFixture[str], mod
     check(capsys.readouterr().out, revision)
 
 
+@pytest.mark.timing
 @pytest.mark.long
 @both_eras
 async def test_the_refund_desk_as_a_program_on_stdio(

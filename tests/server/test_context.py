@@ -3,7 +3,7 @@
 import asyncio
 import json
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pytest
 from mcp_types import (
@@ -11,14 +11,7 @@ from mcp_types import (
     CLIENT_INFO_META_KEY,
     LOG_LEVEL_META_KEY,
     PROTOCOL_VERSION_META_KEY,
-    ElicitRequest,
-    ElicitRequestFormParams,
-    ElicitResult,
     Implementation,
-    InputRequests,
-    InputRequiredResult,
-    ListRootsRequest,
-    ListRootsResult,
 )
 from pydantic import BaseModel
 
@@ -85,20 +78,18 @@ async def test_a_context_knows_its_request(connect: Connect) -> None:
     assert (ctx.input_responses, ctx.request_state) == (None, None)
 
 
-@pytest.mark.every_revision
-async def test_a_context_is_found_by_its_annotation_whatever_the_parameter_is_called(connect: Connect) -> None:
+async def test_a_context_is_found_by_its_annotation_whatever_the_parameter_is_called(in_memory: Connect) -> None:
     mcp = MCPServer[int]("shop")
 
     @mcp.tool()
     async def tool(one: Context[int, Any], two: Context | None = None) -> bool:
         return one is two
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("tool")) == "true"
 
 
-@pytest.mark.every_revision
-async def test_every_call_has_an_id_of_its_own_and_it_does_not_change(connect: Connect) -> None:
+async def test_every_call_has_an_id_of_its_own_and_it_does_not_change(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool()
@@ -106,7 +97,7 @@ async def test_every_call_has_an_id_of_its_own_and_it_does_not_change(connect: C
         assert ctx.call_id == ctx.call_id
         return ctx.call_id
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         first, second = [text(await client.call_tool("tool")) for _ in range(2)]
     assert len(first) >= 16
     assert first != second
@@ -130,35 +121,6 @@ async def test_all_rounds_of_a_call_share_its_id_and_are_counted(connect: Connec
         await client.call_tool("order")
     assert len({call for call, _ in seen}) == 1
     assert [round_ for _, round_ in seen] == [1, 2, 2]
-
-
-@pytest.mark.asking_revisions
-async def test_answers_to_questions_made_by_hand_are_typed_and_their_state_comes_back(connect: Connect) -> None:
-    mcp = MCPServer("shop")
-    seen: list[Any] = []
-
-    @mcp.tool()
-    async def tool(ctx: Context) -> str | InputRequiredResult:
-        if ctx.input_responses is None:
-            form = ElicitRequestFormParams(
-                message="Sure?", requested_schema={"type": "object", "properties": {"sure": {"type": "boolean"}}}
-            )
-            requests: InputRequests = {"a": ElicitRequest(params=form), "b": ListRootsRequest()}
-            return InputRequiredResult(input_requests=requests, request_state='{"my": "state"}')
-        seen.extend([ctx.input_responses, ctx.request_state, ctx.round])
-        return "done"
-
-    async def roots(context: Any) -> ListRootsResult:
-        return ListRootsResult(roots=[])
-
-    person = Person({"a": accept(sure=True)})
-    async with connect(mcp, elicitation_callback=person, list_roots_callback=roots) as client:
-        assert text(await client.call_tool("tool")) == "done"
-    assert seen == [
-        {"a": ElicitResult(action="accept", content={"sure": True}), "b": ListRootsResult(roots=[])},
-        '{"my": "state"}',
-        2,
-    ]
 
 
 async def test_without_a_client_there_is_no_request_to_look_at() -> None:
@@ -343,64 +305,3 @@ async def test_an_unknown_level_is_refused_at_once_whether_the_client_wants_entr
         "unknown log level 'warn'; use one of debug, info, notice, warning, error, critical, alert, emergency"
     ]
     assert wire.notes == []
-
-
-# Asking in mid-call
-
-
-async def asking_in_mid_call(in_process: Connect, how: str) -> str:
-    mcp = MCPServer("shop")
-
-    @mcp.tool()
-    async def order(ctx: Context) -> None:
-        if how == "elicit":
-            await ctx.elicit("Sure?", Confirmation)
-        if how == "literal":
-            await ctx.elicit("Which?", Literal["a", "b"])  # pyright: ignore[reportArgumentType] - a form takes one
-        if how == "elicit_url":
-            await ctx.elicit_url("Pay", "https://example.com/pay")
-        if how == "create_message":
-            await ctx.session.create_message([], max_tokens=9)
-        if how == "list_roots":
-            await ctx.session.list_roots()
-
-    async with in_process(mcp, raise_exceptions=True) as client:
-        with pytest.raises(RuntimeError) as caught:
-            await client.call_tool("order")
-    return str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("how", "resolver"),
-    [
-        ("elicit", "return Elicit('Sure?', Confirmation)"),
-        ("literal", "return Elicit('Which?', Literal"),
-        ("create_message", "return Sample(messages, max_tokens=9)"),
-        ("list_roots", "return ListRoots()"),
-    ],
-)
-async def test_asking_in_a_body_names_the_tool_and_shows_the_resolver_to_write(
-    in_process: Connect, how: str, resolver: str
-) -> None:
-    told = await asking_in_mid_call(in_process, how)
-    assert "'order' called ctx." in told
-    assert "a client of 2026-07-28 takes no questions in mid-call" in told
-    assert resolver in told
-    assert "Resolve(ask)" in told
-
-
-async def test_sending_somebody_to_a_page_from_a_body_names_the_tool(in_process: Connect) -> None:
-    told = await asking_in_mid_call(in_process, "elicit_url")
-    assert "'order' called ctx.elicit_url()" in told
-
-
-async def test_asking_in_a_body_without_a_client_does_not_speak_of_a_client_of_nothing() -> None:
-    mcp = MCPServer("shop")
-
-    @mcp.tool()
-    async def order(ctx: Context) -> None:
-        await ctx.elicit("Sure?", Confirmation)
-
-    with pytest.raises(Exception, match="order") as caught:
-        await mcp.call_tool("order")
-    assert "a client of None" not in f"{caught.value} {caught.value.__cause__}"

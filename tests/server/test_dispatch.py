@@ -21,8 +21,6 @@ from tests.answering import text
 from tests.conftest import Connect
 from tests.serving import serve
 
-pytestmark = pytest.mark.every_revision
-
 META: dict[str, Any] = {
     PROTOCOL_VERSION_META_KEY: "2026-07-28",
     CLIENT_CAPABILITIES_META_KEY: {"elicitation": {"form": {}}},
@@ -151,7 +149,7 @@ async def test_an_unsupported_version_is_told_the_supported_ones_by_every_method
 # Calls
 
 
-@pytest.mark.parametrize("name", ["nonsense", "Greet", ""])
+@pytest.mark.parametrize("name", ["nonsense", ""])
 async def test_an_unknown_tool_is_invalid_params(mcp: MCPServer[Any], name: str) -> None:
     error = (await served(mcp, "tools/call", {"name": name}))["error"]
     assert error == {"code": -32602, "message": f"unknown tool {name!r}"}
@@ -163,7 +161,7 @@ async def test_a_call_must_name_a_tool(mcp: MCPServer[Any], params: dict[str, An
     assert error == {"code": -32602, "message": "params.name must be the name of a tool"}
 
 
-@pytest.mark.parametrize("arguments", [[], [1], "x", "", 0, 1, True, False])
+@pytest.mark.parametrize("arguments", [[], "x", 0, True])
 async def test_arguments_that_are_no_object_are_invalid_params(mcp: MCPServer[Any], arguments: Any) -> None:
     error = (await served(mcp, "tools/call", {"name": "greet", "arguments": arguments}))["error"]
     assert error == {"code": -32602, "message": "params.arguments must be an object"}
@@ -172,21 +170,6 @@ async def test_arguments_that_are_no_object_are_invalid_params(mcp: MCPServer[An
 async def test_arguments_may_be_left_out(mcp: MCPServer[Any]) -> None:
     result = (await served(mcp, "tools/call", {"name": "greet"}))["result"]
     assert result["content"] == [{"type": "text", "text": "hello you"}]
-
-
-@pytest.mark.parametrize("params", [{"inputResponses": []}, {"inputResponses": None}, {"inputResponses": {"a": 1}}])
-async def test_malformed_answers_are_invalid_params(mcp: MCPServer[Any], params: dict[str, Any]) -> None:
-    for name in ("greet", "order"):
-        assert (await served(mcp, "tools/call", {"name": name, **params}))["error"]["code"] == -32602
-
-
-@pytest.mark.parametrize("state", ["", "forged", "b1.a.b", "é", None, 5, {}, [], True])
-async def test_a_state_that_is_none_of_ours_is_invalid_params_and_every_refusal_looks_alike(
-    mcp: MCPServer[Any], state: Any
-) -> None:
-    for name in ("greet", "order"):
-        error = (await served(mcp, "tools/call", {"name": name, "requestState": state}))["error"]
-        assert error == {"code": -32602, "message": "invalid or expired requestState; start the call again"}
 
 
 # What every result carries
@@ -237,45 +220,18 @@ class Unprintable(Exception):
         raise RuntimeError("no text")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [KeyError("secret"), StopIteration("secret"), TimeoutError("secret"), ExceptionGroup("secret", [OSError()])],
-)
-@pytest.mark.parametrize("threaded", [True, False], ids=["sync", "async"])
-async def test_a_crash_is_logged_with_its_traceback_and_the_client_sees_only_which_tool(
-    connect: Connect, caplog: pytest.LogCaptureFixture, error: Exception, threaded: bool
-) -> None:
-    mcp = MCPServer("shop")
-
-    def crash() -> str:
-        raise error
-
-    async def crash_later() -> str:
-        raise error
-
-    mcp.add_tool(crash if threaded else crash_later, name="crash")
-    async with connect(mcp) as client:
-        result = await client.call_tool("crash")
-    assert result.is_error
-    assert text(result) == "Error executing tool crash"
-    (record,) = [one for one in caplog.records if one.levelno >= logging.ERROR]
-    assert record.name.startswith("bespeak.")
-    assert "crash" in record.getMessage()
-    assert record.exc_info is not None
-    assert "secret" in caplog.text
-
-
-async def test_an_exception_that_cannot_be_printed_is_a_crash_like_any_other(connect: Connect) -> None:
+async def test_an_exception_that_cannot_be_printed_is_a_crash_like_any_other(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool()
     def crash() -> str:
         raise Unprintable
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("crash")) == "Error executing tool crash"
 
 
+@pytest.mark.every_revision
 async def test_a_tool_error_is_read_by_the_model_and_not_logged_as_a_crash(
     connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -292,6 +248,7 @@ async def test_a_tool_error_is_read_by_the_model_and_not_logged_as_a_crash(
     assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
+@pytest.mark.every_revision
 async def test_an_author_s_protocol_error_is_sent_as_it_is(connect: Connect) -> None:
     mcp = MCPServer("shop")
 
@@ -303,25 +260,6 @@ async def test_an_author_s_protocol_error_is_sent_as_it_is(connect: Connect) -> 
         with pytest.raises(MCPError, match="no such shelf") as caught:
             await client.call_tool("tool")
     assert (caught.value.code, caught.value.data) == (1234, {"shelf": 3})
-
-
-async def test_a_cancelled_task_inside_a_tool_is_the_tool_s_crash_and_not_the_caller_s_cancellation(
-    connect: Connect,
-) -> None:
-    mcp = MCPServer("shop")
-
-    @mcp.tool()
-    async def tool() -> str:
-        inner = asyncio.ensure_future(asyncio.sleep(1))
-        inner.cancel()
-        await inner
-        return "done"
-
-    async with connect(mcp) as client:
-        call = asyncio.ensure_future(client.call_tool("tool"))
-        await asyncio.wait({call})
-        assert not call.cancelled()
-        assert text(call.result()) == "Error executing tool tool"
 
 
 def unwritable_text() -> Any:
@@ -389,6 +327,7 @@ async def test_raise_exceptions_leaves_protocol_errors_as_they_are(in_process: C
 # Threads
 
 
+@pytest.mark.every_revision
 async def test_sync_tools_run_in_threads_and_side_by_side(connect: Connect) -> None:
     mcp = MCPServer("shop")
     together = threading.Barrier(2, timeout=5)
@@ -403,18 +342,18 @@ async def test_sync_tools_run_in_threads_and_side_by_side(connect: Connect) -> N
     assert text(first) == text(second) == "false"
 
 
-async def test_async_tools_run_in_the_event_loop_s_own_thread(connect: Connect) -> None:
+async def test_async_tools_run_in_the_event_loop_s_own_thread(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
 
     @mcp.tool()
     async def tool() -> bool:
         return threading.current_thread() is threading.main_thread()
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("tool")) == "true"
 
 
-async def test_what_a_sync_tool_returns_to_await_is_awaited(connect: Connect) -> None:
+async def test_what_a_sync_tool_returns_to_await_is_awaited(in_memory: Connect) -> None:
     mcp = MCPServer("shop")
 
     async def later() -> str:
@@ -424,5 +363,5 @@ async def test_what_a_sync_tool_returns_to_await_is_awaited(connect: Connect) ->
     def tool() -> Any:
         return later()
 
-    async with connect(mcp) as client:
+    async with in_memory(mcp) as client:
         assert text(await client.call_tool("tool")) == "awaited"

@@ -25,6 +25,7 @@ from bespeak.state.ledger import (
 )
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Entry
+from tests.waiting import eventually, turns
 
 DEADLINE = 10_000.0
 
@@ -123,7 +124,7 @@ async def test_the_same_claim_waits_for_the_one_that_runs() -> None:
     ledger, work = Ledger(MemoryStore(), Clock()), Work(held=True)
     first = await start(ledger, work)
     others = [asyncio.ensure_future(spend(ledger, work)) for _ in range(50)]
-    await asyncio.sleep(0.01)
+    await turns(50)
     assert not any(one.done() for one in others)
     work.go_on.set()
     assert await asyncio.gather(first, *others) == [b"result"] * 51
@@ -188,7 +189,7 @@ async def test_a_lease_holds_for_fifteen_seconds() -> None:
     first = await start(a_ledger(store, clock), work)
     clock.now = 14.9
     second = asyncio.ensure_future(spend(a_ledger(store, clock), work))
-    await asyncio.sleep(0.01)
+    await turns(50)
     work.go_on.set()
     assert await second == await first == b"result"
 
@@ -224,7 +225,7 @@ async def test_a_lapsed_idempotent_work_is_taken_over_by_one_only() -> None:
     clock.now = 15.0
     again = Work(b"again", held=True)
     takers = [asyncio.ensure_future(spend(a_ledger(store, clock), again, idempotent=True)) for _ in range(20)]
-    await asyncio.sleep(0.01)
+    await turns(50)
     assert again.runs == 1
     again.go_on.set()
     assert await asyncio.gather(*takers) == [b"again"] * 20
@@ -306,19 +307,19 @@ class Renewing(MemoryStore):
         await super().renew(call, owner, lease)
 
 
+@pytest.mark.timing
 async def test_a_lease_is_renewed_while_the_work_runs_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_module, "LEASE_SECONDS", 0.03)
-    store, work = Renewing(), Work(held=True)
+    before, store, work = asyncio.all_tasks(), Renewing(), Work(held=True)
     first = await start(Ledger(store, Clock()), work)
     await asyncio.wait_for(store.renewed_thrice.wait(), 5)
     assert set(store.leases) == {0.03}
     work.go_on.set()
     await first
-    count = len(store.leases)
-    await asyncio.sleep(0.04)
-    assert len(store.leases) == count
+    await eventually(lambda: asyncio.all_tasks() == before)
 
 
+@pytest.mark.timing
 async def test_a_renewal_that_fails_is_logged_and_tried_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -362,7 +363,7 @@ async def test_a_claim_that_runs_past_its_deadline_is_not_run_again_by_one_who_w
     await asyncio.sleep(0.01)
     clock.now = 10.0
     await store.check_room(None, clock.now)  # some other call comes to a question, and old claims are purged
-    await asyncio.sleep(0.01)
+    await turns(50)
     work.go_on.set()
     await asyncio.gather(first, second, return_exceptions=True)
     assert work.runs == 1
@@ -504,7 +505,7 @@ async def test_a_step_of_the_wall_clock_lapses_no_lease_and_nothing_runs_twice_a
     for step in (16.0, 3000.0, -5000.0):
         wall.now += step
         second = asyncio.ensure_future(spend(ledger, work, idempotent=True))
-        await asyncio.sleep(0.01)
+        await turns(50)
         assert not second.done()
         second.cancel()
     work.go_on.set()

@@ -2,7 +2,6 @@
 
 import json
 import secrets
-import string
 from base64 import urlsafe_b64decode
 from collections.abc import Callable
 from dataclasses import replace
@@ -178,15 +177,6 @@ def test_a_token_has_one_spelling(token: str, reason: str) -> None:
     _, key_id, body = codec.seal(b"payload").split(".")
     with pytest.raises(InvalidRequestState, match=reason):
         codec.unseal(token.replace("nokey", "0" * 12).replace("KEY", key_id).replace("BODY", body))
-
-
-@pytest.mark.parametrize("size", range(4))
-def test_no_other_last_character_opens_a_token(size: int) -> None:
-    codec = AESGCMRequestStateCodec([NEW])
-    token = codec.seal(b"x" * size)  # every number of spare bits in the last character
-    for last in set(string.printable) - {token[-1]}:
-        with pytest.raises(InvalidRequestState):
-            codec.unseal(token[:-1] + last)
 
 
 def test_bits_that_decode_to_nothing_may_not_be_changed() -> None:

@@ -15,14 +15,14 @@ from mcp_types import (
 from pydantic import BaseModel
 
 from bespeak import Client, Context, Elicit, ListRoots, MCPError, MCPServer, Resolve, Sample
-from tests.server.test_answers_capabilities import take_outcome_or_not_asked
-from tests.server.test_answers_consumers import (
+from tests.rules.consumers import (
     serving,
     take_accepted_or_default,
+    take_outcome_or_not_asked,
     take_value,
     take_value_or_default,
 )
-from tests.server.test_pushed import EVERYTHING, FIRST, JUNE, MARCH, MODERN, NOVEMBER, Older, Sent, yes
+from tests.server.legacy.older_client import EVERYTHING, FIRST, JUNE, MARCH, MODERN, NOVEMBER, Older, Sent, yes
 from tests.wires import Listening
 
 OLDER = [FIRST, MARCH, JUNE, NOVEMBER]
