@@ -212,7 +212,7 @@ def test_what_does_not_agree_with_the_rest_of_a_suite_is_refused(
             NEXT + 3,
             "length needs a whole number",
         ),
-        (["rounds:", "  - expect:", "      schemas: {a: {schema: {type: 5}}}"], NEXT + 2, "is no JSON Schema"),
+        (["rounds:", "  - expect:", "      schemas: {a: {schema: {type: 5}}}"], NEXT + 2, "is not a valid JSON Schema"),
         (["cases:", "  - name: a", "    expect: {text: {absent: false}}"], NEXT + 2, "write {absent: true}"),
         (["verify:", "  - tool: x", "    expect: {text: {snapshot: 5}}"], NEXT + 2, "snapshot needs a name"),
     ],
