@@ -15,7 +15,7 @@ from bespeak import AcceptedElicitation, Context, Elicit, ElicitationResult, MCP
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.messages import LegacyRequest, Request
-from bespeak.transports.interfaces import Answer, Channel, Notify, Peer
+from bespeak.transports.interfaces import Channel, Notify, Peer, WrittenResponse
 
 BODY = -1
 """Stands for the tool where a resolver's number could stand."""
@@ -148,7 +148,7 @@ class Watched:
 
     async def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
-    ) -> Answer:
+    ) -> WrittenResponse:
         with self.recording(request.method):
             return await self.mcp.answer(request, notify, headers, raise_exceptions=raise_exceptions)
 
@@ -199,7 +199,7 @@ class WatchedPeer:
         headers: Headers | None = None,
         *,
         raise_exceptions: bool = False,
-    ) -> Answer:
+    ) -> WrittenResponse:
         with self._watched.recording(request.method):
             return await self._inner.answer(request, channel, headers, raise_exceptions=raise_exceptions)
 

@@ -17,7 +17,7 @@ class _OneWay:
         self.notify = notify
 
     def push(self, message: bytes) -> None:
-        raise AssertionError(f"nobody is there to answer {message!r}")
+        raise AssertionError(f"there is no client to answer {message!r}")
 
     def pause(self) -> None:
         raise AssertionError("there is no connection to let go of")

@@ -88,7 +88,7 @@ def test_a_target_that_is_no_file_says_what_a_target_is(target: str) -> None:
 
 @pytest.mark.parametrize("name", ["notes.txt", "noextension"])
 def test_a_file_that_is_not_python_is_said_to_be_none(write: Write, name: str) -> None:
-    with pytest.raises(NoServer, match=f"{name} is no Python file"):
+    with pytest.raises(NoServer, match=f"{name} is not a Python file"):
         load(str(write(name, ONE)))
 
 

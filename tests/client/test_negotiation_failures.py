@@ -77,7 +77,11 @@ async def test_a_refused_client_and_a_failing_server_say_nothing_about_the_versi
 
 @pytest.mark.parametrize(
     ("status", "hint"),
-    [(401, "pass auth= .* or an Authorization header"), (403, "the server refuses this client"), (503, "status 503")],
+    [
+        (401, "pass auth= .* or an Authorization header"),
+        (403, "check the server.s allowed hosts and origins"),
+        (503, "status 503"),
+    ],
 )
 async def test_such_a_status_is_raised_unchanged(status: int, hint: str) -> None:
     with pytest.raises(HttpStatusError, match=hint) as caught:
@@ -213,7 +217,7 @@ async def test_a_child_that_dies_of_the_discovery_is_started_again_for_a_handsha
         assert client.protocol_version == NOVEMBER
         assert text(await client.call_tool("life")) == str(child.heard.count("start") - 1)
     assert child.heard[-3:] == ["initialize", "notifications/initialized", "tools/call"]
-    assert "exited with code 4; it is started again" in caplog.text
+    assert "exited with code 4; restarting it" in caplog.text
 
 
 @pytest.mark.timing

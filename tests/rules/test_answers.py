@@ -136,8 +136,8 @@ async def test_what_is_no_number_of_json_is_refused(spelled: bytes) -> None:
         ),
         ({"action": "accept"}, "was accepted without content"),
         ({"action": "accept", "content": None}, "was accepted without content"),
-        ({"action": "accept", "content": [1]}, "is no object"),
-        ({"action": "accept", "content": "copies"}, "is no object"),
+        ({"action": "accept", "content": [1]}, "is not an object"),
+        ({"action": "accept", "content": "copies"}, "is not an object"),
     ],
 )
 async def test_an_answer_of_another_kind_or_without_content_is_an_explicit_tool_error(
@@ -154,10 +154,13 @@ async def test_an_answer_of_another_kind_or_without_content_is_an_explicit_tool_
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"action": "accept", "content": {"copies": 1}}, "the answer to 'said' is no answer to sampling/createMessage"),
-        ({"action": "decline"}, "the answer to 'said' is no answer to sampling/createMessage"),
-        ({"roots": []}, "the answer to 'said' is no valid sampling/createMessage result: see content, model, role"),
-        ({}, "is no valid sampling/createMessage result"),
+        (
+            {"action": "accept", "content": {"copies": 1}},
+            "the answer to 'said' is not a response to sampling/createMessage",
+        ),
+        ({"action": "decline"}, "the answer to 'said' is not a response to sampling/createMessage"),
+        ({"roots": []}, "the answer to 'said' is not a valid sampling/createMessage result: see content, model, role"),
+        ({}, "is not a valid sampling/createMessage result"),
     ],
 )
 async def test_an_elicitation_result_does_not_answer_a_sampling_question(

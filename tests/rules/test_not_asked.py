@@ -92,7 +92,7 @@ async def test_a_client_that_cannot_be_asked_is_an_error_of_its_own_and_nobody_d
         with pytest.raises(MCPError, match=r"elicitation\.form") as raised:
             await client.call_tool("delete")
     assert (raised.value.code, raised.value.data) == (-32021, {"requiredCapabilities": {"elicitation": {"form": {}}}})
-    assert caplog.text.count("the question of resolver 'confirm' cannot be put to the client: ") == 2
+    assert caplog.text.count("the question of resolver 'confirm' cannot be sent to the client: ") == 2
     assert "dismissed" not in caplog.text
 
 

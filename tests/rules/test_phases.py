@@ -317,6 +317,6 @@ async def test_a_once_value_its_type_cannot_serialise_is_an_error_that_names_the
     async with in_memory(mcp, elicitation_callback=yes()) as client:
         result = await client.call_tool("pay")
     assert text(result) == (
-        "Error executing tool pay: resolver 'declared' gave a value that its return type cannot serialise, though it is "
-        "marked once=True (pay -> ok -> confirm -> price -> declared)"
+        "Error executing tool pay: resolver 'declared' returned a value that cannot be serialised by its return "
+        "type, which once=True needs (pay -> ok -> confirm -> price -> declared)"
     )

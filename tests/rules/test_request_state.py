@@ -74,7 +74,7 @@ async def test_a_state_of_another_tool_is_refused(connect: Connect, caplog: pyte
         desk.ran.clear()
         await refused(client, token, "refund")
     assert desk.ran == []
-    assert_logged(caplog, "sealed for another target", token)
+    assert_logged(caplog, "the target of the state and of the request differ", token)
 
 
 @pytest.mark.parametrize("other", [{"order": "o-2"}, {"order": "o-1", "more": 1}, {"order": "o-1", "approval": {}}])
@@ -87,7 +87,7 @@ async def test_a_state_for_other_arguments_is_refused(
         desk.ran.clear()
         await refused(client, token, **other)
     assert desk.ran == []
-    assert_logged(caplog, "sealed for another arguments", token)
+    assert_logged(caplog, "the arguments of the state and of the request differ", token)
 
 
 async def test_the_order_of_the_arguments_does_not_matter(in_memory: Connect) -> None:
@@ -138,7 +138,7 @@ async def test_a_state_is_for_one_audience_by_default_the_servers_name(
         else:
             await refused(client, token)
             assert second.ran == []
-            assert_logged(caplog, "sealed for another audience", token)
+            assert_logged(caplog, "the audience of the state and of the request differ", token)
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, "x"), ("x", "y")])
@@ -157,7 +157,7 @@ async def test_a_state_is_for_one_principal(
         who[0] = after
         await refused(client, token)
         assert desk.ran == []
-        assert_logged(caplog, "sealed for another principal", token)
+        assert_logged(caplog, "the principal of the state and of the request differ", token)
         who[0] = before
         assert (await retry(client, token))["isError"] is False
 

@@ -71,7 +71,9 @@ async def test_a_result_sealed_with_a_key_that_was_rotated_out_is_gone(in_memory
     async with in_memory(later, elicitation_callback=Person()) as client:
         gone = await retry(client, token)
     assert gone["isError"] is True
-    assert "its result is no longer kept; do not repeat it blindly" in gone["content"][0]["text"]
+    assert (
+        "its result is no longer kept; check whether it took effect before you repeat it" in gone["content"][0]["text"]
+    )
 
 
 async def test_without_keys_a_restarted_server_does_not_open_old_states(in_memory: Connect) -> None:
@@ -131,7 +133,7 @@ async def test_a_state_made_by_hand_is_no_state_of_a_tool_with_resolvers_and_the
     async with in_memory(after, elicitation_callback=Person()) as client:
         await refused(client, token)
     assert runs == []
-    assert_logged(caplog, "made by hand, or not", token)
+    assert_logged(caplog, "made by hand for a tool with resolvers", token)
 
 
 # An author's own codec

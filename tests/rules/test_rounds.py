@@ -114,7 +114,7 @@ async def test_a_question_may_be_declined_after_a_slip(in_memory: Connect) -> No
 async def test_no_attempts_at_all_cannot_be_asked(in_memory: Connect) -> None:
     async with opened(in_memory, even(attempts=0)) as client:
         text = failed(await send(client, "take"))
-    assert "resolver 'ask' asked what cannot be asked: attempts must be at least 1" in text
+    assert "resolver 'ask' returned a question that cannot be sent: attempts must be at least 1" in text
 
 
 async def test_a_message_that_json_cannot_carry_fails_naming_the_resolver_and_not_once(in_memory: Connect) -> None:

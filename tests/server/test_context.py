@@ -138,7 +138,7 @@ async def test_without_a_client_there_is_no_request_to_look_at() -> None:
     assert (ctx.protocol_version, ctx.client_capabilities, ctx.round) == (None, None, 1)
     assert (ctx.request_context.request_id, ctx.request_context.meta) == (None, None)
     for look in (lambda: ctx.request_id, lambda: ctx.session.client_info):
-        with pytest.raises(RuntimeError, match="'tool' was called without a client, so there is no request to look at"):
+        with pytest.raises(RuntimeError, match="'tool' was called without a client, so there is no request"):
             look()
 
 

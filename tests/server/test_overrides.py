@@ -178,7 +178,7 @@ async def test_a_question_as_a_value_is_an_error_that_names_the_resolver(in_memo
     async with in_memory(mcp) as client:
         with mcp.override(check_stock, value=Elicit("How many?", Stock)):
             result = await client.call_tool("order", {"title": "Dune"})
-    assert "resolver 'check_stock' asked a question" in text(result)
+    assert "resolver 'check_stock' returned a question" in text(result)
 
 
 async def test_a_method_is_replaced_for_its_own_object_only() -> None:

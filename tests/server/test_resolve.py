@@ -154,7 +154,9 @@ def test_plans_hold_every_resolver_once() -> None:
 
 
 def test_a_parameter_nobody_fills_is_an_error_that_names_it() -> None:
-    with pytest.raises(InvalidSignature, match="parameter 'title' of resolver 'check_stock' is filled by nobody"):
+    with pytest.raises(
+        InvalidSignature, match="parameter 'title' of resolver 'check_stock' cannot be resolved: nothing fills it"
+    ):
         build_resolver_plans(find_resolved_parameters(order), {"titel"})
 
 
@@ -246,7 +248,7 @@ async def test_a_generator_needs_a_call_that_closes_it() -> None:
 
     @mcp.tool()
     async def tool(ctx: Context) -> str:
-        with pytest.raises(TypeError, match="a generator needs a call that closes it"):
+        with pytest.raises(TypeError, match="a generator resolver must be closed at the end of the call"):
             await resolve_arguments(resolved, plans, {}, ctx)
         return "refused"
 
@@ -345,5 +347,5 @@ async def test_a_context_made_by_hand_will_do_where_nothing_is_asked() -> None:
     assert await resolve_arguments(params, build_resolver_plans(params, {"title"}), {"title": "z"}, context) == {
         "stock": "z"
     }
-    with pytest.raises(RuntimeError, match="this context was made by hand, and belongs to no server"):
+    with pytest.raises(RuntimeError, match="this context was created by hand and has no server"):
         _ = context.mcp_server

@@ -152,7 +152,8 @@ async def test_a_result_that_was_evicted_is_said_to_be_gone_and_the_work_is_not_
     ledger, work = Ledger(MemoryStore(max_result_bytes=1), Clock()), Work()
     assert await spend(ledger, work) == b"result"
     with pytest.raises(
-        ResultGone, match="already completed, and its result is no longer kept; do not repeat it blindly"
+        ResultGone,
+        match="already completed, and its result is no longer kept; check whether it took effect before you repeat it",
     ):
         await spend(ledger, work)
     with pytest.raises(SettledOtherwise):
@@ -329,7 +330,7 @@ async def test_a_renewal_that_fails_is_logged_and_tried_again(
     await asyncio.wait_for(store.renewed_thrice.wait(), 5)
     work.go_on.set()
     assert await first == b"result"
-    assert "could not renew the lease of a running call; it is tried again" in caplog.text
+    assert "could not renew the lease of a running call; will try again" in caplog.text
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
@@ -469,7 +470,7 @@ async def test_nobody_is_asked_while_the_clock_is_so_far_back_that_no_claim_coul
     clock.now = 5060.0
     with pytest.raises(LedgerFull):
         await ledger.check_room(None)
-    words = "the clock was set back by so much that an approval could be spent again; so nobody is asked anything until it has"
+    words = "the clock was set back so far that an approval could be spent again. No questions are asked until it has"
     assert words in caplog.text
     clock.now = 5061.0  # a step back of less than a round's lifetime refuses nobody
     await ledger.check_room(None)

@@ -70,7 +70,7 @@ def test_text_and_bytes_of_the_same_key_are_one_key() -> None:
 
 @pytest.mark.parametrize("make", [lambda: RequestStateSecurity(keys=[]), lambda: AESGCMRequestStateCodec([])])
 def test_an_empty_ring_is_refused(make: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match="ring of state keys is empty; give at least one key"):
+    with pytest.raises(ValueError, match="list of state keys is empty; pass at least one key"):
         make()
 
 
@@ -88,13 +88,13 @@ def test_a_single_key_in_place_of_a_list_is_refused(key: Any) -> None:
 
 
 def test_keys_and_a_codec_together_are_refused() -> None:
-    with pytest.raises(ValueError, match="give keys or a codec, not both"):
+    with pytest.raises(ValueError, match="pass keys or a codec, not both"):
         RequestStateSecurity(keys=[NEW], codec=AESGCMRequestStateCodec([NEW]))
 
 
 @pytest.mark.parametrize(("ttl", "deadline"), [(0, 3600), (-1, 3600), (600, 0), (600, -1)])
 def test_times_must_be_positive(ttl: float, deadline: float) -> None:
-    with pytest.raises(ValueError, match="ttl and deadline are seconds and must be positive"):
+    with pytest.raises(ValueError, match="ttl and deadline must be positive numbers of seconds"):
         RequestStateSecurity(ttl=ttl, deadline=deadline)
 
 
@@ -263,7 +263,7 @@ def test_what_was_sealed_is_what_is_opened() -> None:
 def test_a_state_is_bound_to_every_part_of_its_call(field: str, value: str) -> None:
     seal = seal_of()
     token = close(seal)
-    with pytest.raises(InvalidRequestState, match=f"sealed for another {field}"):
+    with pytest.raises(InvalidRequestState, match=f"the {field} of the state and of the request differ"):
         seal.open(token, replace(BINDING, **{field: value}))
 
 
@@ -271,7 +271,7 @@ def test_a_state_is_bound_to_every_part_of_its_call(field: str, value: str) -> N
 def test_no_principal_never_equals_a_principal(sealed: str | None, asking: str | None) -> None:
     seal = seal_of()
     token = close(seal, binding=replace(BINDING, principal=sealed))
-    with pytest.raises(InvalidRequestState, match="sealed for another principal"):
+    with pytest.raises(InvalidRequestState, match="the principal of the state and of the request differ"):
         seal.open(token, replace(BINDING, principal=asking))
 
 

@@ -58,7 +58,7 @@ class CleanupUnfinished(ToolError):
     def __init__(self, resolver: str) -> None:
         super().__init__(
             f"the tool ran, but the cleanup of resolver {resolver!r} did not finish, so some of its effects may be "
-            "missing. Do not repeat the call blindly"
+            "missing. Check whether it took effect before you repeat the call"
         )
 
 

@@ -133,7 +133,7 @@ class Context(Generic[LifespanT, RequestT]):
     @property
     def mcp_server(self) -> "MCPServer[LifespanT]":
         if self._server is None:
-            raise OutsideRequest("this context was made by hand, and belongs to no server")
+            raise OutsideRequest("this context was created by hand and has no server")
         return self._server
 
     @property
@@ -172,9 +172,7 @@ class Context(Generic[LifespanT, RequestT]):
     def _asked(self) -> Request:
         """The client's request. Raises `OutsideRequest` if there is none."""
         if self._request is None:
-            raise OutsideRequest(
-                f"{self._facts.consumer!r} was called without a client, so there is no request to look at"
-            )
+            raise OutsideRequest(f"{self._facts.consumer!r} was called without a client, so there is no request")
         return self._request
 
     # Saying something to the client
@@ -255,8 +253,8 @@ class Context(Generic[LifespanT, RequestT]):
     def _nobody(self, what: str) -> str:
         called = f"{self._facts.consumer!r} called ctx.{what}()"
         if self._request is None:
-            return f"{called}, but was itself called without a client. In a test, connect one: `async with Client(mcp, ...)`"
-        return f"{called}, but a client of {self.protocol_version} takes no questions in mid-call"
+            return f"{called}, but the tool was called without a client. In a test, connect one: `async with Client(mcp, ...)`"
+        return f"{called}, but a client of {self.protocol_version} cannot be asked during a call"
 
     def _cannot_push(self, what: str, wanted: str, question: str) -> CannotPush:
         """The error for a question asked in mid-call, with the resolver to write instead."""

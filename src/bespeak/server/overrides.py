@@ -24,7 +24,7 @@ class Overrides:
     ) -> object:
         """Put a replacement in force; a ticket to close it with. Raises `InvalidSignature` if it does not fit."""
         if (replacement is None) == (value is UNSET):
-            raise TypeError("override(fn, replacement) or override(fn, value=...), one of the two")
+            raise TypeError("call override(fn, replacement) or override(fn, value=...), not both")
         stand_in = constant(fn, value) if replacement is None else Replacement(replacement, read(replacement, frame))
         who = identity(fn)
         if not any(tool.has_resolver(who) for tool in self._tools.all()):

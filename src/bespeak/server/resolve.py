@@ -105,7 +105,9 @@ async def resolve_arguments(
     if not isinstance(plans, ResolverPlans):  # a copy of them, say
         plans = build_resolver_plans(resolved_params, set(tool_args))
     if plans.graph.has_generators:
-        raise TypeError("a generator needs a call that closes it: register the tool instead of resolving by hand")
+        raise TypeError(
+            "a generator resolver must be closed at the end of the call: register the tool instead of calling resolve_arguments"
+        )
     facts, request = facts_of(context), request_of(context)
     try:
         progress = Progress.decode(facts.request_state.encode()) if facts.request_state is not None else Progress()

@@ -85,15 +85,15 @@ class MCPServer(Generic[LifespanT]):
         is gone for `disconnect_grace` seconds and nothing was approved, the call ends, unless there is an event store.
         """
         if question_timeout <= 0:
-            raise ValueError("question_timeout is seconds and must be positive")
+            raise ValueError("question_timeout must be a positive number of seconds")
         if question_heartbeat is not None and not _is_seconds(question_heartbeat):
-            raise ValueError("question_heartbeat is seconds and must be positive, or None for no heartbeats")
+            raise ValueError("question_heartbeat must be a positive number of seconds, or None for no heartbeats")
         if min(max_waiting_calls, max_waiting_calls_per_session, max_waiting_bytes) < 1:
             raise ValueError(
                 "max_waiting_calls, max_waiting_calls_per_session and max_waiting_bytes must be at least 1"
             )
         if not _is_seconds(disconnect_grace):
-            raise ValueError("disconnect_grace is seconds and must be positive")
+            raise ValueError("disconnect_grace must be a positive number of seconds")
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1")
         self.name = name or "bespeak"
@@ -338,16 +338,18 @@ class MCPServer(Generic[LifespanT]):
         from bespeak.transports.http.legacy.endpoint import LegacyOptions
 
         if session_idle_timeout is not None and session_idle_timeout <= 0:
-            raise ValueError("session_idle_timeout is seconds and must be positive, or None for sessions without end")
+            raise ValueError(
+                "session_idle_timeout must be a positive number of seconds, or None for sessions that never expire"
+            )
         if retry_interval is not None and retry_interval < 0:
-            raise ValueError("retry_interval is milliseconds and cannot be negative")
+            raise ValueError("retry_interval must be a number of milliseconds that is not negative")
         if max_incoming_bytes < 1:
             raise ValueError("max_incoming_bytes must be at least 1")
         if max_sessions is not None and max_sessions < 1:
-            raise ValueError("max_sessions must be at least 1; for none at all there is stateless_http=True")
+            raise ValueError("max_sessions must be at least 1; for no sessions at all use stateless_http=True")
         paths = (streamable_http_path.rstrip("/"), streamable_http_path.rstrip("/") + "/")
         if any(route.match(path) is not None for route in self._routes for path in paths):
-            raise ValueError(f"a custom route has the path of the MCP endpoint, {streamable_http_path!r}")
+            raise ValueError(f"a custom route matches the path of the MCP endpoint, {streamable_http_path!r}")
         options = HttpOptions(
             path=streamable_http_path,
             health_path=health_path,

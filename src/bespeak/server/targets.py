@@ -73,12 +73,12 @@ def _load(path: Path) -> ModuleType:
     name = ".".join(parts)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise NoServer(f"{path} is no Python file")
+        raise NoServer(f"{path} is not a Python file")
     if len(parts) > 1:
         importlib.import_module(".".join(parts[:-1]))
     if name in sys.modules:
         if getattr(sys.modules[name], "__file__", None) != str(path):
-            raise NoServer(f"{path} has the name of another module that is in use, {name!r}; rename the file")
+            raise NoServer(f"{path} has the same name as a module that is already loaded, {name!r}; rename the file")
         return sys.modules[name]  # its package imports it
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

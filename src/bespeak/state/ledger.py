@@ -27,7 +27,7 @@ logger = logging.getLogger("bespeak.state")
 T = TypeVar("T")
 
 CLOCK_BACK = (
-    "the clock was set back by so much that an approval could be spent again; so nobody is asked anything until it has caught up, "
+    "the clock was set back so far that an approval could be spent again. No questions are asked until it has caught up, "
     "or the server is started again with new state keys"
 )
 LEASE_SECONDS = 15.0
@@ -45,7 +45,9 @@ class SettledOtherwise(LedgerError):
 
 class ResultGone(LedgerError):
     def __init__(self) -> None:
-        super().__init__("this call was already completed, and its result is no longer kept; do not repeat it blindly")
+        super().__init__(
+            "this call was already completed, and its result is no longer kept; check whether it took effect before you repeat it"
+        )
 
 
 class OutcomeUnknown(LedgerError):
@@ -288,7 +290,7 @@ class _Renewal:
             try:
                 await self._renew()
             except Exception:
-                logger.exception("could not renew the lease of a running call; it is tried again")
+                logger.exception("could not renew the lease of a running call; will try again")
             await asyncio.sleep(LEASE_SECONDS / 3)
 
     def stop(self) -> None:

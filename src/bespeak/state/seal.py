@@ -79,9 +79,9 @@ class AESGCMRequestStateCodec:
 def _ring(keys: Sequence[bytes | bytearray | str]) -> list[bytes]:
     """The keys as bytes. Raises an error that says what is wrong with them, never what they are."""
     if isinstance(keys, (str, bytes, bytearray)):
-        raise TypeError("keys is a list of keys, the first of which seals; write keys=[key]")
+        raise TypeError("keys must be a list of keys, the first of which seals; write keys=[key]")
     if not keys:
-        raise ValueError("the ring of state keys is empty; give at least one key")
+        raise ValueError("the list of state keys is empty; pass at least one key")
     return [_key_bytes(key) for key in keys]
 
 
@@ -133,9 +133,9 @@ class RequestStateSecurity:
         clock: Callable[[], float] = time.time,
     ) -> None:
         if keys is not None and codec is not None:
-            raise ValueError("give keys or a codec, not both")
+            raise ValueError("pass keys or a codec, not both")
         if ttl <= 0 or deadline <= 0:
-            raise ValueError("ttl and deadline are seconds and must be positive")
+            raise ValueError("ttl and deadline must be positive numbers of seconds")
         if keys is None and codec is None:
             keys = _environment_keys() or None
         if keys is not None:
@@ -271,7 +271,7 @@ class Seal:
         sealed = Binding(method, target, arguments, audience, principal)
         for name in ("method", "target", "arguments", "audience", "principal"):
             if getattr(sealed, name) != getattr(binding, name):
-                raise InvalidRequestState(f"sealed for another {name}")
+                raise InvalidRequestState(f"the {name} of the state and of the request differ")
         now = self._security.clock()
         if now >= deadline:
             raise InvalidRequestState("past the deadline of the call")

@@ -193,7 +193,7 @@ class BadDataclass:
 async def test_every_fault_of_a_form_is_reported_when_it_is_registered(position: Position, form: Any) -> None:
     error = await refusal(position, asking(form))
 
-    told = {fault.problem.removeprefix("the form cannot be shown: "): fault.fix for fault in error.faults}
+    told = {fault.problem.removeprefix("the form is not allowed: "): fault.fix for fault in error.faults}
     assert {problem.partition(",")[0] for problem in told} == {
         f"field 'inner' of {form.__name__} is nested",
         f"field 'tags' of {form.__name__} is a list without fixed choices",

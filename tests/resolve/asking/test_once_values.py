@@ -172,7 +172,7 @@ def test_what_cannot_survive_by_its_type_is_refused_at_registration(returns: Any
         registered(returns)
     (fault,) = raised.value.faults
     assert f"of which {what}, would not survive" in fault.problem
-    assert fault.fix == "drop once=True, or return a plain value, model or dataclass"
+    assert fault.fix == "remove once=True, or return a plain value, a model or a dataclass"
 
 
 @pytest.mark.parametrize("returns", [Price, Line, list[Money], dict[str, int], int, Masked])

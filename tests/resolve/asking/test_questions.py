@@ -131,7 +131,7 @@ def test_roots_are_asked_without_parameters() -> None:
 
 
 def test_a_message_that_is_not_text_cannot_be_asked() -> None:
-    with pytest.raises(FormError, match="the message is no text"):
+    with pytest.raises(FormError, match="the message is not a string"):
         render("k", Elicit(cast("Any", bool), cast("Any", "Sure?")))
 
 
@@ -149,7 +149,7 @@ def test_an_unknown_question_cannot_be_asked() -> None:
     class Guess(Question):
         pass
 
-    with pytest.raises(ValueError, match="Guess is no question this server can ask"):
+    with pytest.raises(ValueError, match="Guess is not a question that this server can ask"):
         render("k", Guess())
 
 
@@ -236,7 +236,7 @@ def test_a_form_without_fields_needs_no_content(content: Any) -> None:
         ({"action": "ACCEPT", "content": {"number": 2}}, "is not an elicitation result"),
         ({"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}, "is not an elicitation result"),
         ({"action": "accept"}, "was accepted without content"),
-        ({"action": "accept", "content": []}, "the content of the answer to 'k' is no object"),
+        ({"action": "accept", "content": []}, "the content of the answer to 'k' is not an object"),
         ({"action": "accept", "content": {}}, "does not match the form: number: is required"),
         ({"action": "accept", "content": {"number": "2"}}, "number: must be a whole number"),
         ({"action": "accept", "content": {"number": 2, "x": 1}}, "x: unknown field"),
@@ -289,7 +289,7 @@ def test_other_questions_inject_the_wire_result(marker: Question, answer: dict[s
 @pytest.mark.parametrize("marker", [Sample([HELLO], max_tokens=1), ListRoots()])
 @pytest.mark.parametrize("answer", [{"action": "accept", "content": {}}, {"action": "decline"}, {"action": "cancel"}])
 def test_an_elicitation_result_answers_nothing_else(marker: Question, answer: dict[str, Any]) -> None:
-    with pytest.raises(BadAnswer, match="the answer to 'k' is no answer to"):
+    with pytest.raises(BadAnswer, match="the answer to 'k' is not a response to"):
         settle(render("k", marker), answer, "p")
 
 
@@ -299,9 +299,9 @@ def test_an_elicitation_result_answers_nothing_else(marker: Question, answer: di
         (
             Sample([HELLO], max_tokens=1),
             {"roots": []},
-            "is no valid sampling/createMessage result: see content, model, role",
+            "is not a valid sampling/createMessage result: see content, model, role",
         ),
-        (ListRoots(), SAID, "is no valid roots/list result: see roots"),
+        (ListRoots(), SAID, "is not a valid roots/list result: see roots"),
         (ListRoots(), {"roots": [{"uri": "https://example.com"}]}, "see roots.0.uri"),
     ],
 )

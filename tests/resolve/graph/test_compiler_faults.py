@@ -38,17 +38,20 @@ async def sell_everything(
 ALL = [
     ("sell_everything: parameter 'basket' has a `Resolve` inside a union or container", "mark the parameter itself"),
     ("sell_everything: parameter 'stock' is marked with `Resolve` without a call", "write Resolve(fn)"),
-    ("parameter 'amount' of resolver 'price' is filled by nobody", "an argument of that name"),
-    ("parameter 'titel' of resolver 'price' is filled by nobody", "did you mean the argument 'title'?"),
+    ("parameter 'amount' of resolver 'price' cannot be resolved: nothing fills it", "an argument of that name"),
+    (
+        "parameter 'titel' of resolver 'price' cannot be resolved: nothing fills it",
+        "did you mean the argument 'title'?",
+    ),
     (
         "parameter 'title' of resolver 'consent' takes str, but the argument of that name is int",
         "make the two types agree",
     ),
-    ("resolver 'price' gives int, but parameter 'price' takes str", "make the two types agree"),
-    ("resolver 'consent' is marked once=True but may ask", "drop once=True"),
+    ("resolver 'price' returns int, but parameter 'price' takes str", "make the two types agree"),
+    ("resolver 'consent' is marked once=True but may ask", "remove once=True"),
     ("guard 'consent' may ask", "drop guard=True"),
-    ("resolver 'consent' is marked guard=True and once=True; a guard runs in every round", "drop one of the two"),
-    ("the form cannot be shown: field 'address' of Nested is nested", "ask for its fields one by one"),
+    ("resolver 'consent' is marked guard=True and once=True; a guard runs in every round", "remove one of the two"),
+    ("the form is not allowed: field 'address' of Nested is nested", "ask for its fields one by one"),
 ]
 
 
@@ -68,12 +71,12 @@ async def test_every_fault_is_reported_with_its_place_a_drawing_of_the_path_and_
     (fault,) = [one for one in error.faults if "'titel'" in one.problem]
     here, asked, root = (f"{__file__}:{fn.__code__.co_firstlineno}" for fn in (price, consent, sell_everything))
     assert str(fault).splitlines() == [
-        "parameter 'titel' of resolver 'price' is filled by nobody",
+        "parameter 'titel' of resolver 'price' cannot be resolved: nothing fills it",
         f"    at {here}",
         f"    sell_everything   {root}",
         f"    └─ consent <- consent   {asked}",
         f"       └─ price <- price   {here}",
-        "          └─ titel <- nobody",
+        "          └─ titel <- nothing",
         "    fix: did you mean the argument 'title'?",
     ]
     for one in error.faults:
@@ -91,7 +94,9 @@ async def test_a_fault_of_a_resolver_with_several_consumers_is_reported_once(pos
 
     error = await refusal(position, both)
 
-    assert [fault.problem for fault in error.faults] == ["parameter 'amount' of resolver 'broken' is filled by nobody"]
+    assert [fault.problem for fault in error.faults] == [
+        "parameter 'amount' of resolver 'broken' cannot be resolved: nothing fills it"
+    ]
 
 
 async def test_one_refused_tool_leaves_the_others_registered() -> None:

@@ -36,8 +36,8 @@ async def test_one_function_with_different_options_is_refused(position: Position
     error = await refusal(position, sell)
 
     (fault,) = error.faults
-    assert fault.problem == "resolver 'check_stock' is marked with different options in one graph"
-    assert fault.fix == "give every Resolve of it the same key, once, guard and timeout"
+    assert fault.problem == "resolver 'check_stock' is marked with different options in the same graph"
+    assert fault.fix == "use the same key, once, guard and timeout in every Resolve of it"
     assert line_of(price) in fault.drawing
 
 
@@ -82,7 +82,7 @@ def using(fn: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("fn", "problem"),
     [
-        *((fn, "may ask; the answer to a question is kept anyway") for fn in ASKING),
+        *((fn, "may ask a question, and answers are kept anyway") for fn in ASKING),
         (generates, "is a generator, whose value cannot outlive the round"),
         (gives_a_lock, "returns Event, which cannot be serialised"),
         (Opaque, "returns Opaque, which cannot be serialised"),
@@ -97,7 +97,7 @@ async def test_once_is_refused_where_the_value_cannot_be_kept(
     (fault,) = error.faults
     assert fault.problem.startswith(f"resolver {fn.__name__!r} is marked once=True but ")
     assert fault.problem.endswith(problem)
-    assert fault.fix == "drop once=True, or return a plain value, model or dataclass"
+    assert fault.fix == "remove once=True, or return a plain value, a model or a dataclass"
 
 
 @everywhere
@@ -106,8 +106,8 @@ async def test_a_guard_that_may_ask_is_refused(position: Position, fn: Callable[
     error = await refusal(position, using(fn, guard=True))
 
     (fault,) = error.faults
-    assert fault.problem == f"guard {fn.__name__!r} may ask; guards run before anybody is asked"
-    assert fault.fix == "annotate what it returns without a question, or drop guard=True"
+    assert fault.problem == f"guard {fn.__name__!r} may ask; guards run before any question is asked"
+    assert fault.fix == "change its return annotation so that it does not ask, or remove guard=True"
 
 
 @everywhere
@@ -119,7 +119,9 @@ async def test_a_guard_that_depends_on_one_that_may_ask_is_refused(position: Pos
     error = await refusal(position, using(allowed, guard=True))
 
     (fault,) = error.faults
-    assert fault.problem == "guard 'allowed' depends on 'consent', which may ask; guards run before anybody is asked"
+    assert (
+        fault.problem == "guard 'allowed' depends on 'consent', which may ask; guards run before any question is asked"
+    )
     assert fault.place == line_of(allowed)
 
 
@@ -135,7 +137,7 @@ async def test_a_timeout_is_a_positive_number_of_seconds(timeout: Any) -> None:
 
 @pytest.mark.parametrize("key", ["\ud800", "a\nb"])
 async def test_a_key_that_is_not_plain_text_is_refused(key: str) -> None:
-    assert "the key of a question is no text" in str(await refusal(as_tool, using(check_stock, key=key)))
+    assert "the key of a question is not printable text" in str(await refusal(as_tool, using(check_stock, key=key)))
 
 
 @everywhere
@@ -153,7 +155,7 @@ async def test_a_key_equal_to_another_key_is_refused(position: Position, first: 
 
     (fault,) = error.faults
     assert fault.problem == f"the key {second!r} of 'consent' is also the key of 'check_stock'"
-    assert fault.fix == "give each question a key of its own"
+    assert fault.fix == "give each question its own key"
 
 
 @everywhere

@@ -23,12 +23,12 @@ async def test_a_parameter_that_nobody_fills_is_refused_with_the_ways_to_fill_it
     error = await refusal(position, price)
 
     (fault,) = error.faults
-    assert fault.problem == "parameter 'amount' of resolver 'price' is filled by nobody"
+    assert fault.problem == "parameter 'amount' of resolver 'price' cannot be resolved: nothing fills it"
     assert fault.fix == (
         "use Annotated[..., Resolve(fn)], the Context, a default, or an argument of that name (there are: title)"
     )
     assert fault.place == line_of(price)
-    assert fault.drawing.endswith("└─ amount <- nobody")
+    assert fault.drawing.endswith("└─ amount <- nothing")
 
 
 @below_a_tool
@@ -58,7 +58,7 @@ async def test_a_resolver_does_not_get_a_resolved_parameter_by_its_name_alone() 
     error = await refusal(as_tool, sell)
 
     (fault,) = error.faults
-    assert fault.problem == "parameter 'stock' of resolver 'price' is filled by nobody"
+    assert fault.problem == "parameter 'stock' of resolver 'price' cannot be resolved: nothing fills it"
     assert fault.fix == "'stock' is itself resolved: mark it here too, Annotated[..., Resolve(check_stock)]"
 
 
@@ -81,7 +81,7 @@ async def test_a_resolver_does_not_get_the_context_by_its_name_alone() -> None:
 
     error = await refusal(as_tool, sell)
 
-    assert "parameter 'context' of resolver 'price' is filled by nobody" in str(error)
+    assert "parameter 'context' of resolver 'price' cannot be resolved: nothing fills it" in str(error)
 
 
 # Cycles
@@ -109,7 +109,7 @@ async def test_a_cycle_is_refused_and_all_its_nodes_are_named(position: Position
     error = await refusal(position, chicken)
 
     (fault,) = error.faults
-    cycle = fault.problem.removeprefix("resolvers depend on each other: ").split(" -> ")
+    cycle = fault.problem.removeprefix("cyclic dependency between resolvers: ").split(" -> ")
     assert set(cycle) == {"chicken", "egg", "nest"}
     assert cycle[0] == cycle[-1]
     assert fault.fix == "break the cycle at one of them"
@@ -120,7 +120,7 @@ async def test_a_cycle_is_refused_and_all_its_nodes_are_named(position: Position
 async def test_a_resolver_that_needs_itself_is_a_cycle(position: Position) -> None:
     error = await refusal(position, narcissus)
 
-    assert [fault.problem for fault in error.faults] == ["resolvers depend on each other: narcissus -> narcissus"]
+    assert [fault.problem for fault in error.faults] == ["cyclic dependency between resolvers: narcissus -> narcissus"]
 
 
 async def test_a_resolver_taken_twice_on_different_paths_is_not_a_cycle() -> None:
@@ -148,6 +148,6 @@ async def test_a_marker_beside_questions_made_by_hand_is_refused(position: Posit
     error = await refusal(position, asks_by_hand)
 
     (fault,) = error.faults
-    assert "has `Resolve` parameters and returns `InputRequiredResult` too" in fault.problem
+    assert "has `Resolve` parameters and also returns `InputRequiredResult`" in fault.problem
     assert fault.fix == "ask everything in resolvers, or everything by hand"
     assert fault.place == line_of(asks_by_hand)

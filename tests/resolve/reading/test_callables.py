@@ -278,7 +278,9 @@ class NeedyModel(BaseModel):
     ids=["function", "decorated", "partial", "method", "object", "class", "dataclass", "model"],
 )
 def test_a_fault_is_placed_in_the_authors_own_file(fn: Callable[..., Any], offset: int | None) -> None:
-    with pytest.raises(InvalidSignature, match=r"parameter 'missing' of resolver .* is filled by nobody") as caught:
+    with pytest.raises(
+        InvalidSignature, match=r"parameter 'missing' of resolver .* cannot be resolved: nothing fills it"
+    ) as caught:
         Tool.from_function(tool_taking(fn))
 
     (fault,) = caught.value.faults

@@ -264,7 +264,9 @@ def test_a_field_without_a_default_is_required() -> None:
 
     async def sell(title: str, price: Annotated[int, Resolve(price)]) -> None: ...
 
-    with pytest.raises(InvalidSignature, match="parameter 'copies' of resolver 'price' is filled by nobody"):
+    with pytest.raises(
+        InvalidSignature, match="parameter 'copies' of resolver 'price' cannot be resolved: nothing fills it"
+    ):
         Tool.from_function(sell)
 
 

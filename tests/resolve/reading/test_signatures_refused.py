@@ -166,8 +166,8 @@ async def test_a_marker_that_names_nothing_callable_is_refused(position: Positio
     error = await refusal(position, names_no_function)
 
     (fault,) = error.faults
-    assert fault.problem == "parameter 'stock' names something that cannot be called"
-    assert fault.fix == "write Resolve(fn) with the function itself: not what it returns, and not a question"
+    assert fault.problem == "parameter 'stock' has a Resolve whose argument is not callable"
+    assert fault.fix == "pass the function itself to Resolve, not its return value or a question"
     assert fault.place == line_of(names_no_function)
 
 
@@ -356,7 +356,7 @@ def test_an_unbound_method_is_refused() -> None:
         async def sell(self, title: str) -> None: ...
 
     told = problem_of(Shop.sell)
-    assert "parameter 'self' would be an argument for the model to fill" in told
+    assert "parameter 'self' would become an argument of the tool" in told
     assert "mcp.add_tool(thing.method)" in told
 
 

@@ -129,18 +129,18 @@ def consumer(given: Any, taken: Any) -> Callable[..., Any]:
 Two = TypeAliasType("Two", Annotated[Stock, "noted"])
 
 DISAGREE: dict[str, tuple[Any, Any, str]] = {
-    "models": (Stock, Price, "gives Stock, but parameter 'value' takes Price"),
-    "scalars": (int, str, "gives int, but parameter 'value' takes str"),
-    "nothing": (None, Stock, "gives NoneType, but parameter 'value' takes Stock"),
-    "annotated": (Annotated[int, Field(gt=0)], Annotated[str, "noted"], "gives int, but parameter 'value' takes str"),
+    "models": (Stock, Price, "returns Stock, but parameter 'value' takes Price"),
+    "scalars": (int, str, "returns int, but parameter 'value' takes str"),
+    "nothing": (None, Stock, "returns NoneType, but parameter 'value' takes Stock"),
+    "annotated": (Annotated[int, Field(gt=0)], Annotated[str, "noted"], "returns int, but parameter 'value' takes str"),
     "alias": (Two, Price, "takes Price"),
     "unions": (Stock | None, Price | int, "takes "),
     "question": (Stock | Elicit[Stock], Price, "takes Price"),
     "question alone": (Elicit[bool], str, "takes str"),
     "outcome": (Stock | Elicit[Stock], ElicitationResult[Price], "takes "),
     "accepted only": (Elicit[Stock], AcceptedElicitation[Price], "takes "),
-    "sample": (Sample, str, "gives Sample, but parameter 'value' takes str"),
-    "roots": (ListRoots, list, "gives ListRoots, but parameter 'value' takes list"),
+    "sample": (Sample, str, "returns Sample, but parameter 'value' takes str"),
+    "roots": (ListRoots, list, "returns ListRoots, but parameter 'value' takes list"),
     "awaitable": (Awaitable[int], str, "takes str"),
 }
 

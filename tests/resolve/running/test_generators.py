@@ -304,5 +304,5 @@ async def test_a_generator_that_yields_a_question_is_an_error_that_names_it() ->
 
     def body(a: Annotated[Consent, Resolve(connection)]) -> None: ...
 
-    with pytest.raises(ResolverFailed, match="'connection' asked a question, and a generator cannot ask"):
+    with pytest.raises(ResolverFailed, match="'connection' returned a question, but a generator cannot ask"):
         await run_to_end(body)

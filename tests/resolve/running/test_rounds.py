@@ -76,7 +76,7 @@ async def test_a_question_from_a_resolver_that_says_it_does_not_ask_is_an_error_
 ) -> None:
     def body(a: Annotated[object, Resolve(resolver)]) -> None: ...
 
-    expected = rf"resolver '{resolver.__name__}' asked a question, though its return annotation says that it does not"
+    expected = rf"resolver '{resolver.__name__}' returned a question, but its return annotation does not allow one"
     round_ = start(body)
     assert await asked(round_) == []
     with pytest.raises(ResolverFailed, match=rf"{expected} \(.*body -> a -> {resolver.__name__}\)"):
@@ -178,7 +178,7 @@ async def test_a_once_value_that_no_longer_fits_is_computed_again(caplog: pytest
     round_.progress.once[round_.graph.nodes[0].key_name] = Kept(NOTHING, "not a number")
     assert await round_.ask() == {}
     assert await round_.finish() == {"price": 7, "sure": True}
-    assert "the once=True value of 'price' no longer fits its return type; it is computed again" in caplog.text
+    assert "the once=True value of 'price' no longer matches its return type; it will be computed again" in caplog.text
 
 
 async def test_a_question_in_what_a_lambda_returns_is_awaited_and_asked() -> None:

@@ -210,7 +210,7 @@ async def test_a_once_value_that_does_not_survive_its_serialisation_is_refused_b
     def body(it: Annotated[int, Resolve(sure)]) -> None: ...
 
     push = Scripted()
-    with pytest.raises(ResolverFailed, match="odd' gave a value that"):
+    with pytest.raises(ResolverFailed, match="odd' returned a value that"):
         await run(body, push)
     assert push.pushed == []
 

@@ -291,7 +291,7 @@ async def test_a_cleanup_that_did_not_finish_is_not_success(
     assert result.is_error
     assert text(result) == (
         "Error executing tool order: the tool ran, but the cleanup of resolver 'Order.connection' did not finish, so some of "
-        "its effects may be missing. Do not repeat the call blindly"
+        "its effects may be missing. Check whether it took effect before you repeat the call"
     )
     assert order.events == []
     assert "the cleanup of resolver 'Order.connection' took over 0.01 s and was stopped" in caplog.text

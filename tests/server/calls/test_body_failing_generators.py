@@ -47,7 +47,7 @@ async def test_a_group_that_fails_before_the_body_is_a_failure_and_no_cancellati
 
     async with in_memory(mcp) as client:
         told = text(await client.call_tool("tool"))
-    assert f"resolver '{held.__name__}' ended the call: a scope it holds was cancelled" in told
+    assert f"resolver '{held.__name__}' ended the call: a cancel scope that it holds was cancelled" in told
 
 
 @pytest.mark.parametrize("held", [standard_workers, workers])

@@ -323,5 +323,8 @@ async def test_what_was_to_be_sampled_is_not_told_to_the_client(
 
     async with in_memory(mcp) as client:
         told = text(await client.call_tool("tool"))
-    assert told == "Error executing tool tool: resolver 'sample' asked what cannot be asked (tool -> said -> sample)"
+    assert (
+        told
+        == "Error executing tool tool: resolver 'sample' returned a question that cannot be sent (tool -> said -> sample)"
+    )
     assert "secret text" in caplog.text

@@ -164,12 +164,12 @@ async def test_a_state_by_hand_over_the_budget_is_the_authors_fault_and_told_to_
     async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         result = await request(client)
     assert said(result) == "Error executing tool greet"
-    assert "'greet' returned a request_state of 65000 characters; keep large data yourself" in caplog.text
+    assert "'greet' returned a request_state of 65000 characters; keep large data on the server" in caplog.text
 
 
 async def test_a_call_without_a_client_that_asks_by_hand_says_how_to_test_it() -> None:
     with pytest.raises(
-        RuntimeError, match=r"'greet' asks \('who'\), and nobody is there to answer. In a test, connect a client"
+        RuntimeError, match=r"'greet' asks \('who'\), but there is no client to answer. In a test, connect a client"
     ):
         await Desk().mcp.call_tool("greet")
 
@@ -181,7 +181,7 @@ async def test_a_call_without_a_client_that_only_hands_out_a_state_says_so_too()
     async def greet() -> InputRequiredResult:
         return asks("half done")
 
-    with pytest.raises(RuntimeError, match=r"'greet' asks \(a state to be echoed\), and nobody is there to answer"):
+    with pytest.raises(RuntimeError, match=r"'greet' asks \(a state to be echoed\), but there is no client to answer"):
         await mcp.call_tool("greet")
 
 
@@ -233,7 +233,7 @@ async def test_asking_in_mid_call_is_an_error_that_shows_the_resolver_to_write(
         return "unreachable"
 
     reason = await crash(in_memory, mcp, caplog)
-    assert reason.startswith(f"'greet' called {what}, but a client of 2026-07-28 takes no questions in mid-call")
+    assert reason.startswith(f"'greet' called {what}, but a client of 2026-07-28 cannot be asked during a call")
     assert resolver in reason
 
 

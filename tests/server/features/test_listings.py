@@ -124,7 +124,7 @@ async def test_cache_hints_are_given_by_method() -> None:
 
 
 def test_a_cache_hint_cannot_be_negative() -> None:
-    with pytest.raises(ValueError, match="ttl_ms is milliseconds and cannot be negative"):
+    with pytest.raises(ValueError, match="ttl_ms must be a number of milliseconds that is not negative"):
         CacheHint(-1)
 
 

@@ -245,7 +245,9 @@ async def test_structured_output_false_promises_nothing(in_memory: Connect) -> N
 
 @pytest.mark.parametrize("hint", [Image, Any, dict, Handle, InputRequiredResult])
 def test_structured_output_true_needs_a_type_with_a_schema(hint: Any) -> None:
-    with pytest.raises(InvalidSignature, match="the return type of 'tool' has no schema to promise") as caught:
+    with pytest.raises(
+        InvalidSignature, match="the return type of 'tool' cannot be described by a JSON Schema"
+    ) as caught:
         MCPServer("shop").add_tool(returning(hint, None), name="tool", structured_output=True)
     assert "drop structured_output=True" in str(caught.value)
 

@@ -126,13 +126,13 @@ def test_a_second_tool_of_the_same_name_is_refused() -> None:
     mcp = MCPServer("shop")
     mcp.add_tool(add)
     with pytest.raises(
-        ValueError, match=r"tool 'add' is registered already; remove_tool\('add'\) first, or rename one"
+        ValueError, match=r"tool 'add' is already registered; call remove_tool\('add'\) first, or rename one"
     ):
         mcp.add_tool(add)
 
 
 def test_two_tools_of_one_name_are_refused_when_the_server_is_made() -> None:
-    with pytest.raises(ValueError, match="tool 'add' is registered already"):
+    with pytest.raises(ValueError, match="tool 'add' is already registered"):
         MCPServer("shop", tools=[Tool.from_function(add), Tool.from_function(add)])
 
 
@@ -154,7 +154,7 @@ def test_removing_a_tool_that_is_not_there_is_an_error() -> None:
 
 
 def test_a_lambda_needs_a_name() -> None:
-    with pytest.raises(ValueError, match="a lambda has no name: give the tool one"):
+    with pytest.raises(ValueError, match="a lambda has no name; pass one"):
         MCPServer("shop").add_tool(lambda: 1)
 
 
@@ -192,7 +192,7 @@ def test_a_generator_is_no_tool() -> None:
     def numbers() -> Any:
         yield 1
 
-    with pytest.raises(InvalidSignature, match="numbers is a generator, and a tool returns its result"):
+    with pytest.raises(InvalidSignature, match="numbers is a generator, but a tool must return its result"):
         MCPServer("shop").add_tool(numbers)
 
 
@@ -215,7 +215,7 @@ def test_all_faults_of_a_tool_are_told_at_once() -> None:
     assert "parameter 'session' takes Thread, which cannot come from JSON" in told
     assert "takes any positional arguments" in told
     assert "without a call" in told
-    assert "has no schema to promise" in told
+    assert "cannot be described by a JSON Schema" in told
     assert "test_tools.py:" in told
 
 
@@ -313,7 +313,7 @@ async def test_a_question_without_a_client_says_how_to_answer_in_a_test() -> Non
     told = str(caught.value)
     assert "'order' asks (" in told
     assert "ask_if_sure" in told
-    assert "nobody is there to answer" in told
+    assert "there is no client to answer" in told
     assert "Client(mcp, elicitation_callback=...)" in told
     assert "mcp.override(resolver, value=...)" in told
     with mcp.override(ask_if_sure, value=Confirmation(sure=True)):

@@ -155,7 +155,7 @@ async def test_a_body_that_still_asks_after_that_is_an_error() -> None:
     mcp, seen = desk(*[asks("x", who=form())] * 20)
     async with Older(mcp, {"who": yes(name="you")}) as client:
         failure = await client.failure("greet")
-    assert failure == "Error executing tool greet: it still asks after it was run again 8 times"
+    assert failure == "Error executing tool greet: it still asks after 8 runs"
     assert (len(seen), len(client.pushed)) == (9, 8)
 
 
@@ -171,7 +171,7 @@ async def test_a_state_without_questions_counts_as_a_run(monkeypatch: pytest.Mon
     monkeypatch.setattr("bespeak.server.legacy.pushed_calls.PAUSES", (0.0, 0.0))
     mcp, seen = desk(*[asks("more")] * 20)
     async with Older(mcp) as client:
-        assert (await client.failure("greet")).endswith("it still asks after it was run again 8 times")
+        assert (await client.failure("greet")).endswith("it still asks after 8 runs")
     assert len(seen) == 9
 
 
@@ -231,13 +231,13 @@ async def test_an_answer_of_another_kind_is_an_explicit_tool_error(question: Any
     mcp, seen = desk(asks("x", it=question))
     async with Older(mcp, {"it": {"result": answer}}) as client:
         failure = await client.failure("greet")
-    assert failure == f"Error executing tool greet: the answer to 'it' is no answer to {method}"
+    assert failure == f"Error executing tool greet: the answer to 'it' is not a response to {method}"
     assert len(seen) == 1
 
 
 async def test_an_answer_that_is_no_object_is_an_explicit_tool_error() -> None:
     async with Older(Desk().mcp, {"who": {"result": "you"}}) as client:
-        assert await client.failure("greet") == "Error executing tool greet: the answer to 'who' is no object"
+        assert await client.failure("greet") == "Error executing tool greet: the answer to 'who' is not an object"
 
 
 async def test_an_error_in_reply_is_a_tool_error_that_names_the_question() -> None:

@@ -69,9 +69,9 @@ async def test_a_declined_second_try_is_a_decline() -> None:
     [
         (yes(value="3"), "the answer to 'it' does not match the form: value: must be a whole number"),
         ({"result": {"action": "accept"}}, "the answer to 'it' was accepted without content"),
-        ({"result": {"action": "accept", "content": [3]}}, "the content of the answer to 'it' is no object"),
+        ({"result": {"action": "accept", "content": [3]}}, "the content of the answer to 'it' is not an object"),
         ({"result": {}}, "the answer to 'it' is not an elicitation result: it has no valid action"),
-        ({"result": "yes"}, "the answer to 'it' is no object"),
+        ({"result": "yes"}, "the answer to 'it' is not an object"),
     ],
 )
 async def test_an_answer_that_is_none_is_an_explicit_tool_error_and_nobody_is_asked_again(
@@ -277,7 +277,7 @@ async def test_each_question_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_a_time_for_answers_must_be_positive(seconds: float) -> None:
-    with pytest.raises(ValueError, match="question_timeout is seconds and must be positive"):
+    with pytest.raises(ValueError, match="question_timeout must be a positive number of seconds"):
         MCPServer("till", question_timeout=seconds)
 
 

@@ -257,7 +257,7 @@ async def test_an_answer_within_the_first_seconds_sends_no_heartbeat() -> None:
 @pytest.mark.parametrize("seconds", [0, -1])
 def test_a_heartbeat_must_be_positive(seconds: float) -> None:
     with pytest.raises(
-        ValueError, match="question_heartbeat is seconds and must be positive, or None for no heartbeats"
+        ValueError, match="question_heartbeat must be a positive number of seconds, or None for no heartbeats"
     ):
         MCPServer("till", question_heartbeat=seconds)
 
@@ -410,7 +410,7 @@ async def test_an_answer_after_the_question_was_given_up_changes_nothing_and_is_
         for _ in range(2):
             await client.send({"id": client.pushed[0]["id"], **yes(value=31337)})
     assert warnings(caplog) == [
-        "the answer to question 'elicit' came too late and changes nothing: the question was taken back because it took "
+        "the answer to question 'elicit' came too late and has no effect: the question was withdrawn because it took "
         "too long"
     ]
     assert "31337" not in caplog.text
@@ -426,8 +426,8 @@ async def test_an_answer_after_the_call_was_cancelled_changes_nothing_and_is_log
         await asyncio.wait({call})
         await client.send({"id": client.pushed[0]["id"], **yes(value=3)})
     assert warnings(caplog) == [
-        "the answer to question 'tests.rules.consumers:ask' came too late and changes nothing: the question "
-        "was taken back because the call has ended"
+        "the answer to question 'tests.rules.consumers:ask' came too late and has no effect: the question "
+        "was withdrawn because the call has ended"
     ]
 
 
@@ -435,7 +435,7 @@ async def test_an_answer_to_a_question_never_asked_is_told_apart(caplog: pytest.
     async with Older(serving(elicit)) as client:
         await client.send({"id": "q-99", **yes(value=31337)})
     assert warnings(caplog) == []
-    assert "the client answered 'q-99', which it was not asked, or has answered before" in caplog.messages
+    assert "the client answered 'q-99', which was not asked or was answered before" in caplog.messages
     assert "31337" not in caplog.text
 
 
@@ -446,7 +446,7 @@ async def test_an_error_in_reply_to_a_question_taken_back_is_no_late_answer(capl
         error = {"code": 0, "message": "Request cancelled"}
         await client.send({"id": client.pushed[0]["id"], "error": error})
     assert warnings(caplog) == []
-    assert "the client answered question 'elicit' with an error after it was taken back" in caplog.messages
+    assert "the client answered question 'elicit' with an error after the question was withdrawn" in caplog.messages
 
 
 async def test_of_many_questions_given_up_the_last_are_remembered() -> None:

@@ -123,7 +123,7 @@ async def test_a_slip_in_a_body_is_asked_again_with_the_validators_message_and_n
 @pytest.mark.parametrize(
     ("response", "fault"),
     [
-        ({"result": 5}, "the answer to 'elicit' is no object"),
+        ({"result": 5}, "the answer to 'elicit' is not an object"),
         ({"error": {"code": -1, "message": "no"}}, "the client answered with an error (-1): no"),
     ],
 )
@@ -219,7 +219,7 @@ async def test_a_url_question_has_an_id_of_its_own_unless_the_author_gives_one()
 async def test_a_url_answer_that_is_none_is_an_explicit_tool_error(answer: Sent) -> None:
     async with Older(asking(), {"elicit_url": {"result": answer}}) as client:
         failure = await client.failure("elicit_url")
-    assert failure == "Error executing tool elicit_url: the answer to 'elicit_url' is no valid ElicitResult"
+    assert failure == "Error executing tool elicit_url: the answer to 'elicit_url' is not a valid ElicitResult"
 
 
 # Capabilities
@@ -312,7 +312,7 @@ async def test_with_tools_a_body_gets_the_result_that_has_them() -> None:
 @pytest.mark.parametrize("answer", [{}, {"roots": 5, "role": 5}])
 async def test_an_answer_of_another_kind_is_an_explicit_tool_error_in_a_body(tool: str, answer: Sent) -> None:
     async with Older(asking(), {tool: {"result": answer}}) as client:
-        assert f"the answer to '{tool}' is no " in await client.failure(tool)
+        assert f"the answer to '{tool}' is not a" in await client.failure(tool)
 
 
 async def ask_model() -> Sample:

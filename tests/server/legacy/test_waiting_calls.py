@@ -25,8 +25,10 @@ from tests.transports.http.legacy.older_client import Desk, Exchange, Older, acc
 from tests.waiting import eventually
 
 KEPT = "Error executing tool pay: resolver 'approve' got no answer: "
-SESSION_FULL = KEPT + "2 calls of this session wait for answers already, and no more may; answer or cancel one of them"
-SERVER_FULL = KEPT + "2 calls wait for answers already, and this server lets no more wait; try again later"
+SESSION_FULL = (
+    KEPT + "2 calls of this session are already waiting for answers, which is the limit; answer or cancel one of them"
+)
+SERVER_FULL = KEPT + "2 calls are already waiting for answers, which is the limit of this server; try again later"
 TOO_HEAVY = (
     KEPT
     + "the arguments of all calls that wait for answers may take 100000 bytes of memory, and with this call they would "
@@ -96,7 +98,7 @@ async def test_32_calls_of_a_session_may_wait_unless_the_author_says_otherwise()
         Client(till(), elicitation_callback=slow, mode="2025-11-25") as client,
         waiting(client, slow, 32),
     ):
-        assert "32 calls of this session wait for answers already" in text(await client.call_tool("pay"))
+        assert "32 calls of this session are already waiting for answers" in text(await client.call_tool("pay"))
 
 
 async def test_a_call_too_many_of_all_sessions_is_refused() -> None:
@@ -151,7 +153,7 @@ async def test_a_session_has_room_again_when_its_calls_were_cancelled_or_not_ans
             assert "approved True" in str(await answered.rest())
 
 
-SHARE_TAKEN = "many calls wait for answers already, and too many of them came from your address"
+SHARE_TAKEN = "too many calls from your address are waiting for answers"
 
 
 def test_above_half_one_address_may_have_a_tenth_of_the_waiting_calls_and_others_are_not_limited_by_it() -> None:
@@ -166,7 +168,7 @@ def test_above_half_one_address_may_have_a_tenth_of_the_waiting_calls_and_others
         calls.enter(lambda _: 0, "10.0.0.2")
     for _ in range(7):
         calls.enter(lambda _: 0, None)  # over stdio, say
-    with pytest.raises(NotAnswered, match="this server lets no more wait"):
+    with pytest.raises(NotAnswered, match="which is the limit of this server"):
         calls.enter(lambda _: 0, None)
 
 
@@ -230,7 +232,7 @@ def test_bounds_below_one_are_refused(options: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("inf")])
 def test_a_grace_that_is_not_some_seconds_is_refused(seconds: float) -> None:
-    with pytest.raises(ValueError, match="disconnect_grace is seconds and must be positive"):
+    with pytest.raises(ValueError, match="disconnect_grace must be a positive number of seconds"):
         till(disconnect_grace=seconds)
 
 

@@ -280,9 +280,12 @@ async def test_a_claim_that_is_dropped_gives_its_share_back(kept: int) -> None:
     ("options", "problem"),
     [
         ({"max_claims": 0}, "max_claims must be at least 1"),
-        ({"share": 0}, "question_limit, pressure and share are parts of max_claims, between 0 and 1"),
-        ({"question_limit": 1.5}, "question_limit, pressure and share are parts of max_claims, between 0 and 1"),
-        ({"pressure": -1}, "question_limit, pressure and share are parts of max_claims, between 0 and 1"),
+        ({"share": 0}, "question_limit, pressure and share must be fractions of max_claims, between 0 and 1"),
+        (
+            {"question_limit": 1.5},
+            "question_limit, pressure and share must be fractions of max_claims, between 0 and 1",
+        ),
+        ({"pressure": -1}, "question_limit, pressure and share must be fractions of max_claims, between 0 and 1"),
     ],
 )
 def test_bounds_that_make_no_sense_are_refused(options: dict[str, Any], problem: str) -> None:

@@ -486,5 +486,5 @@ def test_a_route_at_the_endpoint_s_own_path_is_refused(path: str) -> None:
     @mcp.custom_route(path, ["GET"])
     async def handler(request: Any) -> Any: ...
 
-    with pytest.raises(ValueError, match="a custom route has the path of the MCP endpoint, '/mcp'"):
+    with pytest.raises(ValueError, match="a custom route matches the path of the MCP endpoint, '/mcp'"):
         mcp.streamable_http_app()

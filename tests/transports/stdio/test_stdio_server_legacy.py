@@ -40,7 +40,7 @@ async def test_initialize_twice_is_refused_and_changes_nothing() -> None:
         await wire.greet(NOVEMBER)
         answer = await wire.ask(hello(MARCH, {}, id_=2))
         assert (answer["id"], answer["error"]["code"]) == (2, -32600)
-        assert "initialize was answered already; it begins a connection, once" in answer["error"]["message"]
+        assert "initialize was already answered; send it once per connection" in answer["error"]["message"]
         wire.send(call("approve"))
         assert (await wire.asked())["params"]["mode"] == "form"
         wire.send(cancelled(1))
@@ -51,8 +51,8 @@ async def test_a_request_before_the_handshake_is_told_what_is_missing(method: st
     async with Older(Desk().mcp) as wire:
         answer = await wire.ask(request(method, id_="early"))
         assert (answer["id"], answer["error"]["code"]) == ("early", -32602)
-        assert f"{method} came before initialize" in answer["error"]["message"]
-        assert "name the revision in params._meta" in answer["error"]["message"]
+        assert f"{method} was sent before initialize" in answer["error"]["message"]
+        assert "name the protocol version in params._meta" in answer["error"]["message"]
         assert "result" in await wire.greet(), "and the handshake may still be made"
 
 

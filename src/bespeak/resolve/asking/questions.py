@@ -70,12 +70,12 @@ def render(name: str, marker: Question) -> Rendered:
         return _render_sample(name, marker)
     if isinstance(marker, ListRoots):
         return Rendered(name, ROOTS, None, requirements(ROOTS, {}), 1, result=ListRootsResult)
-    raise ValueError(f"{type(marker).__name__} is no question this server can ask")
+    raise ValueError(f"{type(marker).__name__} is not a question that this server can ask")
 
 
 def _render_form(name: str, marker: Elicit[Any]) -> Rendered:
     if not isinstance(cast("Any", marker.message), str):
-        raise FormError("the message is no text", "write Elicit(message, schema)")
+        raise FormError("the message is not a string", "write Elicit(message, schema)")
     if marker.attempts < 1:
         raise FormError("attempts must be at least 1", "leave it out, or say how often the form may be shown")
     marker.message.encode()  # raises for what JSON cannot carry: text from a file name, say, may not be text
@@ -132,7 +132,7 @@ def outcome_of(question: Rendered, entry: Settled) -> Outcome:
     if question.form is None:
         return AcceptedElicitation(data=_result(question, entry.content))
     if not isinstance(entry.content, dict):
-        raise BadAnswer(f"the content of the answer to {question.name!r} is no object")
+        raise BadAnswer(f"the content of the answer to {question.name!r} is not an object")
     content = cast("dict[str, Any]", entry.content)
     faults = question.form.faults(content)
     if faults:
@@ -143,12 +143,14 @@ def outcome_of(question: Rendered, entry: Settled) -> Outcome:
 def _result(question: Rendered, answer: Any) -> BaseModel:
     model = question.result
     if model is None or not isinstance(answer, dict) or "action" in answer:
-        raise BadAnswer(f"the answer to {question.name!r} is no answer to {question.method}")
+        raise BadAnswer(f"the answer to {question.name!r} is not a response to {question.method}")
     try:
         return model.model_validate(answer)
     except ValidationError as error:
         places = ", ".join(sorted({".".join(map(str, detail["loc"])) or "it" for detail in error.errors()}))
-        raise BadAnswer(f"the answer to {question.name!r} is no valid {question.method} result: see {places}") from None
+        raise BadAnswer(
+            f"the answer to {question.name!r} is not a valid {question.method} result: see {places}"
+        ) from None
 
 
 def too_often(question: Rendered, note: str | None) -> BadAnswer:

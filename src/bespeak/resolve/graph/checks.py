@@ -46,8 +46,8 @@ def check_by_hand(signature: Signature, trail: tuple[str, ...], faults: Faults) 
         faults.add(
             signature.place,
             trail,
-            f"{signature.name} has `Resolve` parameters and returns `InputRequiredResult` too; a call has one channel "
-            "for questions",
+            f"{signature.name} has `Resolve` parameters and also returns `InputRequiredResult`; a call asks in one way or the "
+            "other, not both",
             "ask everything in resolvers, or everything by hand",
         )
 
@@ -59,7 +59,7 @@ def check_marker(draft: Draft, faults: Faults) -> None:
     problems = {
         "is marked guard=True and once=True; a guard runs in every round": (
             marker.guard and marker.once,
-            "drop one of the two",
+            "remove one of the two",
         ),
         "has a timeout that is not a positive number of seconds": (
             not (marker.timeout is None or (isinstance(timeout, (int, float)) and timeout > 0)),
@@ -77,7 +77,7 @@ def check_near_miss(
     """A default that stands in for an argument of almost the same name."""
     taken = {one.name for one in draft.signature.parameters}
     other, near = nearest(parameter.name, [name for name in arguments if name not in taken])
-    what = f"parameter {parameter.name!r} of resolver {draft.signature.name!r} is left at its default"
+    what = f"parameter {parameter.name!r} of resolver {draft.signature.name!r} uses its default"
     resolved = [one.name for one in consumer.parameters if one.marker and one.name == parameter.name]
     if resolved:
         faults.add(
@@ -91,10 +91,10 @@ def check_near_miss(
             draft.signature.place,
             (*draft.trail, f"{parameter.name} <- its default"),
             f"{what}, though there is an argument {other!r}",
-            f"name it {other!r} to get the argument, or something less like it",
+            f"rename it to {other!r} to receive the argument, or choose a name that is less similar",
         )
     elif near is Nearness.PERHAPS and warn:
-        warn_at(draft.signature, f"{what}; if the argument {other!r} was meant, rename one of them")
+        warn_at(draft.signature, f"{what}; if you meant the argument {other!r}, rename one of them")
 
 
 def how_to_fill(parameter: Parameter, consumer: Signature, arguments: Mapping[str, Any]) -> str:
@@ -123,8 +123,8 @@ def check_guards(drafts: Sequence[Draft], faults: Faults) -> None:
                 faults.add(
                     draft.signature.place,
                     draft.trail,
-                    f"guard {draft.signature.name!r} {what}; guards run before anybody is asked",
-                    "annotate what it returns without a question, or drop guard=True",
+                    f"guard {draft.signature.name!r} {what}; guards run before any question is asked",
+                    "change its return annotation so that it does not ask, or remove guard=True",
                 )
 
 
@@ -134,7 +134,7 @@ def check_once(draft: Draft, faults: Faults) -> TypeAdapter[Any] | None:
     if signature.kind is Kind.VALUE:
         return None
     if signature.may_ask:
-        problem = "may ask; the answer to a question is kept anyway"
+        problem = "may ask a question, and answers are kept anyway"
     elif signature.kind.is_generator:
         problem = "is a generator, whose value cannot outlive the round"
     else:
@@ -152,7 +152,7 @@ def check_once(draft: Draft, faults: Faults) -> TypeAdapter[Any] | None:
         signature.place,
         draft.trail,
         f"resolver {signature.name!r} is marked once=True but {problem}",
-        "drop once=True, or return a plain value, model or dataclass",
+        "remove once=True, or return a plain value, a model or a dataclass",
     )
     return None
 
@@ -167,7 +167,7 @@ def check_form(draft: Draft, faults: Faults, *, warn: bool) -> None:
             form = form_of(asked[0])
         except FormError as error:
             for problem, fix in error.faults:
-                faults.add(draft.signature.place, draft.trail, f"the form cannot be shown: {problem}", fix)
+                faults.add(draft.signature.place, draft.trail, f"the form is not allowed: {problem}", fix)
             continue
         for name in secret_names(form) if warn else ():
             warn_at(
@@ -183,8 +183,8 @@ def check_options(draft: Draft, marker: Resolve, trail: tuple[str, ...], faults:
         faults.add(
             draft.signature.place,
             trail,
-            f"resolver {draft.signature.name!r} is marked with different options in one graph",
-            "give every Resolve of it the same key, once, guard and timeout",
+            f"resolver {draft.signature.name!r} is marked with different options in the same graph",
+            "use the same key, once, guard and timeout in every Resolve of it",
         )
 
 
@@ -195,7 +195,7 @@ def check_result_type(draft: Draft, parameter: Parameter, trail: tuple[str, ...]
         faults.add(
             draft.signature.place,
             trail,
-            f"resolver {draft.signature.name!r} gives {spell(returns)}, but parameter {parameter.name!r} "
+            f"resolver {draft.signature.name!r} returns {spell(returns)}, but parameter {parameter.name!r} "
             f"takes {spell(parameter.hint)}",
             "make the two types agree",
         )

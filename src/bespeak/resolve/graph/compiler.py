@@ -162,8 +162,8 @@ class _Compiler:
             self.faults.add(
                 place,
                 (*trail, f"{parameter.name} <- {getattr(marker, 'fn', None)!r}"),
-                f"parameter {parameter.name!r} names something that cannot be called",
-                "write Resolve(fn) with the function itself: not what it returns, and not a question",
+                f"parameter {parameter.name!r} has a Resolve whose argument is not callable",
+                "pass the function itself to Resolve, not its return value or a question",
             )
             return None
         who = identity(marker.fn)
@@ -193,7 +193,7 @@ class _Compiler:
             self.faults.add(
                 signature.place,
                 here,
-                f"resolvers depend on each other: {' -> '.join(cycle)}",
+                f"cyclic dependency between resolvers: {' -> '.join(cycle)}",
                 "break the cycle at one of them",
             )
             return None
@@ -240,8 +240,8 @@ class _Compiler:
         if (parameter.required or isinstance(parameter.default, FieldInfo)) and not already_told:
             self.faults.add(
                 draft.signature.place,
-                (*draft.trail, f"{parameter.name} <- nobody"),
-                f"parameter {parameter.name!r} of resolver {draft.signature.name!r} is filled by nobody",
+                (*draft.trail, f"{parameter.name} <- nothing"),
+                f"parameter {parameter.name!r} of resolver {draft.signature.name!r} cannot be resolved: nothing fills it",
                 how_to_fill(parameter, self.consumer, self.arguments),
             )
         elif not already_told:

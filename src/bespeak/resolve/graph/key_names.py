@@ -18,13 +18,13 @@ def question_names(drafts: Sequence[Draft], given_names: Mapping[Hashable, str],
         if given is not None:
             key = given
             if not _is_text(key):
-                problem = "the key of a question is no text" if key else "the key of a question is empty"
+                problem = "the key of a question is not printable text" if key else "the key of a question is empty"
                 faults.add(draft.signature.place, draft.trail, problem, "give it a name")
             elif "~" in key:
                 faults.add(
                     draft.signature.place,
                     draft.trail,
-                    f"the key {key!r} contains '~', which parts the name of a question from what names its wording",
+                    f"the key {key!r} contains '~', which separates a question's name from the digest of its wording",
                     "write the key without '~'",
                 )
         else:
@@ -40,7 +40,7 @@ def question_names(drafts: Sequence[Draft], given_names: Mapping[Hashable, str],
                 draft.signature.place,
                 draft.trail,
                 f"the key {key!r} of {draft.signature.name!r} is also the key of {other!r}",
-                "give each question a key of its own",
+                "give each question its own key",
             )
         keys.append(key)
     return keys

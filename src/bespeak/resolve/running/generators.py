@@ -51,11 +51,13 @@ class OpenGenerators:
                 logger.error("the cleanup of resolver %r took over %g s and was stopped", node.name, CLEANUP_SECONDS)
                 unfinished = unfinished or node
             except asyncio.CancelledError as cut:
-                logger.error("the cleanup of resolver %r was cut short by a cancellation", node.name)
+                logger.error("the cleanup of resolver %r was interrupted by a cancellation", node.name)
                 standing = standing or cut
             if isinstance(standing, asyncio.CancelledError) and not is_cancelled() and (cancelled or body_ran):
                 # Nobody cancelled the call: it was a scope that this generator held, and has now left.
-                standing = ResolverFailed(node.name, node.path, "ended the call: a scope it holds was cancelled")
+                standing = ResolverFailed(
+                    node.name, node.path, "ended the call: a cancel scope that it holds was cancelled"
+                )
         if standing is None and unfinished is not None and body_ran:
             # The others have closed as after any body that ran: only the client must not take it for a success.
             raise CleanupUnfinished(unfinished.name)

@@ -75,7 +75,7 @@ class Settlements:
     def cannot_ask(self, node: Node, obstacle: AskingObstacle, missing: dict[str, Any]) -> None:
         """Settle a resolver whose question cannot be asked, if every consumer of it has a default or takes `NotAsked`."""
         why = obstacle.words or f"it did not declare {', '.join(capability_names(missing))}"
-        logger.info("the question of resolver %r cannot be put to the client: %s", node.name, why)
+        logger.info("the question of resolver %r cannot be sent to the client: %s", node.name, why)
         self._take_not_asked(node, NotAsked(obstacle.reason, missing), obstacle)
 
     def _take_not_asked(self, node: Node, not_asked: NotAsked, obstacle: AskingObstacle | None) -> None:
@@ -93,7 +93,7 @@ class Settlements:
         index = wanted.node
         if not self.done[index]:
             node = self._graph.nodes[index]
-            raise ResolverFailed(node.name, node.path, "has no value, and nothing runs without it")
+            raise ResolverFailed(node.name, node.path, "has no value that this parameter could use")
         if index in self.not_asked:
             return self.not_asked[index] if wanted.takes_not_asked else _default(wanted)
         outcome = self.outcomes[index]

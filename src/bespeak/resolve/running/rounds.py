@@ -211,10 +211,10 @@ class Round:
             json = kept(adapter, value)
             again = restored(adapter, json)
         except ValueError as error:
-            reason = "gave a value that its return type cannot serialise, though it is marked once=True"
+            reason = "returned a value that cannot be serialised by its return type, which once=True needs"
             raise ResolverFailed(node.name, node.path, reason) from error
         if not survives(value, again):
-            reason = "gave a value that does not survive its serialisation, though it is marked once=True"
+            reason = "returned a value that changes when it is serialised and read back, which once=True does not allow"
             raise ResolverFailed(node.name, node.path, reason)
         self.progress.once[node.key_name] = Kept(self._pins.rests(node), json)
         return again
@@ -226,7 +226,9 @@ class Round:
         try:
             value = restored(node.once, before.value)
         except ValueError:
-            logger.warning("the once=True value of %r no longer fits its return type; it is computed again", node.name)
+            logger.warning(
+                "the once=True value of %r no longer matches its return type; it will be computed again", node.name
+            )
             return False
         self._settlements.put(node, value)
         return True
@@ -235,16 +237,16 @@ class Round:
 
     def _rendered(self, node: Node, marker: Question) -> Rendered:
         if not node.may_ask:
-            reason = "asked a question, though its return annotation says that it does not"
+            reason = "returned a question, but its return annotation does not allow one"
             if node.kind.is_generator:
-                reason = "asked a question, and a generator cannot ask"
+                reason = "returned a question, but a generator cannot ask"
             raise ResolverFailed(node.name, node.path, reason)
         try:
             return render(node.key_name, marker)
         except FormError as error:
-            raise ResolverFailed(node.name, node.path, f"asked what cannot be asked: {error}") from error
+            raise ResolverFailed(node.name, node.path, f"returned a question that cannot be sent: {error}") from error
         except ValueError as error:
-            raise ResolverFailed(node.name, node.path, "asked what cannot be asked") from error
+            raise ResolverFailed(node.name, node.path, "returned a question that cannot be sent") from error
 
     async def _pushed(self, node: Node, marker: Question, turns: Turns) -> None:
         """Ask at once, again if the answer was a slip, and settle with the outcome."""

@@ -40,7 +40,7 @@ def state_of(name: str, asked: InputRequiredResult, requests: Mapping[str, Any])
     body = to_json([asked.request_state, list(requests)]).decode()
     if len(body) > BUDGET // 2:
         size = len(asked.request_state or "")
-        raise ValueError(f"{name!r} returned a request_state of {size} characters; keep large data yourself")
+        raise ValueError(f"{name!r} returned a request_state of {size} characters; keep large data on the server")
     return body
 
 

@@ -117,7 +117,7 @@ class Call(Outliving):
                 raise InvalidRequestState("not a string")
             state, issued, expiry = self.calls.seal.open(token, self._binding())
             if state.by_hand == bool(self.consumer.graph.nodes):
-                raise InvalidRequestState("made by hand, or not, unlike what it is sent to")
+                raise InvalidRequestState("made by hand for a tool with resolvers, or the reverse")
             if state.by_hand:
                 self._facts.request_state, asked = read_state(state.body)
                 # Only answers to what was asked in that round count.
@@ -329,7 +329,7 @@ class Call(Outliving):
 def _no_client(name: str, requests: dict[str, Any]) -> str:
     asked = ", ".join(repr(bare_name(key)) for key in requests) or "a state to be echoed"
     return (
-        f"{name!r} asks ({asked}), and nobody is there to answer. In a test, connect a client that does: "
+        f"{name!r} asks ({asked}), but there is no client to answer. In a test, connect a client with callbacks: "
         "`async with Client(mcp, elicitation_callback=...) as client`, or replace the resolver: "
         "`with mcp.override(resolver, value=...)`"
     )

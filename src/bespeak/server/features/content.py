@@ -41,7 +41,7 @@ class _Media:
 
     def __init__(self, path: str | Path | None = None, data: bytes | None = None, format: str | None = None) -> None:
         if (path is None) == (data is None):
-            raise ValueError(f"{type(self).__name__} takes a path or data, one of the two")
+            raise ValueError(f"{type(self).__name__} needs either a path or data")
         self.path = Path(path) if path is not None else None
         self.data = data
         self.format = format

@@ -21,7 +21,7 @@ class CacheHint:
 
     def __post_init__(self) -> None:
         if self.ttl_ms < 0:
-            raise ValueError("ttl_ms is milliseconds and cannot be negative")
+            raise ValueError("ttl_ms must be a number of milliseconds that is not negative")
 
     def fields(self) -> dict[str, Any]:
         return {"ttlMs": self.ttl_ms, "cacheScope": self.scope}

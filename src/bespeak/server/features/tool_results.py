@@ -30,7 +30,7 @@ class Output:
         if structured is not False and (hint := _structured_hint(returns)) is not None:
             self._build(name, hint)
         if structured and self.schema is None:
-            raise NoOutputSchema(f"the return type of {name!r} has no schema to promise")
+            raise NoOutputSchema(f"the return type of {name!r} cannot be described by a JSON Schema")
 
     def _build(self, name: str, hint: Any) -> None:
         core = peel(hint).core

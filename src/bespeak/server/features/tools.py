@@ -143,7 +143,7 @@ class Tool:
 def _name_of(fn: Callable[..., Any], signature: Signature) -> str:
     name: str = getattr(peel_partial(fn), "__name__", signature.name)
     if name == "<lambda>":
-        raise ValueError("a lambda has no name: give the tool one, add_tool(fn, name=...)")
+        raise ValueError("a lambda has no name; pass one: add_tool(fn, name=...)")
     return name
 
 
@@ -164,7 +164,7 @@ def _compile(
         faults.append(Fault(problem, fix, signature.place, drawing))
 
     if signature.kind.is_generator:
-        fault(f"{signature.name} is a generator, and a tool returns its result", "return instead of yielding")
+        fault(f"{signature.name} is a generator, but a tool must return its result", "return instead of yielding")
     if signature.question_arms:
         fault(
             f"{signature.name} returns {spell(signature.question_arms[0])}, and only a resolver asks by returning it",
@@ -173,7 +173,7 @@ def _compile(
     if signature.parameters and signature.parameters[0].name in ("self", "cls") and signature.parameters[0].hint is Any:
         name = signature.parameters[0].name
         fault(
-            f"parameter {name!r} would be an argument for the model to fill",
+            f"parameter {name!r} would become an argument of the tool",
             "register the bound method of an object: mcp.add_tool(thing.method)",
             name,
         )
@@ -202,8 +202,8 @@ def _compile(
             if others:
                 said = ", ".join(sorted(others))
                 fault(
-                    f"{mirror.path[0]!r} is repeated in a header, but can be sent as {said} too",
-                    "give it one name",
+                    f"{mirror.path[0]!r} is sent in a header as well, but it also has the name {said}",
+                    "give it only one name",
                     mirror.path[0],
                 )
     except InvalidParameterHeader as error:
@@ -236,7 +236,7 @@ class ToolRegistry:
     def add(self, tool: Tool) -> None:
         if tool.name in self._tools:
             raise ValueError(
-                f"tool {tool.name!r} is registered already; remove_tool({tool.name!r}) first, or rename one"
+                f"tool {tool.name!r} is already registered; call remove_tool({tool.name!r}) first, or rename one"
             )
         self._tools[tool.name] = tool
 

@@ -143,12 +143,14 @@ class LegacyConnection:
         """Log an answer that changes nothing, without what it says."""
         question = self._questions.given_up(response)
         if question is None:
-            logger.debug("the client answered %r, which it was not asked, or has answered before", response.id)
+            logger.debug("the client answered %r, which was not asked or was answered before", response.id)
         elif response.error is not None:  # some clients confirm so that they no longer ask
-            logger.debug("the client answered question %r with an error after it was taken back", question.name)
+            logger.debug(
+                "the client answered question %r with an error after the question was withdrawn", question.name
+            )
         else:
             logger.warning(
-                "the answer to question %r came too late and changes nothing: the question was taken back because %s",
+                "the answer to question %r came too late and has no effect: the question was withdrawn because %s",
                 question.name,
                 question.reason,
             )
@@ -161,7 +163,7 @@ class LegacyConnection:
         if self.version is None:
             raise MCPError(
                 INVALID_PARAMS,
-                f"{method} came before initialize; send that first, or name the revision in params._meta: "
+                f"{method} was sent before initialize; send initialize first, or name the protocol version in params._meta: "
                 f"{PROTOCOL_VERSION_META_KEY}",
             )
 
@@ -175,7 +177,7 @@ class LegacyConnection:
 
     def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
         if self.version is not None and not self._assumed:
-            raise MCPError(INVALID_REQUEST, "initialize was answered already; it begins a connection, once")
+            raise MCPError(INVALID_REQUEST, "initialize was already answered; send it once per connection")
         wanted, declared, info = params.get("protocolVersion"), params.get("capabilities"), params.get("clientInfo")
         if not isinstance(wanted, str):
             raise MCPError(INVALID_PARAMS, "initialize: protocolVersion must be the revision the client speaks")

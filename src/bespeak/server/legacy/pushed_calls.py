@@ -98,7 +98,7 @@ class PushedCall(Call):
             self.closed = False
         if not isinstance(value, InputRequiredResult):
             return result_of(self.consumer, value)
-        raise ToolError(f"it still asks after it was run again {RUNS} times")
+        raise ToolError(f"it still asks after {RUNS} runs")
 
     async def _one(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -108,5 +108,5 @@ class PushedCall(Call):
         try:
             typed_answer(key, answer, request["method"])
         except MCPError:
-            raise ToolError(f"the answer to {key!r} is no answer to {request['method']}") from None
+            raise ToolError(f"the answer to {key!r} is not a response to {request['method']}") from None
         return answer

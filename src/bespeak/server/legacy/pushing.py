@@ -218,7 +218,7 @@ class Asker:
         if response.error is not None:
             raise NotAnswered(f"the client answered with an error{_spell(response.error)}")
         if not isinstance(response.result, dict):
-            raise BadAnswer(f"the answer to {bare_name(key)!r} is no object")
+            raise BadAnswer(f"the answer to {bare_name(key)!r} is not an object")
         return cast("dict[str, Any]", response.result)
 
     @contextlib.contextmanager
@@ -295,7 +295,7 @@ def read_as(model: type[ModelT], key: str, answer: Mapping[str, Any]) -> ModelT:
     try:
         return model.model_validate(answer)
     except ValidationError:
-        raise BadAnswer(f"the answer to {key!r} is no valid {model.__name__}") from None
+        raise BadAnswer(f"the answer to {key!r} is not a valid {model.__name__}") from None
 
 
 async def ask_once(asker: Asker, key: str, marker: Question) -> Outcome:

@@ -19,9 +19,7 @@ PRESSURE = 2
 """From 1 / `PRESSURE` of a bound on, each address is held to its share."""
 SHARE = 10
 """One address has at most 1 / `SHARE` of a bound then, or one call."""
-SHARE_TAKEN = (
-    "many calls wait for answers already, and too many of them came from your address; answer one, or try again later"
-)
+SHARE_TAKEN = "too many calls from your address are waiting for answers; answer one of them, or try again later"
 MANY = 1000
 """So many members of a container are weighed at a time, so that too heavy a one is found out early."""
 
@@ -75,7 +73,7 @@ class WaitingCalls:
         limits = self.limits
         if self.calls >= limits.server:
             raise NotAnswered(
-                f"{self.calls} calls wait for answers already, and this server lets no more wait; try again later"
+                f"{self.calls} calls are already waiting for answers, which is the limit of this server; try again later"
             )
         calls, _ = self._held(address)
         if calls and self.calls * PRESSURE > limits.server and (calls + 1) * SHARE > limits.server:
@@ -113,7 +111,8 @@ class SessionCalls:
         """As for the server."""
         if self.calls >= self.limits.session:
             raise NotAnswered(
-                f"{self.calls} calls of this session wait for answers already, and no more may; answer or cancel one of them"
+                f"{self.calls} calls of this session are already waiting for answers, which is the limit; "
+                "answer or cancel one of them"
             )
         weight = self._server.enter(weigh, address)
         self.calls += 1

@@ -64,7 +64,7 @@ class MemoryStore:
         if max_claims < 1:
             raise ValueError("max_claims must be at least 1")
         if not (0 < question_limit <= 1 and 0 <= pressure <= 1 and 0 < share <= 1):
-            raise ValueError("question_limit, pressure and share are parts of max_claims, between 0 and 1")
+            raise ValueError("question_limit, pressure and share must be fractions of max_claims, between 0 and 1")
         self._max_claims = max_claims
         self._max_result_bytes = max_result_bytes
         self._most_for_questions = max(1, math.floor(max_claims * question_limit))

@@ -94,7 +94,7 @@ async def test_initialize_twice_in_one_session_is_refused_and_the_session_goes_o
     older = await server.client()
     reply = await older.post(hello(id_=9))
     assert (reply.status, reply.code, reply.json["id"]) == (200, -32600, 9)
-    assert "initialize was answered already" in reply.reason
+    assert "initialize was already answered" in reply.reason
     assert (await older.post(call("echo", {"text": "still here"}))).text == "still here"
 
 

@@ -394,8 +394,8 @@ async def test_a_session_keeps_little_of_what_its_client_says_of_itself() -> Non
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"session_idle_timeout": 0}, "session_idle_timeout is seconds and must be positive, or None"),
-        ({"max_sessions": 0}, "max_sessions must be at least 1; for none at all there is stateless_http=True"),
+        ({"session_idle_timeout": 0}, "session_idle_timeout must be a positive number of seconds, or None"),
+        ({"max_sessions": 0}, "max_sessions must be at least 1; for no sessions at all use stateless_http=True"),
     ],
 )
 def test_limits_that_make_no_sense_are_refused(options: dict[str, Any], says: str) -> None:
