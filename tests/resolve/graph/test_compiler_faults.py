@@ -49,7 +49,7 @@ ALL = [
     ),
     ("resolver 'price' returns int, but parameter 'price' takes str", "make the two types agree"),
     ("resolver 'consent' is marked once=True but may ask", "remove once=True"),
-    ("guard 'consent' may ask", "drop guard=True"),
+    ("guard 'consent' may ask", "remove guard=True"),
     ("resolver 'consent' is marked guard=True and once=True; a guard runs in every round", "remove one of the two"),
     ("the form is not allowed: field 'address' of Nested is nested", "ask for its fields one by one"),
 ]

@@ -5,7 +5,7 @@ The tables of test_generated_signatures.py try every place; here is what an auth
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, TypeVarTuple
 
 import pytest
@@ -246,14 +246,31 @@ def with_a_local_name_as_text() -> Callable[..., Any]:
     return count
 
 
-@pytest.mark.xfail(strict=True, reason="below a tool, nobody reads text in a field that names what is out of reach")
 async def test_a_field_that_names_what_can_no_longer_be_read_is_refused_below_a_tool_too() -> None:
     count = with_a_local_name_as_text()
 
     async def sell(stock: Any, counted: Annotated[int, Resolve(count)]) -> None: ...
 
-    await refusal(as_tool, sell)
+    error = await refusal(as_tool, sell)
+    assert "parameter 'stock' of resolver 'count' takes a type with the name 'Inner' on field 'inner' of Outer" in str(
+        error
+    )
 
 
 async def test_a_field_that_names_what_can_no_longer_be_read_is_refused_in_a_tool() -> None:
     await refusal(as_tool, with_a_local_name_as_text())
+
+
+async def consent() -> bool: ...
+
+
+@dataclass
+class ConsentInInit:
+    consent: InitVar["Annotated[bool, Resolve(consent)]"]
+
+
+async def test_a_marker_written_as_text_in_a_variable_of_a_dataclass_init_is_refused() -> None:
+    async def sell(answer: ConsentInInit) -> None: ...
+
+    error = await refusal(as_tool, sell)
+    assert "has a `Resolve` on field 'consent' of ConsentInInit, where it has no effect" in str(error)

@@ -177,6 +177,19 @@ def check_form(draft: Draft, faults: Faults, *, warn: bool) -> None:
             )
 
 
+def check_readable(parameter: Parameter, draft: Draft, faults: Faults) -> None:
+    """All of an argument's type can be read, so that no marker in it is lost. A tool's own type is checked by its schema."""
+    if parameter.unread:
+        name, _, where = parameter.unread[0].partition(" ")
+        faults.add(
+            draft.signature.place,
+            (*draft.trail, f"{parameter.name} <- the argument"),
+            f"parameter {parameter.name!r} of resolver {draft.signature.name!r} takes a type with the name {name} {where}, "
+            "which cannot be found",
+            "define the name in the module, or register the function where it is defined",
+        )
+
+
 def check_options(draft: Draft, marker: Resolve, trail: tuple[str, ...], faults: Faults) -> None:
     """Every marker of one resolver in a graph has the same options."""
     if _options(draft.marker) != _options(marker):

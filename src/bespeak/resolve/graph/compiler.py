@@ -20,6 +20,7 @@ from bespeak.resolve.graph.checks import (
     check_near_miss,
     check_once,
     check_options,
+    check_readable,
     check_result_type,
     how_to_fill,
     is_context,
@@ -234,6 +235,7 @@ class _Compiler:
             return None
         if parameter.name in self.arguments:
             check_argument_type(parameter, self.arguments[parameter.name], draft, self.faults)
+            check_readable(parameter, draft, self.faults)
             return FromArgument(parameter.name)
         already_told = any(defect.parameter == parameter.name for defect in draft.signature.defects)
         # A pydantic Field is a default only where pydantic reads the parameters, as it does a tool's.

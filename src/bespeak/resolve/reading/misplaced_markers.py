@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, TypeVar, cast, get_args, get_origin
 
 import typing_extensions
 from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ElicitResult, ListRootsResult
@@ -248,7 +248,7 @@ def _parts(core: Any, names: Mapping[str, Any]) -> Sequence[Any]:
         limits = [*core.__constraints__, core.__bound__, getattr(core, "__default__", None)]
         return [_read(limit, core.__module__, names) for limit in limits]
     if isinstance(core, dataclasses.InitVar):
-        return [cast("Any", core).type]
+        return [_read(cast("Any", core).type, "builtins", names)]
     if isinstance(core, list):  # the parameter list of a Callable
         return cast("list[Any]", core)
     return get_args(core)
@@ -265,7 +265,21 @@ def _read(hint: Any, module: str, names: Mapping[str, Any]) -> Any:
 def _unread(hint: Any) -> Any:
     """A hint that cannot be evaluated yet. If it looks like a marker it counts as one, so that no marker is lost."""
     text = getattr(hint, "__forward_arg__", hint)
-    return Annotated[Any, Resolve] if isinstance(text, str) and _MARKS.search(text) else hint
+    if not isinstance(text, str):
+        return hint
+    if _MARKS.search(text):
+        return Annotated[Any, Resolve]
+    try:
+        return ForwardRef(text)
+    except SyntaxError:
+        return hint
+
+
+def unread(hint: Any, search: Search) -> Iterator[str]:
+    """The names in a hint that cannot be found, each with its place: whatever they stand for is not checked."""
+    for found in walk(hint, search):
+        if found.where and isinstance(found.what, ForwardRef):
+            yield f"{found.what.__forward_arg__!r} {found.where}"
 
 
 def fields_of(

@@ -36,6 +36,7 @@ from bespeak.resolve.reading.misplaced_markers import (
     is_written,
     replies,
     strays,
+    unread,
 )
 from bespeak.resolve.reading.name_lookup import Scope, scope_of
 from bespeak.resolve.reading.type_hints import (
@@ -90,6 +91,8 @@ class Parameter:
     """Positional-only: it can only be left at its default."""
     exposed: tuple[str, ...] = ()
     """The outcomes and questions in the type of a parameter without a marker, each with its place."""
+    unread: tuple[str, ...] = ()
+    """The names in the type of a parameter without a marker that cannot be found, each with its place."""
 
     @property
     def required(self) -> bool:
@@ -260,6 +263,7 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
             f"mark the parameter itself: {name}: Annotated[..., Resolve(fn)]",
         )
     exposed = tuple(dict.fromkeys(replies(hint, Search(names=scope.names)))) if marker is None else ()
+    unknown = tuple(dict.fromkeys(unread(hint, Search(names=scope.names)))) if marker is None else ()
     if raw.kind in _UNFILLABLE and (marker or raw.default is EMPTY):
         defect(unfillable(name, raw.kind), ORDINARY)
     wanted = [arm for arm in arms(peeled.core) if arm is not NotAsked]
@@ -275,7 +279,7 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
         default = EMPTY if default.is_required() else default.default if made is None else Factory(made)
     takes_not_asked = marker is not None and NotAsked in arms(peeled.core)
     by_position = raw.kind is inspect.Parameter.POSITIONAL_ONLY
-    return Parameter(name, hint, default, marker, takes, takes_not_asked, by_position, exposed)
+    return Parameter(name, hint, default, marker, takes, takes_not_asked, by_position, exposed, unknown)
 
 
 def _is_ours(marker: Any) -> bool:
