@@ -13,7 +13,7 @@ import pytest
 
 from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.server.targets import load
-from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.suite.loader import load_suite
 from tests.cli.desks import QUESTION, WORD, Raw, accepted, asking, bespeak, form, page, served, text, told, write_raw
 from tests.wires import Listening
 

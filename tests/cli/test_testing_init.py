@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bespeak.server.targets import load
-from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.suite.loader import load_suite
 from tests.cli.desks import Raw, bespeak, served, text, told, write_raw
 from tests.wires import Listening
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bespeak.conversation.results import Kind, Result
 from bespeak.testing.runner import Options, Runner
-from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.suite.loader import load_suite
 from bespeak.testing.suite.plan import items_of
 from tests.testing.desk import OURS
 from tests.testing.taping import LEGACY, MODERN, Desk, Json, run_suite, stale, trip, write_suite

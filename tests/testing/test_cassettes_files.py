@@ -13,9 +13,10 @@ import pytest
 
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.results import Kind
-from bespeak.testing.cassettes.cassettes import Book, Recorder
-from bespeak.testing.redaction import Redaction
-from bespeak.testing.suite.loading import BadSuite, load_suite
+from bespeak.testing.cassettes.cassette_file import CassetteFile
+from bespeak.testing.cassettes.recorder import Recorder
+from bespeak.testing.redaction.redactor import Redactor
+from bespeak.testing.suite.loader import BadSuite, load_suite
 from bespeak.testing.suite.plan import items_of
 from tests.testing.taping import (
     AGAIN,
@@ -238,9 +239,9 @@ async def test_a_cassette_is_json_to_others_too(taped: Desk) -> None:
 # Several at once
 
 
-def _book(taped: Desk) -> Book:
+def _book(taped: Desk) -> CassetteFile:
     (item,) = items_of(load_suite(taped.suite(trip())))
-    return Book(taped.tapes, item, Redaction())
+    return CassetteFile(taped.tapes, item, Redactor())
 
 
 class _Held:
@@ -252,7 +253,7 @@ class _Held:
 def test_threads_that_write_one_cassette_do_not_get_in_each_others_way(taped: Desk) -> None:
     failed: list[Exception] = []
 
-    def write(book: Book) -> None:
+    def write(book: CassetteFile) -> None:
         recorder: Recorder = book.recorder(cast("Connection", _Held()))
         recorder.turns += [{"method": "tools/call"}] * 200
         try:

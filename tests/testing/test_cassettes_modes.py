@@ -9,8 +9,8 @@ from typer.testing import CliRunner, Result
 
 from bespeak.cli.commands import app
 from bespeak.conversation.results import Kind
-from bespeak.testing.cassettes.cassettes import Mode, RecordingRefused, check_allowed
-from bespeak.testing.pytest_run import Session, UnusableOptions
+from bespeak.testing.cassettes.record_mode import RecordingRefused, RecordMode, check_allowed
+from bespeak.testing.pytest_run import SuiteRun, UnusableOptions
 from tests.testing.taping import CITY, UNITS, Desk, Trip, form, only, stale, text, trip, without_cassettes, write_suite
 
 MODES = ("none", "once", "new", "rewrite")
@@ -149,7 +149,7 @@ async def test_a_test_is_replayed_right_after_it_was_recorded(taped: Desk) -> No
 def test_anything_but_none_is_refused_under_ci(monkeypatch: pytest.MonkeyPatch, mode: str, ci: str) -> None:
     monkeypatch.setenv("CI", ci)
     with pytest.raises(RecordingRefused, match="refused under CI"):
-        check_allowed(Mode(mode))
+        check_allowed(RecordMode(mode))
 
 
 @pytest.mark.parametrize("ci", [None, "", "0", "false", "False"])
@@ -157,18 +157,18 @@ def test_recording_is_allowed_where_there_is_no_ci(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("CI", raising=False)
     if ci is not None:
         monkeypatch.setenv("CI", ci)
-    for mode in Mode:
+    for mode in RecordMode:
         check_allowed(mode)
 
 
 def test_none_is_allowed_under_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
-    check_allowed(Mode.NONE)
+    check_allowed(RecordMode.NONE)
 
 
 def test_a_mode_that_is_none_names_those_that_are() -> None:
     with pytest.raises(ValueError, match="one of none, once, new, rewrite, not 'always'"):
-        Mode.named("always")
+        RecordMode.named("always")
 
 
 # At the command line
@@ -260,8 +260,8 @@ def test_a_suite_without_a_folder_of_cassettes_talks_to_its_server(suite: Path) 
 # In pytest
 
 
-def session(tmp_path: Path, record: str, *, verify: bool = False) -> Session:
-    return Session(start=tmp_path, record=record, verify=verify, cassettes=None, servers=[], era=None, reports=[])
+def session(tmp_path: Path, record: str, *, verify: bool = False) -> SuiteRun:
+    return SuiteRun(start=tmp_path, record=record, verify=verify, cassettes=None, servers=[], era=None, reports=[])
 
 
 def test_pytest_refuses_to_record_under_ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.testing.suite.loading import BadSuite
+from bespeak.testing.suite.loader import BadSuite
 from tests.testing.taping import (
     CITY,
     LEGACY,

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from bespeak.conversation.responses import Question
-from bespeak.testing.cassettes.cassettes import Player, StaleCassette
-from bespeak.testing.redaction import Redaction
+from bespeak.testing.cassettes.cassette_format import StaleCassette
+from bespeak.testing.cassettes.player import Player
+from bespeak.testing.redaction.redactor import Redactor
 from tests.testing.desk import BEHAVIOURS, OURS
 from tests.testing.taping import (
     CITY,
@@ -137,7 +138,7 @@ async def nobody(question: Question) -> Any:
 async def player(taped: Desk) -> Player:
     """One that plays a trip of two rounds."""
     await taped.recorded(trip())
-    return Player(taped.cassette, Redaction())
+    return Player(taped.cassette, Redactor())
 
 
 async def send(player: Player, **retry: Any) -> Json:
@@ -158,7 +159,7 @@ async def test_replay_hands_out_a_token_of_its_own_for_each_handle_and_takes_the
 
 async def test_the_tokens_of_a_replay_are_others_every_time(taped: Desk) -> None:
     playing = await player(taped)
-    again = Player(taped.cassette, Redaction())
+    again = Player(taped.cassette, Redactor())
     assert (await send(playing))["requestState"] != (await send(again))["requestState"]
 
 
@@ -188,7 +189,7 @@ async def test_a_client_that_does_not_echo_the_last_state_diverges(taped: Desk, 
 async def test_a_client_that_sends_a_state_where_none_was_handed_out_diverges(taped: Desk) -> None:
     taped.server = Trip([CITY], with_state=False)
     await taped.recorded(trip(inputResponses={"city": "Lisbon"}))
-    playing = Player(taped.cassette, Redaction())
+    playing = Player(taped.cassette, Redactor())
     await send(playing)
     with pytest.raises(StaleCassette, match=r"turns\[1\]\.sent\.requestState: is there, and was not expected"):
         await send(playing, requestState="mine", inputResponses=ANSWERS[0])
@@ -204,7 +205,7 @@ async def test_a_client_that_leaves_its_answers_out_diverges(taped: Desk) -> Non
 async def test_a_client_that_answers_what_nobody_asked_diverges(taped: Desk) -> None:
     taped.server = Trip([None])
     await taped.recorded(anyhow())
-    playing = Player(taped.cassette, Redaction())
+    playing = Player(taped.cassette, Redactor())
     first = await send(playing)
     with pytest.raises(StaleCassette, match=r"turns\[0\]\.answered"):
         await send(playing, requestState=first["requestState"], inputResponses=ANSWERS[0])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bespeak.conversation.matchers import ABSENT
 from bespeak.conversation.results import Failure, Kind, Result, Round
-from bespeak.testing.cassettes import cassettes
+from bespeak.testing.cassettes import cassette_file
 from bespeak.testing.expect import snapshots
 from bespeak.testing.report.excerpts import (
     LARGEST_REPORT,
@@ -25,7 +25,10 @@ from bespeak.testing.report.excerpts import (
     shortened,
     without_middle,
 )
-from bespeak.testing.report.reports import Json, Junit, Pretty, Summary, describe
+from bespeak.testing.report.json_report import JsonReport
+from bespeak.testing.report.junit_report import JunitReport
+from bespeak.testing.report.pretty_report import PrettyReport, describe
+from bespeak.testing.report.summary import Summary
 from tests.testing.canned import Canned, Hold, asking, error, form, round_of, told
 from tests.testing.canned import hold as hold
 from tests.testing.taping import Desk, Trip, text
@@ -39,7 +42,7 @@ def of(failures: Any = (), rounds: Any = (), name: str = "a") -> Result:
 
 def reports(*results: Result) -> dict[str, str]:
     written: dict[str, str] = {}
-    for form_, writer in (("pretty", Pretty), ("json", Json), ("junit", Junit)):
+    for form_, writer in (("pretty", PrettyReport), ("json", JsonReport), ("junit", JunitReport)):
         out = io.StringIO()
         writer(out).ended(Summary(results))
         written[form_] = out.getvalue()
@@ -186,8 +189,8 @@ def taped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 
 async def test_a_conversation_that_is_too_large_is_not_kept(taped: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert cassettes.LARGEST == 16 * 2**20
-    monkeypatch.setattr(cassettes, "LARGEST", 10_000)
+    assert cassette_file.LARGEST == 16 * 2**20
+    monkeypatch.setattr(cassette_file, "LARGEST", 10_000)
     taped.server = Trip([], result=text("Done.", structuredContent={"a": "x" * 20_000}))
     result = await taped.run({"name": "a trip", "tool": "forecast"}, record="once")
     (failure,) = result.failures

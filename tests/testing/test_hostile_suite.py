@@ -12,8 +12,9 @@ import pytest
 from bespeak.conversation.results import Result
 from bespeak.conversation.rules import RULES
 from bespeak.testing.runner import Options, Runner
-from bespeak.testing.suite.loading import Suite, load_suite
-from bespeak.testing.suite.plan import Item, items_of, keyword
+from bespeak.testing.suite.keyword_filter import keyword
+from bespeak.testing.suite.loader import Suite, load_suite
+from bespeak.testing.suite.plan import Item, items_of
 
 ROOT = Path(__file__).parents[2]
 SUITE = ROOT / "suites" / "hostile.bespeak.yaml"

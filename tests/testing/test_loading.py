@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.testing.suite.loading import MOST_BYTES, BadSuite, load_suite
+from bespeak.testing.suite.loader import MOST_BYTES, BadSuite, load_suite
 from tests.testing.suite_files import GOOD, NEXT, in_test, load, only_fault, refused, with_server
 
 

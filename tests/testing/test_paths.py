@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.conversation.matchers import join
-from bespeak.testing.expect.paths import value_at
+from bespeak.testing.value_paths import value_at
 
 RESULT: dict[str, Any] = {
     "structuredContent": {"id": 7, "none": None, "odd key": {"a.b": 1}, "0": "zero", "deep": [[{"x": [1, 2]}]]},

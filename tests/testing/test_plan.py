@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.runner import Runner
-from bespeak.testing.suite.plan import Item, at_era, items_of, keyword, revision
+from bespeak.testing.suite.eras import revision
+from bespeak.testing.suite.keyword_filter import keyword
+from bespeak.testing.suite.plan import Item, at_era, items_of
 from tests.testing.suite_files import GOOD, NEXT, in_test, load, with_server
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bespeak.testing.suite.yaml_positions import DEEPEST, MOST_VALUES, Document, YamlError, read_yaml
+from bespeak.testing.suite.yaml_positions import DEEPEST, MOST_VALUES, YamlDocument, YamlError, read_yaml
 from bespeak.transports.interfaces import MissingExtra
 
 SUITE = """\
@@ -343,7 +343,7 @@ PIECES = st.sampled_from(
 )
 
 
-def outcome_of(text: str) -> Document | YamlError:
+def outcome_of(text: str) -> YamlDocument | YamlError:
     try:
         return read_yaml(text)
     except YamlError as error:

@@ -16,7 +16,7 @@ from bespeak.conversation.matchers import parse_matcher
 from bespeak.conversation.question_names import AmbiguousName, SpelledKey, meant, name_of, names_of
 from bespeak.conversation.responses import Question, in_one_round, read_envelope
 from bespeak.testing import Conversation, InputResponseFixture, collect_responses, converse, run_elicitation_chain
-from bespeak.testing.report.reports import describe
+from bespeak.testing.report.pretty_report import describe
 from bespeak.testing.runner import Options
 from tests.testing.canned import (
     HEAD,
@@ -496,10 +496,10 @@ async def test_a_round_too_many_is_told_by_name(hold: Hold) -> None:
 
 
 async def test_a_snapshot_of_what_was_asked_holds_names(hold: Hold, tmp_path: Path) -> None:
-    from bespeak.testing.cassettes.cassettes import Mode
+    from bespeak.testing.cassettes.record_mode import RecordMode
 
     tests = f"  - {{name: a, tool: pay, inputResponses: {ANSWERED}, expect: {{asked: {{snapshot: asked}}}}}}\n"
-    recording = Options(record=Mode.ONCE)
+    recording = Options(record=RecordMode.ONCE)
     assert messages(await hold(Canned(round_of({FIRST: form()}), told()), tests, options=recording)) == []
     kept = json.loads((tmp_path / "desk.snapshots.json").read_text())
     assert kept == {"a": {"asked": [NAME]}}

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bespeak.conversation.matchers import ABSENT
-from bespeak.testing.redaction import EVERY, REDACTED, Redaction, parse_path
+from bespeak.testing.redaction.redactor import REDACTED, Redactor
+from bespeak.testing.value_paths import EVERY, parse_path
 
 # Paths
 
@@ -77,7 +78,7 @@ def test_a_quoted_name_must_be_a_string_of_json() -> None:
 
 def test_a_redaction_refuses_a_path_that_is_none() -> None:
     with pytest.raises(ValueError, match=r"the path 'a\.\.b' cannot be read"):
-        Redaction(["a", "a..b"], {})
+        Redactor(["a", "a..b"], {})
 
 
 @given(st.text())
@@ -116,13 +117,13 @@ def test_any_text_is_a_path_or_is_refused(text: str) -> None:
     ],
 )
 def test_what_lies_at_a_declared_path_is_redacted(path: str, value: Any, redacted: Any) -> None:
-    assert Redaction([path], {}).apply(value) == redacted
+    assert Redactor([path], {}).apply(value) == redacted
 
 
 def test_paths_are_independent_of_each_other() -> None:
     value = {"a": {"b": 1, "c": 2}, "d": 3}
-    assert Redaction(["a.b", "*.c", "a.x.y"], {}).apply(value) == {"a": {"b": REDACTED, "c": REDACTED}, "d": 3}
-    assert Redaction(["a.b", "a"], {}).apply(value) == {"a": REDACTED, "d": 3}
+    assert Redactor(["a.b", "*.c", "a.x.y"], {}).apply(value) == {"a": {"b": REDACTED, "c": REDACTED}, "d": 3}
+    assert Redactor(["a.b", "a"], {}).apply(value) == {"a": REDACTED, "d": 3}
 
 
 @pytest.mark.parametrize("member", ["inputRequests", "inputResponses"])
@@ -130,30 +131,30 @@ def test_paths_are_independent_of_each_other() -> None:
 def test_a_path_leads_to_a_question_by_its_name_or_by_its_whole_key(member: str, path: str) -> None:
     value = {member: {"pay~1a2b3c4d": {"said": 1, "more": 2}}, "result": {"pay~1a2b3c4d": {"said": 3}}}
     between = "" if path.startswith("[") else "."
-    told = Redaction([f"{member}{between}{path}"], {"KEY": "more"}).apply(value)
+    told = Redactor([f"{member}{between}{path}"], {"KEY": "more"}).apply(value)
     assert told == {member: {"pay~1a2b3c4d": {"said": REDACTED, "${env:KEY}": 2}}, "result": value["result"]}
 
 
 def test_only_questions_are_reached_by_a_name() -> None:
     value = {"result": {"pay~1a2b3c4d": 1}, "inputResponses": {"x": {"pay~1a2b3c4d": 2}, "pay": 3}}
-    redaction = Redaction(["result.pay", "inputResponses.x.pay", 'inputResponses["pay~1a2b3c4d"]'], {})
+    redaction = Redactor(["result.pay", "inputResponses.x.pay", 'inputResponses["pay~1a2b3c4d"]'], {})
     assert redaction.apply(value) == value
 
 
 @pytest.mark.parametrize("path", ["inputResponses", "*"])
 def test_all_questions_can_be_kept_out_at_once(path: str) -> None:
-    assert Redaction([path], {}).apply({"inputResponses": {"pay": 3}}) == {"inputResponses": REDACTED}
+    assert Redactor([path], {}).apply({"inputResponses": {"pay": 3}}) == {"inputResponses": REDACTED}
 
 
 def test_a_declared_path_is_found_by_the_key_as_it_was_sent() -> None:
-    redaction = Redaction(['["s3cret"]'], {"KEY": "s3cret"})
+    redaction = Redactor(['["s3cret"]'], {"KEY": "s3cret"})
     assert redaction.apply({"s3cret": 1}) == {"${env:KEY}": REDACTED}
 
 
 def test_what_is_redacted_is_a_copy() -> None:
     value = {"a": [{"b": "s3cret"}], "c": [1]}
     before = copy.deepcopy(value)
-    redacted = Redaction(["c[0]"], {"KEY": "s3cret"}).apply(value)
+    redacted = Redactor(["c[0]"], {"KEY": "s3cret"}).apply(value)
     assert value == before
     assert redacted == {"a": [{"b": "${env:KEY}"}], "c": [REDACTED]}
 
@@ -180,18 +181,18 @@ def test_what_is_redacted_is_a_copy() -> None:
     ],
 )
 def test_the_value_of_a_secret_gives_way_to_its_name(secrets: dict[str, str], text: str, shown: str) -> None:
-    assert Redaction((), secrets).text(text) == shown
-    assert Redaction((), secrets).apply({"a": [text], text: 1}) == {"a": [shown], shown: 1}
+    assert Redactor((), secrets).text(text) == shown
+    assert Redactor((), secrets).apply({"a": [text], text: 1}) == {"a": [shown], shown: 1}
 
 
 @pytest.mark.parametrize("value", [None, True, 5, 1.5, [], {}, ABSENT])
 def test_what_is_no_text_stays_as_it_is(value: Any) -> None:
-    assert Redaction((), {"A": "5"}).apply(value) == value
+    assert Redactor((), {"A": "5"}).apply(value) == value
 
 
 @pytest.mark.parametrize("secret", ['a"b', "a\\b", "pass wörd", "a/b?c=d&e", "two\nlines", "\U0001f600", "a+b"])
 def test_a_secret_is_found_in_json_and_urls_inside_of_a_text(secret: str) -> None:
-    redaction = Redaction((), {"KEY": secret})
+    redaction = Redactor((), {"KEY": secret})
     assert redaction.text(json.dumps({"a": secret})) == '{"a": "${env:KEY}"}'
     assert redaction.text(json.dumps({"a": secret}, ensure_ascii=False)) == '{"a": "${env:KEY}"}'
     assert redaction.text(f"http://host/?key={quote(secret, safe='')}&x=1") == "http://host/?key=${env:KEY}&x=1"
@@ -200,18 +201,18 @@ def test_a_secret_is_found_in_json_and_urls_inside_of_a_text(secret: str) -> Non
 
 def test_a_secret_that_is_no_unicode_is_hidden_too() -> None:
     """The environment may hold any bytes, and Python has a way to keep them in a text."""
-    assert Redaction((), {"KEY": "a\udcff"}).text("xa\udcffx?") == "x${env:KEY}x?"
+    assert Redactor((), {"KEY": "a\udcff"}).text("xa\udcffx?") == "x${env:KEY}x?"
 
 
 @pytest.mark.long
 def test_hundreds_of_secrets_in_one_text_are_all_hidden() -> None:
     secrets = {f"K{number}": f"<{number}>" for number in range(1500)}
-    shown = Redaction((), secrets).text("".join(secrets.values()))
+    shown = Redactor((), secrets).text("".join(secrets.values()))
     assert shown == "".join(f"${{env:{name}}}" for name in secrets)
 
 
 def test_a_redaction_does_not_show_its_secrets() -> None:
-    assert "s3cret" not in repr(Redaction(["a"], {"KEY": "s3cret"}))
+    assert "s3cret" not in repr(Redactor(["a"], {"KEY": "s3cret"}))
 
 
 # Whatever the value
@@ -238,24 +239,24 @@ def texts(value: Any) -> list[str]:
 @example("xyxyx", {"A": "xyx", "B": "yx"})
 @example({"x y": ["y x"]}, {"A": "x", "B": "y", "C": " "})
 def test_no_secret_is_left_anywhere(value: Any, secrets: dict[str, str]) -> None:
-    left = texts(Redaction((), secrets).apply(value))
+    left = texts(Redactor((), secrets).apply(value))
     assert [text for text in left for secret in secrets.values() if secret and secret in text] == []
 
 
 @given(VALUES, SECRETS)
 def test_redacting_twice_changes_nothing_more(value: Any, secrets: dict[str, str]) -> None:
-    redaction = Redaction(["*.x", "[0]"], secrets)
+    redaction = Redactor(["*.x", "[0]"], secrets)
     once = redaction.apply(value)
     assert redaction.apply(once) == once
 
 
 @given(VALUES)
 def test_without_paths_and_secrets_a_value_stays_the_same(value: Any) -> None:
-    assert Redaction((), {}).apply(value) == value
+    assert Redactor((), {}).apply(value) == value
 
 
 @given(st.text(), SECRETS)
 def test_a_text_without_secrets_stays_the_same(text: str, secrets: dict[str, str]) -> None:
-    redaction = Redaction((), secrets)
+    redaction = Redactor((), secrets)
     if not any(secret and secret in text for secret in secrets.values()) and not set(text) & set("%+\\"):
         assert redaction.text(text) == text

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.testing.report.reports import Json, Junit, Pretty, Writer, open_writers
+from bespeak.testing.report.json_report import JsonReport
+from bespeak.testing.report.junit_report import JunitReport
+from bespeak.testing.report.pretty_report import PrettyReport
+from bespeak.testing.report.writers import Writer, open_writers
 from tests.testing.runs import FAILED, PASSED, RUN, written
 
 
@@ -18,7 +21,10 @@ def run(specs: Sequence[str], out: StringIO, colour: bool = False) -> None:
         writer.ended(RUN)
 
 
-@pytest.mark.parametrize(("specs", "kind"), [([], Pretty), (["pretty"], Pretty), (["json"], Json), (["junit"], Junit)])
+@pytest.mark.parametrize(
+    ("specs", "kind"),
+    [([], PrettyReport), (["pretty"], PrettyReport), (["json"], JsonReport), (["junit"], JunitReport)],
+)
 def test_a_report_without_a_file_goes_to_the_output_and_the_pretty_one_if_none_is_asked_for(
     specs: list[str], kind: Callable[[StringIO], Writer]
 ) -> None:
@@ -29,7 +35,7 @@ def test_a_report_without_a_file_goes_to_the_output_and_the_pretty_one_if_none_i
 
 
 def test_each_report_with_a_file_goes_there_and_its_folders_are_made(tmp_path: Path) -> None:
-    forms: dict[str, Callable[[StringIO], Writer]] = {"pretty": Pretty, "json": Json, "junit": Junit}
+    forms: dict[str, Callable[[StringIO], Writer]] = {"pretty": PrettyReport, "json": JsonReport, "junit": JunitReport}
     out = StringIO()
     run([f"{form}={tmp_path}/a/{form}/report=1" for form in forms], out, colour=True)
 

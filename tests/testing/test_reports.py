@@ -15,16 +15,19 @@ from hypothesis import strategies as st
 from bespeak.conversation.matchers import ABSENT
 from bespeak.conversation.results import Failure, Kind, Result, Round
 from bespeak.conversation.rules import RULES
-from bespeak.testing.report.reports import LONGEST, Json, Junit, Pretty, Summary, describe
+from bespeak.testing.report.json_report import JsonReport
+from bespeak.testing.report.junit_report import JunitReport
+from bespeak.testing.report.pretty_report import LONGEST, PrettyReport, describe
+from bespeak.testing.report.summary import Summary
 from tests.testing.runs import FAILED, GONE, PASSED, RUN, STALE, with_failure, written
 
 
 def pretty_lines(*results: Result, **summary: Any) -> list[str]:
-    return written(Pretty, Summary(results, **summary)).splitlines()
+    return written(PrettyReport, Summary(results, **summary)).splitlines()
 
 
 def junit(*results: Result) -> ET.Element:
-    return ET.fromstring(written(Junit, Summary(results, seconds=1.5)))
+    return ET.fromstring(written(JunitReport, Summary(results, seconds=1.5)))
 
 
 # The exit code
@@ -60,7 +63,7 @@ def test_the_gravest_failure_of_one_test_decides_whatever_its_place() -> None:
 
 def test_each_test_has_its_line_as_soon_as_it_ends() -> None:
     out = StringIO()
-    pretty = Pretty(out)
+    pretty = PrettyReport(out)
     pretty.started(2)
     pretty.finished(PASSED)
     pretty.finished(FAILED)
@@ -125,7 +128,7 @@ def test_the_last_line_has_the_counts(results: list[Result], summary: dict[str, 
 
 def test_an_interrupted_run_says_how_far_it_came_and_what_is_known_so_far() -> None:
     out = StringIO()
-    pretty = Pretty(out)
+    pretty = PrettyReport(out)
     pretty.started(12)
     pretty.ended(Summary([PASSED, GONE], interrupted=True))
 
@@ -143,7 +146,7 @@ def test_a_value_that_is_not_there_is_no_value_in_any_report() -> None:
     failed = with_failure(path="a", expected=None, actual=ABSENT)
 
     assert pretty_lines(failed)[5:7] == ["    expected null", "    actual   (nothing)"]
-    assert json.loads(written(Json, Summary([failed])))["results"][0]["failures"] == [
+    assert json.loads(written(JsonReport, Summary([failed])))["results"][0]["failures"] == [
         {"kind": "failed", "message": "it differs", "path": "a", "expected": None}
     ]
 
@@ -172,7 +175,7 @@ def test_text_of_a_server_does_not_pass_for_a_line_of_the_report() -> None:
 
 
 def test_colours_are_there_if_asked_for() -> None:
-    text = written(lambda out: Pretty(out, colour=True), RUN)
+    text = written(lambda out: PrettyReport(out, colour=True), RUN)
 
     assert "\x1b[32mok    \x1b[0m" in text
     assert "\x1b[31mFAILED\x1b[0m" in text
@@ -180,7 +183,7 @@ def test_colours_are_there_if_asked_for() -> None:
 
 def test_an_output_that_cannot_show_a_character_gets_its_number() -> None:
     out = TextIOWrapper(raw := BytesIO(), encoding="ascii")
-    Pretty(out).finished(replace(PASSED, name="fragt nach Köln"))
+    PrettyReport(out).finished(replace(PASSED, name="fragt nach Köln"))
 
     assert raw.getvalue().startswith(b"ok      fragt nach K\\xf6ln")
 
@@ -189,7 +192,7 @@ def test_an_output_that_cannot_show_a_character_gets_its_number() -> None:
 
 
 def test_the_json_report_is_one_document() -> None:
-    assert json.loads(written(Json, RUN)) == {
+    assert json.loads(written(JsonReport, RUN)) == {
         "version": 1,
         "summary": {"passed": 1, "failed": 1, "deselected": 2, "interrupted": False},
         "results": [PASSED.as_json(), FAILED.as_json()],
@@ -197,7 +200,7 @@ def test_the_json_report_is_one_document() -> None:
 
 
 def test_the_json_report_has_sorted_keys_an_indent_of_two_and_ends_with_a_newline() -> None:
-    text = written(Json, RUN)
+    text = written(JsonReport, RUN)
 
     assert text == json.dumps(json.loads(text), indent=2, sort_keys=True) + "\n"
 
@@ -207,19 +210,19 @@ def test_two_runs_give_the_same_json_whatever_their_order_and_times() -> None:
     results = [replace(PASSED, name=name, case=case, era=era) for name in "ab" for case in (None, "") for era in eras]
     later = [replace(result, seconds=9.0) for result in reversed(results)]
 
-    assert written(Json, Summary(results, seconds=1)) == written(Json, Summary(later, seconds=2))
+    assert written(JsonReport, Summary(results, seconds=1)) == written(JsonReport, Summary(later, seconds=2))
 
 
 def test_results_are_sorted_by_suite_line_name_case_and_era() -> None:
     places = [("a", 2), ("a", 10), ("b", 1)]
     results = [replace(PASSED, suite=suite, line=line) for suite, line in reversed(places)]
-    told = json.loads(written(Json, Summary(results)))["results"]
+    told = json.loads(written(JsonReport, Summary(results)))["results"]
 
     assert [(one["suite"], one["line"]) for one in told] == places
 
 
 def test_an_interrupted_run_leaves_json_of_what_is_known_so_far() -> None:
-    told = json.loads(written(Json, Summary([PASSED], interrupted=True)))
+    told = json.loads(written(JsonReport, Summary([PASSED], interrupted=True)))
 
     assert told["summary"]["interrupted"] is True
     assert len(told["results"]) == 1
@@ -231,8 +234,8 @@ def test_a_value_nested_without_end_is_cut_and_not_the_end_of_the_report() -> No
         deep = [deep]
     summary = Summary([with_failure(path="a", expected=deep, actual=deep)])
 
-    assert json.loads(written(Json, summary))["summary"]["failed"] == 1
-    assert "    expected [[[[" in written(Pretty, summary)
+    assert json.loads(written(JsonReport, summary))["summary"]["failed"] == 1
+    assert "    expected [[[[" in written(PrettyReport, summary)
 
 
 # JUnit
@@ -282,7 +285,7 @@ def test_a_junit_failure_has_the_text_of_the_pretty_report(
 
     assert (found.tag, found.attrib) == (element, {"message": message, "type": kind})
     assert found.text == describe(result)
-    assert describe(result) in written(Pretty, Summary([result]))
+    assert describe(result) in written(PrettyReport, Summary([result]))
 
 
 def test_an_empty_run_is_a_junit_report_too() -> None:
@@ -332,7 +335,7 @@ def refuse(constant: str) -> None:
 
 @given(runs)
 def test_any_text_gives_well_formed_json(results: Sequence[Result]) -> None:
-    text = written(Json, Summary(results))
+    text = written(JsonReport, Summary(results))
     told = json.loads(text, parse_constant=refuse)
 
     assert text.isascii()
@@ -342,7 +345,7 @@ def test_any_text_gives_well_formed_json(results: Sequence[Result]) -> None:
 
 @given(runs)
 def test_any_text_gives_well_formed_xml(results: Sequence[Result]) -> None:
-    text = written(Junit, Summary(results))
+    text = written(JunitReport, Summary(results))
 
     assert text.isascii()
     assert len(ET.fromstring(text).findall("testsuite/testcase")) == len(results)
@@ -350,6 +353,6 @@ def test_any_text_gives_well_formed_xml(results: Sequence[Result]) -> None:
 
 @given(runs)
 def test_the_pretty_report_holds_no_control_characters_but_newlines(results: Sequence[Result]) -> None:
-    text = written(Pretty, Summary(results))
+    text = written(PrettyReport, Summary(results))
 
     assert {unicodedata.category(char) for char in set(text) - {"\n"}}.isdisjoint({"Cc", "Cf", "Cs", "Zl", "Zp"})

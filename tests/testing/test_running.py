@@ -14,7 +14,7 @@ from bespeak.conversation.answers import Answer, Way
 from bespeak.conversation.responses import Question
 from bespeak.conversation.results import Kind, Result
 from bespeak.testing.runner import Options, Runner, run_items
-from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.suite.loader import load_suite
 from bespeak.testing.suite.plan import items_of
 from bespeak.transports.interfaces import Ask, Outgoing
 from tests.testing.canned import (

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from bespeak.testing.redaction import TOKEN, Redaction
-from bespeak.testing.secret_forms import LONGEST_ESCAPED, SHORTEST_ENCODED
+from bespeak.testing.redaction.redactor import TOKEN, Redactor
+from bespeak.testing.redaction.secret_forms import LONGEST_ESCAPED, SHORTEST_ENCODED
 
 LABEL = "${env:KEY}"
 SECRETS = st.text(min_size=SHORTEST_ENCODED, max_size=30).filter(lambda secret: secret not in LABEL)
@@ -21,7 +21,7 @@ BYTES = st.binary(max_size=12)
 
 
 def redacted(secret: str, text: str) -> str:
-    return Redaction((), {"KEY": secret}).text(text)
+    return Redactor((), {"KEY": secret}).text(text)
 
 
 def urlsafe(text: str) -> str:
@@ -104,7 +104,7 @@ def test_escapes_and_breaks_in_base64_go_with_it(text: str, shown: str) -> None:
 
 def test_several_secrets_in_one_encoded_text_are_all_hidden() -> None:
     text = base64.b64encode(b"s3cret/hunter22/s3cret").decode()
-    told = Redaction((), {"A": "s3cret", "B": "hunter22"}).text(text)
+    told = Redactor((), {"A": "s3cret", "B": "hunter22"}).text(text)
     assert (told.count("${env:A}"), told.count("${env:B}")) == (2, 1)
 
 
@@ -214,7 +214,7 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
         "C": "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9",
         "D": "aaaaaa",
     }
-    assert Redaction((), secrets).text(text) == text
+    assert Redactor((), secrets).text(text) == text
 
 
 def test_a_very_short_secret_is_not_looked_for_in_codings() -> None:
@@ -237,7 +237,7 @@ def test_bytes_of_the_environment_that_are_no_unicode_are_found_in_codings() -> 
 
 def test_the_token_of_a_state_is_found_in_codings() -> None:
     token = "v1.opaque-token"
-    redaction = Redaction(tokens=[token])
+    redaction = Redactor(tokens=[token])
     assert redaction.text(token.encode().hex()) == TOKEN
     assert redaction.text(base64.b64encode(token.encode()).decode()) == TOKEN
 
@@ -249,13 +249,13 @@ LONG = "hunter2-is-the-password-hunter2"
 
 @pytest.mark.parametrize("end", ["...", "…", "'", '"', ")", ""])
 def test_what_is_left_of_a_secret_where_a_message_was_cut_goes_too(end: str) -> None:
-    redaction = Redaction((), {"KEY": LONG})
+    redaction = Redactor((), {"KEY": LONG})
     assert redaction.message(f"got {LONG[:20]}{end}") == f"got {LABEL}{end}"
     assert redaction.message(f"got {LONG}{end} {LONG[:6]}{end}") == f"got {LABEL}{end} {LABEL}{end}"
 
 
 def test_what_only_begins_like_a_secret_is_left_alone() -> None:
-    redaction = Redaction((), {"KEY": LONG, "B": "s3cret"})
+    redaction = Redactor((), {"KEY": LONG, "B": "s3cret"})
     assert redaction.message("hunter2-is-the-name of s3cre...") == "hunter2-is-the-name of s3cre..."
 
 
@@ -274,7 +274,7 @@ TEXTS = {
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_a_report_of_a_megabyte_is_searched_in_no_time(text: str) -> None:
     secrets = {f"K{number}": f"s3cret/{number}+correct horse \u00e9" for number in range(5)}
-    redaction = Redaction((), secrets)
+    redaction = Redactor((), secrets)
     redaction.text("%")
     began = time.perf_counter()
     assert redaction.text(text) == text

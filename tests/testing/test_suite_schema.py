@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
 from bespeak.testing.suite import loading
-from bespeak.testing.suite.loading import BadSuite, load_suite
-from bespeak.testing.suite.suite_file import json_schema
-from bespeak.testing.suite.yaml_positions import Document, Node, read_yaml
+from bespeak.testing.suite.loader import BadSuite, load_suite
+from bespeak.testing.suite.suite_schema import json_schema
+from bespeak.testing.suite.yaml_positions import YamlDocument, YamlValue, read_yaml
 from tests.testing.suite_files import GOOD, in_test, load, with_server
 
 ROOT = Path(__file__).parents[2]
@@ -150,8 +150,8 @@ MEANING = re.compile(
 )
 
 
-def _read_json(text: str) -> Document:
-    return Document(Node(1, None), json.loads(text))
+def _read_json(text: str) -> YamlDocument:
+    return YamlDocument(YamlValue(1, None), json.loads(text))
 
 
 def shape_faults(folder: Path, value: Any) -> list[str] | None:

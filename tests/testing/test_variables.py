@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from bespeak.conversation.results import Result
 from bespeak.conversation.variables import Unknown, environment, environment_names, fill, lookup, names_in
-from bespeak.testing.cassettes.cassettes import Mode
+from bespeak.testing.cassettes.record_mode import RecordMode
+from bespeak.testing.run_options import Options
 from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.plan import items_of
-from bespeak.testing.suite.run_options import Options
 from tests.testing.suite_files import GOOD, NEXT, in_test, load, only_fault, refused, with_server
 
 SERVER = """
@@ -403,7 +403,7 @@ async def test_a_value_of_the_environment_can_name_a_server_and_a_folder(
 ) -> None:
     monkeypatch.setenv("BESPEAK_NAME", value)
     test = {"arguments": {"value": "told"}, "expect": {"structuredContent": {"contains": {"value": "told"}}}}
-    record = Options(record=Mode.ONCE if "cassettes" in more else Mode.NONE)
+    record = Options(record=RecordMode.ONCE if "cassettes" in more else RecordMode.NONE)
     (result,) = await run(folder, suite(test, **more), options=record)
     assert told(result) == ""
     assert (folder / "tapes" / "mine").is_dir() or "cassettes" not in more

@@ -1,17 +1,9 @@
 """What can be said on the command line, and what is done about it."""
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
-
-from bespeak.cli import workers
-from bespeak.server.running import run_stdio
-from bespeak.server.server import MCPServer
-from bespeak.server.targets import NoServer, load
-from bespeak.transports.http.client_addresses import ClientAddresses
-from bespeak.transports.interfaces import MissingExtra
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -45,33 +37,9 @@ def run(
     ] = None,
 ) -> None:
     """Run a server: over stdio for the client that starts it, or over HTTP for many."""
-    if path is not None and not path.startswith("/"):
-        _refuse(f"--path must start with '/', unlike {path!r}")
-    if not http and number > 1:
-        _refuse("several workers need --http: over stdio there is one client")
-    if not http and (host, port, path, proxies) != (None, None, None, None):
-        _refuse("--host, --port, --path and --trusted-proxy need --http")
-    if not http:
-        return run_stdio(lambda: _loaded(target))
-    try:
-        ClientAddresses(proxies or ())
-    except ValueError as error:
-        _refuse(f"--{str(error).replace('trusted_proxies', 'trusted-proxy')}")
-    where = workers.Settings(target, host or "127.0.0.1", port or 8000, path or "/mcp", tuple(proxies or ()))
-    server = _loaded(target)  # for several workers too: what is wrong with it is said once, and not by each of them
-    try:
-        if number > 1:
-            workers.run(where, number)
-        else:
-            server.run(
-                "streamable-http",
-                host=where.host,
-                port=where.port,
-                streamable_http_path=where.path,
-                trusted_proxies=where.proxies,
-            )
-    except MissingExtra as error:
-        _refuse(str(error))
+    from bespeak.cli.run_command import Flags, run_server
+
+    raise typer.Exit(run_server(Flags(target, http, host, port, path, number, proxies or [])))
 
 
 @app.command("test")
@@ -185,15 +153,3 @@ def call(
 
     given = Flags(words or [], arguments, answers or [], save, resume, era, rounds, seconds, whole)
     raise typer.Exit(call_tool(given))
-
-
-def _loaded(target: str) -> MCPServer[Any]:
-    try:
-        return load(target)
-    except NoServer as error:
-        _refuse(str(error))
-
-
-def _refuse(problem: str) -> NoReturn:
-    print(f"bespeak: {problem}", file=sys.stderr)
-    raise typer.Exit(2)

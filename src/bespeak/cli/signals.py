@@ -10,11 +10,12 @@ from collections.abc import Coroutine, Generator
 from types import FrameType
 from typing import Any, TypeVar
 
+from bespeak.cli.exit_codes import ExitCode
+
 PATIENCE_SECONDS = 1.0
 """How long something may keep the event loop from hearing that it is to stop, before it is broken off where it is."""
 LEAVE_SECONDS = 5.0
 """How long the tool waits, after it was told to stop, for threads such as those of a server in its own process."""
-INTERRUPTED = 130
 T = TypeVar("T")
 
 
@@ -48,7 +49,7 @@ def _leave() -> None:
     """End the process once its main thread has ended, should a thread of somebody else's keep it."""
     threading.main_thread().join()
     time.sleep(LEAVE_SECONDS)
-    os._exit(INTERRUPTED)
+    os._exit(ExitCode.INTERRUPTED)
 
 
 async def _until_told(work: Coroutine[Any, Any, T], told: threading.Event) -> T:

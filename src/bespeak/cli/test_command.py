@@ -8,23 +8,24 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
 from bespeak.cli.signals import run, stoppable
-from bespeak.conversation.results import Result
+from bespeak.conversation.results import Kind, Result
 from bespeak.conversation.servers import Unreachable
 from bespeak.conversation.variables import Unknown, environment
 from bespeak.terminal.prompt import Prompt, at_terminal
-from bespeak.testing.cassettes.cassettes import RecordingRefused
-from bespeak.testing.report.reports import Summary, Writer, open_writers
+from bespeak.testing.cassettes.record_mode import RecordingRefused
+from bespeak.testing.report.summary import Summary, gravest
+from bespeak.testing.report.writers import Writer, open_writers
+from bespeak.testing.run_options import Options, check_recordable, check_servers, make_options
 from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.drafts import draft
-from bespeak.testing.suite.loading import SUFFIX, BadSuite, Mistake, Suite, load_suite
-from bespeak.testing.suite.plan import Item, at_era, items_of, keyword
-from bespeak.testing.suite.run_options import Options, check_recordable, check_servers, make_options
-from bespeak.testing.suite.suite_file import json_schema
+from bespeak.testing.suite.keyword_filter import keyword
+from bespeak.testing.suite.loader import SUFFIX, BadSuite, Mistake, Suite, load_suite
+from bespeak.testing.suite.plan import Item, at_era, items_of
+from bespeak.testing.suite.suite_schema import json_schema
 from bespeak.transports.interfaces import MissingExtra
-
-BAD, UNREACHABLE, REFUSED, NOTHING, INTERRUPTED = 2, 3, 5, 7, 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def run_suites(flags: Flags) -> int:
         with stoppable():
             return _run_suites(flags)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
 
 
 def _run_suites(flags: Flags) -> int:
@@ -69,7 +70,7 @@ def _run_suites(flags: Flags) -> int:
         everything = [item for suite in suites for item in items_of(suite)]
         if flags.validate:
             print(f"{_count(suites, 'suite')}, {_count(everything, 'test')}: nothing is wrong")
-            return 0 if suites else NOTHING
+            return 0 if suites else ExitCode.NOTHING_SELECTED
         options = make_options(
             record=flags.record,
             verify=flags.verify,
@@ -85,13 +86,13 @@ def _run_suites(flags: Flags) -> int:
         writers = open_writers(flags.reports, sys.stdout, sys.stdout.isatty())
     except BadSuite as error:
         print(error, file=sys.stderr)
-        return BAD
+        return ExitCode.BAD_USAGE
     except (ValueError, MissingExtra) as error:
-        return complain(str(error), BAD)
+        return complain(str(error), ExitCode.BAD_USAGE)
     except RecordingRefused as error:
-        return complain(str(error), REFUSED)
+        return complain(str(error), ExitCode.RECORDING_REFUSED)
     except Unreachable as error:
-        return complain(str(error), UNREACHABLE)
+        return complain(str(error), ExitCode.UNREACHABLE)
     return _run(options, chosen, len(everything) - len(chosen), writers, first=flags.first)
 
 
@@ -158,16 +159,33 @@ def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequ
     except KeyboardInterrupt:
         interrupted = True
     summary = Summary(results, deselected, interrupted, time.perf_counter() - began)
-    code = summary.exit_code
+    code = _exit_code(summary)
     for writer in writers:
         try:
             writer.ended(summary)
         except OSError as error:
-            code = code or BAD
+            code = code or ExitCode.BAD_USAGE
             print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
     if not items:
         print("bespeak: no test was selected", file=sys.stderr)
     return code
+
+
+_BY_KIND = {
+    Kind.FAILED: ExitCode.FAILED,
+    Kind.UNREACHABLE: ExitCode.UNREACHABLE,
+    Kind.CASSETTE: ExitCode.STALE_CASSETTE,
+}
+
+
+def _exit_code(summary: Summary) -> ExitCode:
+    """The exit code of a run of tests."""
+    if summary.interrupted:
+        return ExitCode.INTERRUPTED
+    if not summary.results:
+        return ExitCode.NOTHING_SELECTED
+    failures = [failure for result in summary.results for failure in result.failures]
+    return _BY_KIND[gravest(failures).kind] if failures else ExitCode.OK
 
 
 def _count(things: Sequence[object], noun: str) -> str:

@@ -19,8 +19,8 @@ from bespeak.conversation.steps import (
 )
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
 from bespeak.testing.expect.expectations import ended, text_of
-from bespeak.testing.redaction import Redaction
-from bespeak.testing.suite.plan import mode_of
+from bespeak.testing.redaction.redactor import Redactor
+from bespeak.testing.suite.eras import mode_of
 from bespeak.testing.suite.suite_file import EVERYTHING, TIMEOUT_SECONDS
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Answering, Transport
@@ -113,7 +113,7 @@ async def converse(
             problems = [failure.message for failure in talk.script.leftovers()]
             problems += [ended(talk.envelope).removeprefix("; ")] if problems else []
         if problems:
-            raise ConversationFailed(Redaction(tokens=conversation.states).message("\n".join(problems)))
+            raise ConversationFailed(Redactor(tokens=conversation.states).message("\n".join(problems)))
         return Conversed(
             talk.envelope,
             [one.named() for one in conversation.rounds],

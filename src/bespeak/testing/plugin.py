@@ -13,13 +13,13 @@ import pytest
 if TYPE_CHECKING:
     from bespeak.conversation.results import Result
     from bespeak.testing.conversations import Conversed
-    from bespeak.testing.pytest_run import Session
+    from bespeak.testing.pytest_run import SuiteRun
     from bespeak.testing.suite.plan import Item
 
 SUFFIX = ".bespeak.yaml"
 BOTH = ("2025-11-25", "2026-07-28")
 """The revisions at which a test in code is held, unless it says otherwise."""
-_SESSION = pytest.StashKey["Session"]()
+_RUN = pytest.StashKey["SuiteRun"]()
 _RESULT = "bespeak_result"
 """The attribute of a report that carries the result, as text: it may travel from one process to another."""
 _DESELECTED = "bespeak_deselected"
@@ -52,20 +52,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Heard(config))
     if any(config.getoption(name) != default for name, default in _DEFAULTS.items()):
-        _session(config)  # what is wrong with them is said before anything is done
+        _suite_run(config)  # what is wrong with them is said before anything is done
     config.addinivalue_line("markers", "bespeak_eras(*revisions): the revisions at which `converse` is held")
 
 
-def _session(config: pytest.Config) -> "Session":
+def _suite_run(config: pytest.Config) -> "SuiteRun":
     """What all suites of a run share, made when the first is collected."""
-    if _SESSION not in config.stash:
-        from bespeak.testing.pytest_run import Session, UnusableOptions
+    if _RUN not in config.stash:
+        from bespeak.testing.pytest_run import SuiteRun, UnusableOptions
 
         def option(name: str) -> Any:
             return config.getoption(f"--bespeak-{name}")
 
         try:
-            config.stash[_SESSION] = Session(
+            config.stash[_RUN] = SuiteRun(
                 start=config.invocation_params.dir,
                 record=option("record"),
                 verify=option("verify"),
@@ -76,7 +76,7 @@ def _session(config: pytest.Config) -> "Session":
             )
         except UnusableOptions as error:
             raise pytest.UsageError(str(error)) from None
-    return config.stash[_SESSION]
+    return config.stash[_RUN]
 
 
 # Suites
@@ -94,11 +94,11 @@ class SuiteFile(pytest.File):
 
     def collect(self) -> Iterable["SuiteItem"]:
         from bespeak.testing.pytest_run import UnusableOptions
-        from bespeak.testing.suite.loading import BadSuite
+        from bespeak.testing.suite.loader import BadSuite
         from bespeak.transports.interfaces import MissingExtra
 
         try:
-            items = _session(self.config).items(self.path)
+            items = _suite_run(self.config).items(self.path)
         except (BadSuite, MissingExtra, UnusableOptions) as error:
             raise self.CollectError(str(error)) from None
         make = cast("Callable[..., SuiteItem]", SuiteItem.from_parent)
@@ -123,14 +123,14 @@ class SuiteItem(pytest.Item):
         self.result: Result | None = None
 
     def runtest(self) -> None:
-        self.result = _session(self.config).run(self.item)
+        self.result = _suite_run(self.config).run(self.item)
         if not self.result.passed:
             raise SuiteFailed(self.result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if not isinstance(excinfo.value, SuiteFailed):
             return super().repr_failure(excinfo, style)
-        from bespeak.testing.report.reports import describe
+        from bespeak.testing.report.pretty_report import describe
 
         return describe(excinfo.value.result)
 
@@ -142,9 +142,9 @@ class SuiteItem(pytest.Item):
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     report: Any = yield
     if isinstance(item, SuiteItem) and call.when == "call":
-        from bespeak.testing.report.reports import as_text
+        from bespeak.testing.report.plain_json import as_text
 
-        result = item.result or _session(item.config).broken_off(item.item, repr(call.excinfo and call.excinfo.value))
+        result = item.result or _suite_run(item.config).broken_off(item.item, repr(call.excinfo and call.excinfo.value))
         setattr(report, _RESULT, as_text(result.as_json()))
     return report
 
@@ -172,17 +172,17 @@ class _Heard:
         self._deselected += sum(isinstance(item, SuiteItem) for item in items)
 
     def pytest_collection_finish(self) -> None:
-        if _SESSION not in self._config.stash:
+        if _RUN not in self._config.stash:
             return
         from bespeak.testing.pytest_run import UnusableOptions
 
-        session = _session(self._config)
+        run = _suite_run(self._config)
         try:
-            session.check_servers()
+            run.check_servers()
         except UnusableOptions as error:
             if not hasattr(self._config, "workerinput"):
                 raise pytest.UsageError(str(error)) from None
-            session.unusable = str(error)  # nobody would read what a worker says at this point
+            run.unusable = str(error)  # nobody would read what a worker says at this point
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -190,11 +190,11 @@ class _Heard:
         self._deselected = max(self._deselected, getattr(node, "workeroutput", {}).get(_DESELECTED, 0))
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        if _SESSION not in self._config.stash:
+        if _RUN not in self._config.stash:
             return
-        session = _session(self._config)
-        session.close()
-        deselected = self._deselected + session.elsewhere
+        run = _suite_run(self._config)
+        run.close()
+        deselected = self._deselected + run.elsewhere
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
         if output is not None:
             output[_DESELECTED] = deselected
@@ -202,7 +202,7 @@ class _Heard:
         if stopped and not self._results:
             return  # something could not be collected, and nothing was run
         try:
-            session.report(self._results, deselected, interrupted=self._interrupted)
+            run.report(self._results, deselected, interrupted=self._interrupted)
         except OSError as error:
             self._unwritten = f"bespeak: a report could not be written: {error}"
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from bespeak.conversation.results import Result
-from bespeak.testing.cassettes.cassettes import RecordingRefused
-from bespeak.testing.report.reports import Summary, Writer, open_writers
+from bespeak.testing.cassettes.record_mode import RecordingRefused
+from bespeak.testing.report.summary import Summary
+from bespeak.testing.report.writers import Writer, open_writers
+from bespeak.testing.run_options import check_recordable, check_servers, make_options
 from bespeak.testing.runner import Runner
-from bespeak.testing.suite.loading import Suite, load_suite
+from bespeak.testing.suite.loader import Suite, load_suite
 from bespeak.testing.suite.plan import Item, at_era, items_of
-from bespeak.testing.suite.run_options import check_recordable, check_servers, make_options
 from bespeak.transports.interfaces import MissingExtra
 
 
@@ -20,7 +21,7 @@ class UnusableOptions(Exception):
     """What was said on the command line makes no sense. Says what would."""
 
 
-class Session:
+class SuiteRun:
     """Collects and runs suites for somebody else's runner."""
 
     def __init__(

@@ -14,7 +14,8 @@ from bespeak.conversation.matchers import ABSENT, Difference, equal_to
 from bespeak.conversation.responses import Verdict, is_secret, read_envelope
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.cassettes.key_handles import is_handle
-from bespeak.testing.redaction import Redaction, parse_path
+from bespeak.testing.redaction.redactor import Redactor
+from bespeak.testing.value_paths import parse_path
 
 FORMAT = 1
 ALTERED = {"$state": "altered"}
@@ -179,19 +180,19 @@ class _States:
 class Writing:
     """What is written down of each part of a turn: nothing that is another every time, and nothing that is declared."""
 
-    def __init__(self, redaction: Redaction) -> None:
+    def __init__(self, redaction: Redactor) -> None:
         self._given = redaction
         self._asking = [path for path in redaction.paths if parse_path(path)[0] == "inputRequests"]
         """What is declared of questions. What is declared of everything is not: a question would be none any more."""
         self._said = ""
-        self._made: dict[tuple[tuple[str, ...], str, int, int], Redaction] = {}
+        self._made: dict[tuple[tuple[str, ...], str, int, int], Redactor] = {}
         self.states = _States()
 
     def _redact(self, value: Any) -> Any:
         """What a server said, without the tokens it may have put into its texts. What we say ourselves holds none."""
         return self._without(self._given.paths).apply(value)
 
-    def _without(self, paths: Sequence[str]) -> Redaction:
+    def _without(self, paths: Sequence[str]) -> Redactor:
         """What takes tokens out, made anew only when there are others: a token can be long, and questions many."""
         key = (tuple(paths), self._said, len(self.states.numbers), len(self.states.altered))
         if key not in self._made:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from bespeak.conversation.question_names import name_of
 from bespeak.protocol.question_keys import full_key
-from bespeak.testing.secret_forms import forms_of
+from bespeak.testing.redaction.secret_forms import forms_of
 
 Turns = Sequence[Mapping[str, Any]]
 """The turns of a conversation, as a cassette has them."""

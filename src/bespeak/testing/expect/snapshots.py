@@ -5,16 +5,17 @@ from typing import Any, cast
 
 from bespeak.conversation.matchers import ABSENT, Difference, equal_to
 from bespeak.conversation.responses import no_constant
-from bespeak.testing.cassettes.cassettes import LARGEST, Mode
-from bespeak.testing.redaction import Redaction
-from bespeak.testing.report.files import alone, write_whole
-from bespeak.testing.suite.loading import Suite
+from bespeak.testing.atomic_files import alone, write_whole
+from bespeak.testing.cassettes.cassette_file import LARGEST
+from bespeak.testing.cassettes.record_mode import RecordMode
+from bespeak.testing.redaction.redactor import Redactor
+from bespeak.testing.suite.loader import Suite
 
 
 class SnapshotFile:
     """The snapshots of one test. What is new is kept when the test has passed."""
 
-    def __init__(self, suite: Suite, title: str, mode: Mode, redaction: Redaction) -> None:
+    def __init__(self, suite: Suite, title: str, mode: RecordMode, redaction: Redactor) -> None:
         self._path = suite.path.with_name(f"{suite.stem}.snapshots.json")
         self._title = title
         self._mode = mode
@@ -34,9 +35,9 @@ class SnapshotFile:
         except (OSError, ValueError, RecursionError):
             what = f"the snapshots in {self._path.name} cannot be read; mend the file, or remove it and record anew"
             return Difference("", what, ABSENT, value)
-        if name in self._kept and (found is None or self._mode in (Mode.NONE, Mode.ONCE)):
+        if name in self._kept and (found is None or self._mode in (RecordMode.NONE, RecordMode.ONCE)):
             return found
-        if self._mode is Mode.NONE:
+        if self._mode is RecordMode.NONE:
             return Difference("", f"there is no snapshot {name!r} yet; run with --record once", ABSENT, value)
         self._new[name] = value
         return None

@@ -113,6 +113,18 @@ def round_excerpt(one: Round) -> Round:
     return replace(one, asked=asked, answered=answered, left_out=len(one.asked) - len(asked))
 
 
+def failure_excerpt(failure: Failure) -> Failure:
+    """A failure with its long texts and large values shortened."""
+    return replace(
+        failure,
+        message=without_middle(failure.message),
+        path=None if failure.path is None else shortened(failure.path, LONGEST_NAME),
+        expected=excerpt(failure.expected),
+        actual=excerpt(failure.actual),
+        hint=None if failure.hint is None else without_middle(failure.hint),
+    )
+
+
 def bounded(result: Result) -> Result:
     """A result, or of a large one as many of its failures and rounds as a test may have."""
     failures, room = _kept(result.failures, LARGEST_TEST)
@@ -125,8 +137,8 @@ def bounded(result: Result) -> Result:
 
 
 @dataclass(slots=True)
-class Told:
-    """The results of one report, in their order."""
+class ReportBudget:
+    """How much more a report may hold. Results are charged to it in their order."""
 
     room: int = LARGEST_REPORT
 

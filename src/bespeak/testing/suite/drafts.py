@@ -11,8 +11,8 @@ from bespeak.conversation.servers import Unreachable, described
 from bespeak.conversation.variables import literal
 from bespeak.protocol.errors import MCPError
 from bespeak.testing.suite.suite_file import EVERYTHING, TIMEOUT_SECONDS, Server
+from bespeak.testing.suite.tool_list import list_tools
 
-PAGES = 100
 DEEPEST = 5
 
 
@@ -23,19 +23,7 @@ async def draft(target: str) -> str:
     try:
         wanted = Wanted("server", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS, literal)
         connection = await pool.connection(wanted)
-        tools: list[dict[str, Any]] = []
-        cursor: str | None = None
-        for _ in range(PAGES):
-            page = await connection.session.request("tools/list", {} if cursor is None else {"cursor": cursor})
-            listed: Any = page.get("tools")
-            tools += (
-                [tool for tool in cast("list[Any]", listed) if isinstance(tool, dict)]
-                if isinstance(listed, list)
-                else []
-            )
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str):
-                break
+        tools = [tool async for tool in list_tools(connection)]
     except (OSError, MCPError, InvalidServerResponse) as error:
         raise Unreachable(f"the server does not list its tools: {error}") from None
     finally:

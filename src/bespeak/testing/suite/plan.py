@@ -1,15 +1,12 @@
 """Which conversations a run holds: one for each test, case and era, less those that were not asked for."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from bespeak.protocol.versions import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS, SPOKEN
-from bespeak.testing.suite.loading import Suite
+from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS
+from bespeak.testing.suite.loader import Suite
 from bespeak.testing.suite.suite_file import Case, Server, Test
-
-ERAS = {"modern": LATEST_MODERN_VERSION, "legacy": LATEST_HANDSHAKE_VERSION}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +63,6 @@ def _put_over(test: Test, case: Case) -> Test:
     return test.model_copy(update=changes)
 
 
-def revision(era: str) -> str:
-    """What `--era` means: a revision, or the newest one of an era. Raises `ValueError`."""
-    if era not in (*ERAS, *SPOKEN):
-        raise ValueError(f"an era is modern, legacy or one of {', '.join(SPOKEN)}, not {era!r}")
-    return ERAS.get(era, era)
-
-
-def mode_of(era: str) -> str:
-    """How a connection agrees on a revision, in the words of `--era` or `auto`. Raises `ValueError`."""
-    return era if era in ("auto", "legacy") else revision(era)
-
-
 def at_era(items: Sequence[Item], era: str) -> list[Item]:
     """Those that are held at a revision: those that name it, and those that leave it open."""
     modern = era in MODERN_PROTOCOL_VERSIONS
@@ -86,73 +71,3 @@ def at_era(items: Sequence[Item], era: str) -> list[Item]:
         for item in items
         if (item.era is None or item.era == era) and (modern or not (item.test.tamper or item.test.fault))
     ]
-
-
-# `-k`
-
-_WORD = re.compile(r"""\(|\)|"[^"]*"|'[^']*'|[^\s()]+""")
-
-
-def keyword(expression: str) -> Callable[[str], bool]:
-    """Whether a title is meant by words, `and`, `or`, `not` and parentheses. Raises `ValueError`."""
-    words = _WORD.findall(expression)
-    try:
-        test = _either(words)
-    except RecursionError:
-        raise ValueError("-k: there are too many parentheses") from None
-    if words:
-        raise ValueError(f"-k: there is one {words[0]!r} too many in {expression!r}")
-    return lambda title: test(title.lower())
-
-
-def _bare(word: str) -> str:
-    return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'" else word
-
-
-def exactly(title: str) -> str:
-    """The words that mean a title, whatever is in it."""
-    if '"' not in title:
-        return f'"{title}"'
-    if "'" not in title:
-        return f"'{title}'"
-    return " and ".join(f'"{part}"' for part in title.split('"') if part)
-
-
-Meant = Callable[[str], bool]
-
-
-def _either(words: list[str]) -> Meant:
-    found = [_both(words)]
-    while words and words[0].lower() == "or":
-        words.pop(0)
-        found.append(_both(words))
-    return lambda title: any(one(title) for one in found)
-
-
-def _both(words: list[str]) -> Meant:
-    found = [_one(words)]
-    while words and words[0].lower() == "and":
-        words.pop(0)
-        found.append(_one(words))
-    return lambda title: all(one(title) for one in found)
-
-
-def _one(words: list[str]) -> Meant:
-    if not words or words[0] == ")" or words[0].lower() in ("and", "or"):
-        raise ValueError("-k: a word is missing; it takes words with and, or, not and parentheses")
-    word = words.pop(0)
-    if word.lower() == "not":
-        inner = _one(words)
-        return lambda title: not inner(title)
-    if word == "(":
-        inner = _either(words)
-        if not words or words.pop(0) != ")":
-            raise ValueError("-k: a parenthesis is not closed")
-        return inner
-    wanted = [word]
-    while words and words[0] not in "()" and words[0].lower() not in ("and", "or", "not"):
-        wanted.append(words.pop(0))  # words side by side are meant as they stand
-    phrase = " ".join(_bare(one) for one in wanted).lower()
-    if not phrase.strip() or phrase == '"':
-        raise ValueError("-k: a word is missing; it takes words with and, or, not and parentheses")
-    return lambda title: phrase in title

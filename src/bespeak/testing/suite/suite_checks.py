@@ -11,15 +11,15 @@ from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.conversation.matchers import Operator, parse_matcher
 from bespeak.conversation.variables import NAME, has_holes, names_in
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, SPOKEN
-from bespeak.testing.redaction import EVERY, parse_path
 from bespeak.testing.suite.suite_file import MODES, Expect, RoundExpect, Server, SuiteModel, Test
+from bespeak.testing.value_paths import EVERY, parse_path
 
 SAID_TO_PEOPLE = ("message", "description")
 Place = tuple[str | int, ...]
 """Where something stands in a suite: keys, and numbers of entries."""
 
 
-def meaning(model: SuiteModel, value: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+def mistakes_in(model: SuiteModel, value: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     yield from _revisions(("eras",), model.eras)
     if model.server is not None and model.server not in model.servers:
         yield ("server",), f"there is no server {model.server!r}; there is {', '.join(model.servers)}"

@@ -1,12 +1,12 @@
-"""What a suite file may say: one model for reading it, and for the JSON Schema that editors use."""
+"""The keys and values of a suite file, as models. Suites are validated with them, and their JSON Schema is made of them."""
 
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from bespeak.conversation.fixtures import CONDITIONS
 from bespeak.conversation.steps import DEFAULT_MAX_ELICITATION_ROUNDS
 from bespeak.protocol.versions import SPOKEN
+from bespeak.testing.suite.answer_schema import ANSWERS
 
 MODES = ("auto", "legacy", *SPOKEN)
 EVERYTHING: dict[str, Any] = {
@@ -24,71 +24,7 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=False)
 
 
-_SCALAR = {"type": ["string", "number", "boolean"]}
-_ANSWER: dict[str, Any] = {
-    "description": "A value for the form's only field, decline, cancel, omit, or one of the forms.",
-    "anyOf": [
-        _SCALAR,
-        {"type": "array"},
-        *(
-            {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
-            for name, kind in {
-                "accept": {"type": "object"},
-                "raw": {},
-                "sample": {
-                    "anyOf": [
-                        {"type": "string"},
-                        {"type": "object", "required": ["type"]},
-                        {
-                            "type": "object",
-                            "required": ["content"],
-                            "properties": {"content": {"type": ["object", "array"]}},
-                        },
-                    ]
-                },
-                "roots": {
-                    "type": "array",
-                    "items": {
-                        "anyOf": [
-                            {"type": "string"},
-                            {"type": "object", "required": ["uri"], "properties": {"uri": {"type": "string"}}},
-                        ]
-                    },
-                },
-                "url": {"const": "done"},
-            }.items()
-        ),
-    ],
-}
-
-
-def _rule(**members: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
-
-
-_WHEN: dict[str, Any] = {
-    "type": "object",
-    "properties": {name: {} for name in CONDITIONS},
-    "minProperties": 1,
-    "additionalProperties": False,
-}
-_ANSWERS: dict[str, Any] = {
-    "description": "Answers by the names of the questions, or a list of rules of which the first that fits is taken.",
-    "anyOf": [
-        {"type": "object", "additionalProperties": _ANSWER},
-        {
-            "type": "array",
-            "items": {
-                "anyOf": [
-                    _rule(id={"type": "string"}, value=_ANSWER),
-                    _rule(when=_WHEN, answer=_ANSWER),
-                    _rule(otherwise=_ANSWER),
-                ]
-            },
-        },
-    ],
-}
-Answers = Annotated[Any, WithJsonSchema(_ANSWERS)]
+Answers = Annotated[Any, WithJsonSchema(ANSWERS)]
 Expected = Annotated[
     Any,
     WithJsonSchema(
@@ -352,51 +288,3 @@ class SuiteModel(Part):
         default=None, description="The folder of recorded conversations: tests are replayed from it."
     )
     redact: list[str] = Field(default=[], description="Paths whose values are kept out of cassettes and reports.")
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a suite file."""
-    schema = SuiteModel.model_json_schema(by_alias=True)
-    verify = schema["$defs"]["Test"]["properties"]["verify"]["anyOf"]
-    verify.append({"$ref": "#/$defs/Verify"})  # one may be written without a list around it
-    for part in schema["$defs"].values():
-        if "inputResponses" in part["properties"]:  # which may be written in two ways
-            part["properties"]["input_responses"] = part["properties"]["inputResponses"]
-    schema["$defs"] |= {"Answers": _ANSWERS, "Answer": _ANSWER}
-    schema = _without_null(_by_name(schema))
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "A suite of bespeak test"
-    return schema
-
-
-def _by_name(schema: Any, top: bool = True) -> Any:
-    """A schema in which what is long and often used stands once."""
-    if isinstance(schema, list):
-        return [_by_name(one, False) for one in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    members = cast("dict[str, Any]", schema)
-    for name, known in {"Answers": _ANSWERS, "Answer": _ANSWER}.items():
-        if members.get("anyOf") == known["anyOf"]:
-            return {"$ref": f"#/$defs/{name}"}
-    told = {name: _by_name(one, False) for name, one in members.items() if name != "$defs"}
-    if top:
-        told["$defs"] = {
-            name: {key: _by_name(one, False) for key, one in part.items()} for name, part in members["$defs"].items()
-        }
-    return told
-
-
-def _without_null(schema: Any) -> Any:
-    """A schema in which nothing is optional by being null: what is not wanted is left out."""
-    if isinstance(schema, list):
-        return [_without_null(one) for one in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    members = {name: _without_null(one) for name, one in cast("dict[str, Any]", schema).items()}
-    if members.get("default", ...) is None:
-        del members["default"]
-    options = [one for one in members.get("anyOf", []) if one != {"type": "null"}]
-    if len(options) == 1 and isinstance(members.get("anyOf"), list):
-        return {**options[0], **{name: one for name, one in members.items() if name != "anyOf"}}
-    return {**members, "anyOf": options} if "anyOf" in members else members

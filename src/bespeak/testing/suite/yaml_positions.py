@@ -49,11 +49,11 @@ class YamlError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class YamlValue:
     """One value, and where it was written: a member of a map at its key, an entry of a list at itself."""
 
     line: int
-    content: str | int | float | bool | tuple["Node", ...] | Mapping[str, "Node"] | None
+    content: str | int | float | bool | tuple["YamlValue", ...] | Mapping[str, "YamlValue"] | None
     size: int = field(init=False)
     """How many values it is: itself, all inside it, and their keys."""
     height: int = field(init=False)
@@ -66,13 +66,13 @@ class Node:
         nests = isinstance(self.content, (tuple, Mapping))
         object.__setattr__(self, "height", nests + max((node.height for node in inner), default=0))
 
-    def inner(self) -> tuple["Node", ...]:
+    def inner(self) -> tuple["YamlValue", ...]:
         """The values right inside it."""
         if isinstance(self.content, Mapping):
             return tuple(self.content.values())
         return self.content if isinstance(self.content, tuple) else ()
 
-    def at(self, step: str | int) -> "Node | None":
+    def at(self, step: str | int) -> "YamlValue | None":
         """What is in it under that key or index."""
         if isinstance(self.content, Mapping):
             return self.content.get(step) if isinstance(step, str) else None
@@ -90,10 +90,10 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class YamlDocument:
     """A text that was read: its value, and where everything in it is."""
 
-    root: Node
+    root: YamlValue
     value: Any
 
     def line(self, path: Path = ()) -> int:
@@ -107,7 +107,7 @@ class Document:
         return found.line
 
 
-def read_yaml(text: str) -> Document:
+def read_yaml(text: str) -> YamlDocument:
     """The one document in a text. Raises `YamlError`, and `MissingExtra` where there is nothing to read YAML with."""
     try:
         from ruamel.yaml import YAML, error, events
@@ -120,7 +120,7 @@ def read_yaml(text: str) -> Document:
         raise _syntax(problem, text) from None
     except AssertionError:  # how the parser refuses a version it does not know
         raise YamlError(_NO_DIRECTIVES, text.partition("%YAML")[0].count("\n") + 1) from None
-    return Document(root, root.plain())
+    return YamlDocument(root, root.plain())
 
 
 def _syntax(problem: Any, text: str) -> YamlError:
@@ -141,7 +141,7 @@ def _syntax(problem: Any, text: str) -> YamlError:
 class _Anchor:
     """A name for a value: from its first sign on, though the value is there only once it has been read."""
 
-    node: Node | None = None
+    node: YamlValue | None = None
 
 
 @dataclass(slots=True)
@@ -153,7 +153,7 @@ class _Composer:
     anchors: dict[str, _Anchor] = field(default_factory=dict[str, _Anchor])
     count: int = 0
 
-    def document(self) -> Node:
+    def document(self) -> YamlValue:
         """The only document."""
         kinds, root = self.kinds, None
         for event in self.events:
@@ -170,7 +170,7 @@ class _Composer:
             raise YamlError("the file is empty", 1)
         return root
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: Any, depth: int) -> YamlValue:
         kinds, line = self.kinds, event.start_mark.line + 1
         self._count(1, event)
         if isinstance(event, kinds.AliasEvent):
@@ -188,11 +188,11 @@ class _Composer:
             content = tuple(self._node(entry, depth + 1) for entry in self._until(kinds.SequenceEndEvent))
         else:
             content = self._members(depth + 1)
-        anchor.node = Node(line, content)
+        anchor.node = YamlValue(line, content)
         return anchor.node
 
-    def _members(self, depth: int) -> dict[str, Node]:
-        found: dict[str, Node] = {}
+    def _members(self, depth: int) -> dict[str, YamlValue]:
+        found: dict[str, YamlValue] = {}
         for event in self._until(self.kinds.MappingEndEvent):
             key, line = self._key(event, depth), event.start_mark.line + 1
             if key in found:
@@ -211,7 +211,7 @@ class _Composer:
             raise _error(f'a key must be a text; quote it: "{written}"', event)
         return key
 
-    def _repeated(self, event: Any, depth: int) -> Node:
+    def _repeated(self, event: Any, depth: int) -> YamlValue:
         """What an alias stands for."""
         anchor = self.anchors.get(event.anchor)
         if anchor is None:

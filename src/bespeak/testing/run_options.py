@@ -8,16 +8,16 @@ from pathlib import Path
 from bespeak.conversation.answer_sources import Asks
 from bespeak.conversation.fixtures import has_snapshot
 from bespeak.conversation.servers import described
-from bespeak.testing.cassettes.cassettes import Mode, check_allowed
-from bespeak.testing.suite.loading import Suite
-from bespeak.testing.suite.plan import revision
+from bespeak.testing.cassettes.record_mode import RecordMode, check_allowed
+from bespeak.testing.suite.eras import revision
+from bespeak.testing.suite.loader import Suite
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What holds for all tests of a run."""
 
-    record: Mode = Mode.NONE
+    record: RecordMode = RecordMode.NONE
     verify: bool = False
     cassettes: Path | None = None
     """The folder of cassettes, instead of what suites say."""
@@ -33,7 +33,7 @@ class Options:
     def flags(self) -> list[str]:
         """The flags of the command line that mean the same."""
         said = [f"--server={name}={target}" for name, target in self.servers.items()]
-        said += [] if self.record is Mode.NONE else [f"--record={self.record}"]
+        said += [] if self.record is RecordMode.NONE else [f"--record={self.record}"]
         said += [] if self.era is None else [f"--era={self.era}"]
         said += [] if self.cassettes is None else [f"--cassettes={self.cassettes.as_posix()}"]
         said += ["--verify"] if self.verify else []
@@ -51,8 +51,8 @@ def make_options(
     start: Path | None = None,
 ) -> Options:
     """Options as people say them. Raises `ValueError`, and `RecordingRefused`."""
-    mode = Mode.named(record)
-    if verify and mode is not Mode.NONE:
+    mode = RecordMode.named(record)
+    if verify and mode is not RecordMode.NONE:
         raise ValueError("to verify is to compare with what was recorded; it does not go with recording")
     check_allowed(mode)
     named = dict(map(named_server, servers))
@@ -92,5 +92,5 @@ def check_recordable(options: Options, suites: Sequence[Suite]) -> None:
         where = f"{relative(suite.path, options.start)} has no folder of cassettes; say cassettes: FOLDER there, or name one"
         if options.verify:
             raise ValueError(f"nothing can be verified: {where}")
-        if options.record is not Mode.NONE and not has_snapshot(suite.document.value):
+        if options.record is not RecordMode.NONE and not has_snapshot(suite.document.value):
             raise ValueError(f"nothing can be recorded: {where}")

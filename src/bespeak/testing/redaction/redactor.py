@@ -1,15 +1,13 @@
 """Redaction: what a report or a cassette must not hold, taken out before anything is written or compared."""
 
-import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, cast
 
 from bespeak.conversation.question_names import name_of
-from bespeak.testing.secret_forms import SHORTEST_PIECE, Form, Plain, Span, Text, all_forms
+from bespeak.testing.redaction.secret_forms import SHORTEST_PIECE, Form, Plain, Span, Text, all_forms
+from bespeak.testing.value_paths import EVERY, Path, parse_path
 
 REDACTED = "[redacted]"
 TOKEN = "[requestState]"
@@ -19,54 +17,8 @@ BY_KEY = ("inputRequests", "inputResponses")
 """What has members that are called after questions: there a path may name them."""
 
 
-class Every(Enum):
-    """A step to every member of a map, and to every entry of a list."""
-
-    EVERY = "*"
-
-
-EVERY = Every.EVERY
-Step = str | int | Every
-Path = tuple[Step, ...]
-
-_STEP = re.compile(
-    r"""
-    \.  (?: (?P<any>\*) | (?P<name>[^\s.\[\]*"'\\]+) )
-    | \[ (?: (?P<each>\*) | (?P<index>[0-9]{1,9}) | (?P<key>"(?:[^"\\]|\\.)*") ) \]
-    """,
-    re.VERBOSE,
-)
-
-
-def parse_path(text: str) -> Path:
-    """The steps of a path: `a.b[0].c`, `*.token`, `items[*].id`, `a["odd key"]`. Raises `ValueError`."""
-    rest = text if text.startswith("[") else f".{text}"
-    steps: list[Step] = []
-    while rest:
-        found = _STEP.match(rest)
-        if found is None:
-            usage = 'write it like a.b[0].c, with * for any step and ["..."] for names that are no words'
-            raise ValueError(f"the path {text!r:.80} cannot be read; {usage}")
-        steps.append(_step(found))
-        rest = rest[found.end() :]
-    return tuple(steps)
-
-
-def _step(found: re.Match[str]) -> Step:
-    if found["name"]:
-        return found["name"]
-    if found["index"]:
-        return int(found["index"])
-    if found["key"]:
-        try:
-            return cast("str", json.loads(found["key"]))
-        except ValueError:
-            raise ValueError(f"{found['key']:.80} is no string of JSON; write \\\\ for a backslash") from None
-    return EVERY
-
-
 @dataclass(frozen=True, slots=True)
-class Redaction:
+class Redactor:
     """What must not be seen: declared places, and the values of secrets wherever they turn up."""
 
     paths: Sequence[str] = ()

@@ -6,13 +6,13 @@ from bespeak.conversation.connection import Connection, Push, Received
 from bespeak.conversation.responses import Question
 from bespeak.conversation.rules import Finding
 from bespeak.testing.cassettes.cassette_format import Writing
-from bespeak.testing.redaction import Redaction
+from bespeak.testing.redaction.redactor import Redactor
 
 
 class Recorder:
     """Writes down what goes over a connection."""
 
-    def __init__(self, connection: Connection, redaction: Redaction) -> None:
+    def __init__(self, connection: Connection, redaction: Redactor) -> None:
         self._connection = connection
         self._writing = Writing(redaction)
         self._heard = 0

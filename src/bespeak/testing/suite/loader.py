@@ -10,9 +10,9 @@ from typing import Any, cast, get_args
 from pydantic import BaseModel, ValidationError
 
 from bespeak.conversation.variables import environment_names
-from bespeak.testing.suite.suite_checks import Place, meaning
+from bespeak.testing.suite.suite_checks import Place, mistakes_in
 from bespeak.testing.suite.suite_file import SuiteModel
-from bespeak.testing.suite.yaml_positions import Document, YamlError, read_yaml
+from bespeak.testing.suite.yaml_positions import YamlDocument, YamlError, read_yaml
 
 SUFFIX = ".bespeak.yaml"
 MOST_BYTES = 4 * 1024 * 1024
@@ -45,7 +45,7 @@ class Suite:
 
     path: Path
     model: SuiteModel
-    document: Document
+    document: YamlDocument
     needs: frozenset[str] = frozenset()
     """The variables of the environment it needs."""
 
@@ -97,7 +97,7 @@ def _faults(value: Any) -> Iterator[tuple[Place, str]]:
         for detail in error.errors(include_url=False):
             yield _place(detail["loc"], value), _message(cast("Mapping[str, Any]", detail))
         return
-    yield from meaning(model, cast("dict[str, Any]", value))
+    yield from mistakes_in(model, cast("dict[str, Any]", value))
 
 
 def _place(location: tuple[str | int, ...], value: Any) -> Place:

@@ -10,13 +10,13 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
 
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.question_names import texts_in
 from bespeak.conversation.responses import no_constant
+from bespeak.testing.atomic_files import write_whole
 from bespeak.testing.cassettes.cassette_format import (
     AFRESH,
     FORMAT,
@@ -28,59 +28,19 @@ from bespeak.testing.cassettes.cassette_format import (
     is_question,
 )
 from bespeak.testing.cassettes.key_handles import KeyHandles, Turns
-from bespeak.testing.cassettes.recording import Recorder
-from bespeak.testing.cassettes.replaying import Player
-from bespeak.testing.redaction import Redaction
-from bespeak.testing.report.files import write_whole
+from bespeak.testing.cassettes.player import Player
+from bespeak.testing.cassettes.recorder import Recorder
+from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.suite.plan import Item
-
-__all__ = ["Book", "Mode", "Player", "Recorder", "RecordingRefused", "StaleCassette", "check_allowed"]
-
 
 LARGEST = 16 * 1024 * 1024
 """How many bytes a cassette may have. A part of a conversation could not be replayed."""
 
 
-class Mode(StrEnum):
-    """When conversations are written down."""
-
-    NONE = "none"
-    """Never: what is not there is missing."""
-    ONCE = "once"
-    """When there is no cassette yet."""
-    NEW = "new"
-    """When there is none, or it no longer fits."""
-    REWRITE = "rewrite"
-    """Always."""
-
-    @classmethod
-    def named(cls, name: str) -> "Mode":
-        """The mode of that name. Raises `ValueError`."""
-        if name not in list(cls):
-            raise ValueError(f"when to record is one of {', '.join(cls)}, not {name!r}")
-        return cls(name)
-
-    def records(self, book: "Book") -> bool:
-        """Whether a conversation is to be held with the server itself."""
-        return self is Mode.REWRITE or (self is not Mode.NONE and not book.path.exists())
-
-
-class RecordingRefused(Exception):
-    """Recording is for people, not for CI: what lands there must have been looked at."""
-
-
-def check_allowed(mode: Mode) -> None:
-    """Raises `RecordingRefused` where nobody looks at what is recorded."""
-    if mode is not Mode.NONE and os.environ.get("CI", "").lower() not in ("", "0", "false"):
-        raise RecordingRefused(
-            f"recording ({mode}) is refused under CI; record at your desk, look at it, and commit it"
-        )
-
-
-class Book:
+class CassetteFile:
     """The cassette of one test."""
 
-    def __init__(self, folder: Path, item: Item, redaction: Redaction) -> None:
+    def __init__(self, folder: Path, item: Item, redaction: Redactor) -> None:
         self.path = folder / _file_name(folder, item)
         self._redaction = redaction
         self._recorder: Recorder | None = None

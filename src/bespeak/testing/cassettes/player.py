@@ -11,13 +11,13 @@ from bespeak.conversation.responses import Question
 from bespeak.conversation.rules import Finding
 from bespeak.testing.cassettes.cassette_format import ANEW, StaleCassette, Writing, compared, diverged
 from bespeak.testing.cassettes.key_handles import KeyHandles
-from bespeak.testing.redaction import Redaction
+from bespeak.testing.redaction.redactor import Redactor
 
 
 class Player:
     """Plays the server's part of a conversation that was recorded, and demands the client's part of it."""
 
-    def __init__(self, cassette: Mapping[str, Any], redaction: Redaction) -> None:
+    def __init__(self, cassette: Mapping[str, Any], redaction: Redactor) -> None:
         self._version: str = cassette["revision"]
         self._turns: list[dict[str, Any]] = cassette["turns"]
         self._handles = KeyHandles.listed(cassette.get("keys", []), self._turns)
