@@ -78,12 +78,12 @@ def test_without_a_schema_an_argument_is_json_or_else_text(raw: Raw, page: Any) 
     [
         ([], "say which server and which tool: bespeak call TARGET TOOL [KEY=VALUE...]"),
         (["nowhere.py"], "say which server and which tool"),
-        (["nowhere.py", "t", "word"], "arguments are KEY=VALUE, not 'word'"),
-        (["nowhere.py", "t", "=x"], "arguments are KEY=VALUE, not '=x'"),
+        (["nowhere.py", "t", "word"], "tool arguments are written KEY=VALUE, not 'word'"),
+        (["nowhere.py", "t", "=x"], "tool arguments are written KEY=VALUE, not '=x'"),
         (["nowhere.py", "t", "--arguments", "[]"], "--arguments takes a JSON object"),
         (["nowhere.py", "t", "--arguments", "{"], "--arguments takes a JSON object"),
-        (["nowhere.py", "t", "--answer", "city"], "--answer takes KEY=VALUE, not 'city'"),
-        (["nowhere.py", "t", "--answer", "=x"], "--answer takes KEY=VALUE, not '=x'"),
+        (["nowhere.py", "t", "--answer", "city"], "--answer is written KEY=VALUE, not 'city'"),
+        (["nowhere.py", "t", "--answer", "=x"], "--answer is written KEY=VALUE, not '=x'"),
         (["nowhere.py", "t", "--answer", "city=null"], "city: an answer is a value"),
         (["nowhere.py", "t", "--answer", 'city={"axept": {}}'], "city: an answer is a value, decline, cancel, omit"),
         (["nowhere.py", "t", "--era", "1999"], "an era is modern, legacy or one of 2026-07-28"),
@@ -220,7 +220,7 @@ def test_a_round_of_more_questions_than_anybody_would_answer_is_not_answered(raw
     questions = asking(**{f"q{at}": WORD for at in range(number)})
     answers = [word for at in range(number) for word in ("--answer", f"q{at}=x")]
     said = told(bespeak("call", raw(questions, "echo"), "t", *answers), code)
-    refused = "bespeak: the server asked 65 questions in one round, more than are answered here: 64\n"
+    refused = "bespeak: the server asked 65 questions in one round; at most 64 are answered\n"
     assert said == (refused if code else "")
 
 
@@ -302,8 +302,8 @@ def test_an_error_that_is_none_is_told_without_python(raw: Raw, error: Any) -> N
 @pytest.mark.parametrize(
     ("response", "said"),
     [
-        ("exit", "the call broke off: the server"),
-        ("hang", "the call broke off: no answer to tools/call within 0.3 s"),
+        ("exit", "the call was cut off: the server"),
+        ("hang", "the call was cut off: no answer to tools/call within 0.3 s"),
         ({"result": 5}, "the response has no result that is an object"),
         ({"result": {"resultType": "bogus"}}, "resultType is complete or input_required"),
     ],

@@ -187,7 +187,7 @@ def test_listening_without_uvicorn_says_what_to_install(
 def test_the_command_without_typer_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "typer", None)
     monkeypatch.delitem(sys.modules, "bespeak.cli.commands")
-    with pytest.raises(SystemExit, match=r"the command line needs typer: pip install 'bespeak\[cli\]'"):
+    with pytest.raises(SystemExit, match=r"the bespeak command needs typer: pip install 'bespeak\[cli\]'"):
         main()
 
 

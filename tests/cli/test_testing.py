@@ -96,7 +96,7 @@ def test_recording_under_ci_is_refused_with_5(suite: str, record: str, monkeypat
     monkeypatch.setenv("CI", "true")
     said = told(bespeak("test", suite, "--record", record, "--cassettes", "c"), 5)
     assert record in said
-    assert "is refused under CI; record at your desk, look at it, and commit it" in said
+    assert "is refused in CI; record on your own machine, review the cassettes and commit them" in said
     assert not Path("c").exists()
 
 
@@ -133,11 +133,11 @@ def test_a_cassette_that_is_missing_or_stale_is_4(suite: str) -> None:
 
 
 def test_where_nothing_is_selected_it_is_7(suite: str) -> None:
-    assert told(bespeak("test", suite, "-k", "no such words"), 7) == "bespeak: no test was selected\n"
+    assert told(bespeak("test", suite, "-k", "no such words"), 7) == "bespeak: no tests were selected\n"
     Path("empty").mkdir()
-    assert told(bespeak("test", "empty"), 7) == "bespeak: no test was selected\n"
+    assert told(bespeak("test", "empty"), 7) == "bespeak: no tests were selected\n"
     both = bespeak("test", suite, "-k", "both", "--era", "2024-11-05")
-    assert told(both, 7) == "bespeak: no test was selected\n"
+    assert told(both, 7) == "bespeak: no tests were selected\n"
 
 
 def test_an_interrupt_is_130_and_what_there_was_is_reported(suite: str, desk: str) -> None:
@@ -156,7 +156,7 @@ def test_an_interrupt_is_130_and_what_there_was_is_reported(suite: str, desk: st
     ("words", "said"),
     [
         (["--era", "1999"], "an era is modern, legacy or one of 2026-07-28, 2025-11-25"),
-        (["-k", "("], "-k: a word is missing; it takes words with and, or, not and parentheses"),
+        (["-k", "("], "-k: a word is missing; write words with and, or, not and parentheses"),
         (["-k", "says and"], "-k: a word is missing"),
         (["-k", ""], "-k: a word is missing"),
         (["-k", "(says"], "-k: a parenthesis is not closed"),

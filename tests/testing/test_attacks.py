@@ -82,9 +82,9 @@ async def test_one_thing_is_conversed_with() -> None:
 
     said = await converse(mcp, "plain", era="2025-11-25")
     assert said.text == "ok"
-    with pytest.raises(TypeError, match="name one of tool, prompt= and resource="):
+    with pytest.raises(TypeError, match="pass exactly one of tool, prompt= and resource="):
         await converse(mcp)
-    with pytest.raises(TypeError, match="name one of tool, prompt= and resource="):
+    with pytest.raises(TypeError, match="pass exactly one of tool, prompt= and resource="):
         await converse(mcp, "plain", prompt="p")
 
 
@@ -198,7 +198,7 @@ def test_a_suite_named_twice_is_run_once_and_those_of_other_programs_not_at_all(
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
         (tmp_path / folder / "a.bespeak.yaml").write_text(written)
     validated = bespeak("test", "--validate", str(tmp_path), str(tmp_path / "a.bespeak.yaml"))
-    assert validated.stdout == "1 suite, 1 test: nothing is wrong\n"
+    assert validated.stdout == "1 suite, 1 test: no mistakes found\n"
 
 
 def test_a_program_in_place_of_a_suite_is_told_how_to_get_one() -> None:

@@ -256,7 +256,7 @@ async def test_handles_that_are_none_make_no_cassette(taped: Desk, listed: Any) 
     taped.server = asking("0000aaaa")
     await taped.recorded(trip())
     taped.alter(lambda tape: tape.update(keys=listed))
-    assert "is no cassette of format 1; run with --record rewrite" in stale(await taped.run(trip())).message
+    assert "is not a cassette of format 1; run with --record rewrite" in stale(await taped.run(trip())).message
 
 
 # A server of ours

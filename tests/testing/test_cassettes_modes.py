@@ -79,11 +79,11 @@ SITUATIONS = {
     "other arguments": Situation(other_arguments, "turns[0].sent.arguments.loc", ("new", "rewrite")),
     "a turn too many": Situation(too_long, "1 recorded turn was never played", ("new", "rewrite")),
     "a turn too few": Situation(too_short, "never recorded: the cassette has no more turns", ("new", "rewrite")),
-    "cut off": Situation(cut_off, "is no cassette of format 1", ("new", "rewrite")),
-    "not UTF-8": Situation(not_utf8, "is no cassette of format 1", ("new", "rewrite")),
-    "empty": Situation(empty, "is no cassette of format 1", ("new", "rewrite")),
-    "foreign JSON": Situation(foreign, "is no cassette of format 1", ("new", "rewrite")),
-    "another format": Situation(of_another_format, "is no cassette of format 1", ("new", "rewrite")),
+    "cut off": Situation(cut_off, "is not a cassette of format 1", ("new", "rewrite")),
+    "not UTF-8": Situation(not_utf8, "is not a cassette of format 1", ("new", "rewrite")),
+    "empty": Situation(empty, "is not a cassette of format 1", ("new", "rewrite")),
+    "foreign JSON": Situation(foreign, "is not a cassette of format 1", ("new", "rewrite")),
+    "another format": Situation(of_another_format, "is not a cassette of format 1", ("new", "rewrite")),
 }
 
 

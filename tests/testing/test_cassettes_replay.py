@@ -275,7 +275,7 @@ async def test_a_missing_cassette_was_never_recorded(taped: Desk) -> None:
 async def test_one_request_more_than_was_recorded_was_never_recorded(taped: Desk) -> None:
     await taped.recorded(trip())
     failure = stale(await taped.run(trip(verify=[{"tool": "balance"}])))
-    assert failure.message.startswith("never recorded: the cassette has no more turns, and one more was sent")
+    assert failure.message.startswith("never recorded: the cassette has no more turns, but another request was sent")
 
 
 async def test_unplayed_turns_fail(taped: Desk) -> None:

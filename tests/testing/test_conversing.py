@@ -213,7 +213,7 @@ async def test_an_answer_that_does_not_fit_is_not_sent(converse: Converse) -> No
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ("Rome", "answers are a map of key to answer, or a list"),
+        ("Rome", "answers must be a map of key to answer, or a list of rules"),
         ({"city": None}, "city: an answer is a value, decline, .*not null"),
         ([{"city": "Rome"}], r"\[0\]: a rule is"),
     ],
@@ -291,7 +291,7 @@ async def test_a_pushed_question_that_was_not_declared_fails_and_is_not_answered
 
 async def test_a_server_that_never_answers_fails() -> None:
     with pytest.raises(
-        ConversationFailed, match=r"the server hangs: no answer to tools/call within 0.05 s \(answers: "
+        ConversationFailed, match=r"the server did not respond: no answer to tools/call within 0.05 s \(answers: "
     ):
         await hold(Silent(), "any", timeout=0.05)
 

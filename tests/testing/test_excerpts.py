@@ -207,5 +207,5 @@ async def test_snapshots_that_are_too_large_are_not_kept(taped: Desk, monkeypatc
     taped.server = Trip([], result=text("x" * 20_000))
     test = {"name": "a trip", "tool": "forecast", "expect": {"text": {"snapshot": "all"}}}
     (failure,) = (await taped.run(test, record="once")).failures
-    assert "the snapshots could not be kept: " in failure.message
+    assert "the snapshots could not be saved: " in failure.message
     assert "bytes, and it may have 10,000" in failure.message

@@ -78,7 +78,7 @@ def test_only_the_request_of_its_round_is_altered() -> None:
 
 def test_a_round_without_a_state_cannot_be_tampered_with() -> None:
     bare = {name: value for name, value in CALL.items() if name != "requestState"}
-    with pytest.raises(NotReached, match="round 1 handed out no requestState that could be altered"):
+    with pytest.raises(NotReached, match="round 1 returned no requestState, so there is nothing to alter"):
         Attack(tamper("flip")).alter(1, bare)
 
 
@@ -116,7 +116,7 @@ WHAT: dict[How, str] = {
     "truncate": "a requestState cut in half",
     "empty": "an empty requestState",
     "drop": "answers without the requestState they belong to",
-    "other-arguments": "a requestState that was handed out for other arguments",
+    "other-arguments": "a requestState that was issued for other arguments",
 }
 
 
@@ -138,7 +138,9 @@ def test_a_server_that_answers_with_an_error_is_right(how: How) -> None:
 def test_to_ask_again_is_right_only_when_the_state_was_left_out(asked: Json) -> None:
     assert judge_tampered(tamper("drop"), {"result": asked}, ASKED) == []
     (failure,) = judge_tampered(tamper("flip"), {"result": asked}, ASKED)
-    assert failure.message.startswith("the server asked again at a requestState with one character altered;")
+    assert failure.message.startswith(
+        "the server asked again after receiving a requestState with one character altered;"
+    )
 
 
 @pytest.mark.parametrize("envelope", [None, [], {}, {"result": told("no", isError=True)}])
@@ -264,7 +266,7 @@ async def test_what_kept_a_round_from_coming_is_told(hold: Hold) -> None:
 )
 async def test_at_an_older_revision_there_is_nothing_to_reach(hold: Hold, attack: str) -> None:
     results = await hold(Pushing(form()), pay(attack))
-    assert messages(results) == ["not reached: at 2025-11-25 there are no rounds to tamper with"]
+    assert messages(results) == ["not reached: revision 2025-11-25 has no rounds to tamper with"]
 
 
 # A lost response
@@ -288,7 +290,7 @@ async def test_what_was_done_twice_breaks_a_rule(hold: Hold) -> None:
     ((failure,),) = [result.failures for result in await hold(server, pay(LOST))]
     assert failure.rule == "single-use"
     assert failure.message.startswith(
-        "after a response was lost and the same request came again: structuredContent.paid"
+        "after a response was lost and the request was sent again: structuredContent.paid"
     )
     assert (failure.expected, failure.actual) == (1, 3)
 

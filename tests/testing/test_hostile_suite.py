@@ -88,7 +88,7 @@ CAUGHT: dict[str, dict[str, tuple[str, str]]] = {
     "endless": {LOST: ("converge", "still asks after 5 answered rounds")},
     "listing": {PAID: ("dialect", "asks with an array of inputRequests and no resultType")},
     "printing": {PAID: ("stdout", "opening the drawer")},
-    "hanging": {PAID: ("answers", "the server hangs: no answer to tools/call within 0.5 s")},
+    "hanging": {PAID: ("answers", "the server did not respond: no answer to tools/call within 0.5 s")},
 }
 """What each broken till does wrong: the test that finds it, the rule, and what is said."""
 WHOLE = ("tampered", "twice", "undeclared")

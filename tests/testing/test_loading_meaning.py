@@ -78,9 +78,9 @@ def test_a_key_of_a_server_with_nothing_behind_it_is_refused(tmp_path: Path, key
         (
             with_server("{url: 'http://127.0.0.1:1/'}") + "    fresh: true\n",
             NEXT,
-            "only a server with a command can be started anew",
+            "only a server with a command can be restarted",
         ),
-        (in_test("fresh: true"), NEXT, "only a server with a command can be started anew"),
+        (in_test("fresh: true"), NEXT, "only a server with a command can be restarted"),
     ],
 )
 def test_what_could_never_matter_is_refused(tmp_path: Path, text: str, line: int, said: str) -> None:
@@ -96,7 +96,7 @@ def test_what_could_never_matter_is_refused(tmp_path: Path, text: str, line: int
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("city", "answers are a map of key to answer, or a list"),
+        ("city", "answers must be a map of key to answer, or a list of rules"),
         ("{city: null}", "not null"),
         ("{city: {accept: C}}", "takes the form's fields, as a map"),
         ("{city: {decline: true}}", "an answer is a value, decline, cancel, omit"),
@@ -146,7 +146,7 @@ TWICE = GOOD + "  - name: one\n    tool: pay\n"
         (in_test("cases:", "  - name: a", "  - name: a"), NEXT + 2, "there is another case called 'a'"),
         (in_test("cases: [{name: a}]") + "  - {name: 'one [a]', tool: pay}\n", NEXT + 1, "'one [a]'"),
         (in_test("eras: [2026-07-28]") + "  - {name: 'one [2026-07-28]', tool: pay}\n", NEXT + 1, "'one [2026-07-28]'"),
-        (TWO, 6, "say which server: desk, till"),
+        (TWO, 6, "name the server to use: desk, till"),
         (TWO + "server: counter\n", 8, "there is no server 'counter'; there is desk, till"),
         (TWO + "    server: counter\n", 8, "there is no server 'counter'; there is desk, till"),
         (in_test("server: ''"), NEXT, "there is no server ''; there is desk"),
@@ -182,7 +182,7 @@ TWICE = GOOD + "  - name: one\n    tool: pay\n"
         ),
         (in_test("capture: {id: a..b}"), NEXT, "the path 'a..b' cannot be read; write it like a.b[0].c"),
         (in_test("capture: {id: ''}"), NEXT, "the path '' cannot be read"),
-        (in_test("capture: {id: 'items[*].id'}"), NEXT, "leads to many values; name one"),
+        (in_test("capture: {id: 'items[*].id'}"), NEXT, "matches many values; name one"),
         (in_test("capture: {an id: a}"), NEXT, "a name is made of letters, digits, _ and -"),
         (in_test("capture: {port: a}"), NEXT, "and is not port"),
         (
@@ -228,8 +228,8 @@ def test_a_matcher_that_is_none_is_refused_with_its_own_line(
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("{text: {contians: x}}", "text is a text, and 'contians' is no matcher; did you mean 'contains'?"),
-        ("{text: {zzz: x}}", "'zzz' is no matcher; matchers are equals, contains, matches"),
+        ("{text: {contians: x}}", "text is a text, and 'contians' is not a matcher; did you mean 'contains'?"),
+        ("{text: {zzz: x}}", "'zzz' is not a matcher; matchers are equals, contains, matches"),
         ("{text: 42}", "text is a text, and can never be 42"),
         ("{text: null}", "text is a text, and can never be null"),
         ("{rounds: two}", 'rounds is a number, and can never be "two"'),

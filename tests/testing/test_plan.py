@@ -222,7 +222,7 @@ def test_an_expression_means_the_titles_it_fits(expression: str, title: str, mea
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("", "a word is missing; it takes words with and, or, not and parentheses"),
+        ("", "a word is missing; write words with and, or, not and parentheses"),
         ("   ", "a word is missing"),
         ("and", "a word is missing"),
         ("a and", "a word is missing"),

@@ -294,14 +294,14 @@ def test_a_report_that_cannot_be_written_in_the_end_is_said(bench: Bench) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--bespeak-record=maybe"], "when to record is one of none, once, new, rewrite, not 'maybe'"),
+        (["--bespeak-record=maybe"], "the record mode is one of none, once, new, rewrite, not 'maybe'"),
         (["--bespeak-era=1999"], "an era is modern, legacy or one of 2026-07-28, *, not '1999'"),
         (["--bespeak-server=desk"], "*NAME=TARGET, not 'desk'"),
         (["--bespeak-server=desk="], "*NAME=TARGET, not 'desk='"),
         (["--bespeak-server=desk='"], "*no command*"),
-        (["--bespeak-report=json"], "a report is given as json=FILE or junit=FILE"),
-        (["--bespeak-report=html=r"], "a report is given as json=FILE or junit=FILE"),
-        (["--bespeak-report=pretty=r"], "a report is given as json=FILE or junit=FILE"),
+        (["--bespeak-report=json"], "--bespeak-report takes json=FILE or junit=FILE"),
+        (["--bespeak-report=html=r"], "--bespeak-report takes json=FILE or junit=FILE"),
+        (["--bespeak-report=pretty=r"], "--bespeak-report takes json=FILE or junit=FILE"),
         (["--bespeak-report=json=."], "'json=.' cannot be written: *"),
         (["--bespeak-report=json=a", "--bespeak-report=junit=a"], "two reports would go to *; *"),
         (["--bespeak-verify", "--bespeak-record=once"], "to verify is to compare with what was recorded; *"),

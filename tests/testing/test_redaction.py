@@ -68,11 +68,11 @@ def test_a_path_is_read_step_by_step(written: str, steps: tuple[Any, ...]) -> No
 def test_what_is_no_path_is_refused_with_what_to_write(written: str) -> None:
     with pytest.raises(ValueError, match="cannot be read; write it like") as caught:
         parse_path(written)
-    assert 'a.b[0].c, with * for any step and ["..."] for names that are no words' in str(caught.value)
+    assert 'a.b[0].c, with * for any step and ["..."] for names with special characters' in str(caught.value)
 
 
 def test_a_quoted_name_must_be_a_string_of_json() -> None:
-    with pytest.raises(ValueError, match=r"is no string of JSON; write \\\\ for a backslash"):
+    with pytest.raises(ValueError, match=r"is not a JSON string; write \\\\ for a backslash"):
         parse_path(r'a["\x"]')
 
 

@@ -92,7 +92,7 @@ def test_a_failed_test_is_told_in_full_at_the_end() -> None:
         '      answered {"action": "decline"}',
         '    units: "Which units?"',
         "      not answered",
-        "  round 2 asked nothing, and handed out a state",
+        "  round 2 asked nothing, and returned a state",
         "  run it again: bespeak test suites/weather.bespeak.yaml -k 'refuses a changed state'",
         "",
         "1 failed, 1 passed, 2 deselected in 1.50 s",
@@ -117,8 +117,8 @@ def test_failures_come_in_the_order_of_the_files_whichever_ended_first() -> None
     ("results", "summary", "line"),
     [
         ([PASSED], {}, "1 passed in 0.00 s"),
-        ([], {"deselected": 3}, "no test was selected, 3 deselected in 0.00 s"),
-        ([], {}, "no test was selected in 0.00 s"),
+        ([], {"deselected": 3}, "no tests were selected, 3 deselected in 0.00 s"),
+        ([], {}, "no tests were selected in 0.00 s"),
         ([], {"interrupted": True}, "interrupted after 0 of 0 in 0.00 s"),
     ],
 )
@@ -139,7 +139,7 @@ def test_an_interrupted_run_says_how_far_it_came_and_what_is_known_so_far() -> N
 def test_a_difference_at_the_top_says_so() -> None:
     lines = pretty_lines(with_failure(path="", expected=1, actual=None))
 
-    assert lines[4:7] == ["    at the top", "    expected 1", "    actual   null"]
+    assert lines[4:7] == ["    at the top level", "    expected 1", "    actual   null"]
 
 
 def test_a_value_that_is_not_there_is_no_value_in_any_report() -> None:

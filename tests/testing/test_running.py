@@ -161,7 +161,7 @@ async def test_a_test_that_needs_what_a_failed_one_captures_says_so(hold: Hold, 
     first = CAPTURING.replace("}}\n", f"}}{fails}}}\n")
     server = Canned(ORDER)
     _, second = await hold(server, f"{first}  - {{name: second, tool: sell, arguments: {{id: '${{id}}'}}}}\n")
-    assert messages([second]) == ["${id} stands for nothing: the test 'first', which captures it, failed"]
+    assert messages([second]) == ["${id} has no value: the test 'first', which captures it, failed"]
     assert "sell" not in [params["name"] for params in server.params]
 
 
@@ -248,7 +248,7 @@ SHAPES: dict[str, list[Json]] = {
     "neither": [told()],
 }
 IN_A_LIST = "the server asks with an array of inputRequests and no resultType"
-IN_A_MAP = "the suite says wire: list, and the server asks in the MCP shape"
+IN_A_MAP = "the suite says wire: list, but the server asks in the MCP format"
 
 
 @pytest.mark.parametrize(
@@ -296,14 +296,14 @@ async def test_the_cap_of_a_test_goes_before_the_cap_of_its_suite(hold: Hold, su
 async def test_a_server_that_hangs_breaks_a_rule_and_is_reached_anew(hold: Hold) -> None:
     server = Silent()
     results = await hold(server, "  - {name: a, tool: x}\n  - {name: b, tool: x}", NOW)
-    assert messages(results) == ["the server hangs: no answer to tools/call within 0.05 s"] * 2
+    assert messages(results) == ["the server did not respond: no answer to tools/call within 0.05 s"] * 2
     assert rules(results) == ["answers", "answers"]
     assert (server.entered, server.left) == (2, 2)
 
 
 async def test_a_test_can_have_a_timeout_of_its_own(hold: Hold) -> None:
     results = await hold(Silent(), "  - {name: a, tool: x, timeout: 0.02}")
-    assert messages(results) == ["the server hangs: no answer to tools/call within 0.02 s"]
+    assert messages(results) == ["the server did not respond: no answer to tools/call within 0.02 s"]
 
 
 async def test_a_timeout_of_a_tests_own_is_not_for_the_servers_start(hold: Hold) -> None:
@@ -319,7 +319,7 @@ async def test_a_timeout_of_a_tests_own_is_not_for_the_servers_start(hold: Hold)
 async def test_a_server_that_hangs_up_is_told_and_reached_anew(hold: Hold) -> None:
     server = Gone()
     results = await hold(server, "  - {name: a, tool: x}\n  - {name: b, tool: x}")
-    assert messages(results) == ["the conversation broke off: the server has hung up"] * 2
+    assert messages(results) == ["the conversation was cut off: the server has hung up"] * 2
     assert server.entered == 2
 
 
@@ -358,7 +358,7 @@ async def test_a_server_that_dies_in_mid_call_is_told_with_what_it_printed(tmp_p
     (result,) = await run(path)
     (failure,) = result.failures
     assert failure.kind is Kind.FAILED
-    assert failure.message.startswith("the conversation broke off: the server ")
+    assert failure.message.startswith("the conversation was cut off: the server ")
     assert "exited with code 3 before it answered" in failure.message
     assert "the till is stuck" in (failure.hint or "")
 

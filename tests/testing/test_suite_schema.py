@@ -230,7 +230,7 @@ def test_answers_have_two_names_wherever_they_stand(tmp_path: Path, name: str, p
 def test_both_names_at_once_are_refused(tmp_path: Path, place: str) -> None:
     both = "inputResponses: {a: b}, input_responses: {a: b}"
     text = in_test(place.format(both=both)) if "{{" in place else in_test(*both.split(", "))
-    with pytest.raises(BadSuite, match="inputResponses and input_responses are the same; use one"):
+    with pytest.raises(BadSuite, match="inputResponses and input_responses are the same key; use one"):
         load(tmp_path, text)
 
 

@@ -1,4 +1,4 @@
-"""`bespeak call`: one call from the command line, with its questions at the terminal, or put down to be taken up again."""
+"""`bespeak call`: call a tool, answer its questions at the terminal, or save the call to continue it later."""
 
 import json
 import shlex
@@ -14,7 +14,7 @@ from bespeak.cli.output import NAME, complain, result_lines
 from bespeak.cli.prepared_answers import Bounded, PreparedAnswers, Waiting, WithoutTerminal
 from bespeak.cli.resume_command import NotConfirmed, choose_target, read_saved
 from bespeak.cli.signals import run
-from bespeak.cli.tool_arguments import check_arguments, json_or_text, typed_arguments
+from bespeak.cli.tool_arguments import check_arguments, json_or_text, tool_names, typed_arguments
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answer_sources import PromptScript, Script
@@ -35,13 +35,13 @@ from bespeak.testing.suite.eras import mode_of
 from bespeak.testing.suite.suite_file import EVERYTHING
 
 ROUNDS = 10
-"""How many rounds of a call are answered, unless somebody says otherwise."""
+"""The default maximum of rounds to answer."""
 LONGEST_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What was said on the command line."""
+    """The command line of `bespeak call`."""
 
     words: Sequence[str]
     arguments: str | None
@@ -55,27 +55,27 @@ class Flags:
 
 
 class BadFlags(Exception):
-    """Something on the command line makes no sense. Says what would."""
+    """The command line is wrong. The message says what to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One call: whom, what, and how far it has come."""
+    """One call: the server, the conversation so far, and the given answers."""
 
     target: str
     mode: str
     conversation: Conversation
     answers: dict[str, Any]
-    """What was answered beforehand, by key or name, as a suite writes it."""
+    """The answers given on the command line, by key or name, as written in a suite."""
     used: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The names under which something was answered before the call was put down, each with the last key."""
+    """The names that were answered before the call was saved, each with its last key."""
 
 
 def call_tool(flags: Flags) -> int:
-    """Do what was said; the exit code."""
+    """Make the call. Return the exit code."""
     out = sys.stdout
     try:
-        with redirect_stdout(sys.stderr):  # what a server in this process prints is no part of the result
+        with redirect_stdout(sys.stderr):  # what a server in this process prints is not part of the result
             return run(_called(flags, out))
     except (BadFlags, ValueError) as error:
         return complain(str(error), ExitCode.BAD_USAGE)
@@ -90,9 +90,9 @@ def call_tool(flags: Flags) -> int:
 
 async def _called(flags: Flags, out: TextIO) -> int:
     if not 0 < flags.seconds <= LONGEST_SECONDS:
-        raise BadFlags(f"--timeout takes more than 0 and at most {LONGEST_SECONDS} seconds")
+        raise BadFlags(f"--timeout must be more than 0 and at most {LONGEST_SECONDS} seconds")
     if flags.save is not None and (flags.save.is_dir() or not flags.save.parent.is_dir()):
-        raise BadFlags(f"--save-answers: there is no place for {flags.save}")
+        raise BadFlags(f"--save-answers: {flags.save} is a folder, or its folder does not exist")
     prompt = Prompt() if at_terminal() else None
     call = _begun(flags) if flags.resume is None else await _resumed(flags, flags.resume, prompt)
     InputResponseFixture(call.answers)
@@ -101,24 +101,32 @@ async def _called(flags: Flags, out: TextIO) -> int:
         wanted = Wanted("", described(call.target), Path.cwd(), call.mode, EVERYTHING, flags.seconds, literal)
         connection = await pool.connection(wanted)
         if flags.resume is None:
-            _, tool, *words = flags.words
-            params = {"name": tool, "arguments": await typed_arguments(connection, tool, words, flags.arguments)}
-            call = replace(call, conversation=Conversation("tools/call", params, call.conversation.max_rounds))
+            conversation = Conversation("tools/call", await _params(flags, connection), call.conversation.max_rounds)
+            call = replace(call, conversation=conversation)
         return await _talk(flags, call, connection, prompt, out)
     finally:
         await pool.close()
 
 
 def _begun(flags: Flags) -> _Call:
-    if len(flags.words) < 2:
-        raise BadFlags("say which server and which tool: bespeak call TARGET TOOL [KEY=VALUE...]")
-    target, tool, *rest = flags.words
-    check_arguments(rest, flags.arguments)
+    if not flags.words:
+        raise BadFlags("Missing argument TARGET: bespeak call TARGET TOOL [KEY=VALUE...]")
+    target, *rest = flags.words
+    check_arguments(rest[1:], flags.arguments)
     era = flags.era or "auto"
     mode = mode_of(era)
     rounds = ROUNDS if flags.rounds is None else flags.rounds
-    conversation = Conversation("tools/call", {"name": tool, "arguments": {}}, rounds)
+    conversation = Conversation("tools/call", {}, rounds)  # the params need the tool's schema
     return _Call(target, mode, conversation, dict(map(_answer, flags.answers)))
+
+
+async def _params(flags: Flags, connection: Connection) -> dict[str, Any]:
+    """The params of the call. Raises `BadFlags` if the command line does not name a tool."""
+    target, *words = flags.words
+    if not words:
+        raise BadFlags(f"Missing argument TOOL. Tools of {target}: {', '.join(await tool_names(connection))}")
+    tool, *pairs = words
+    return {"name": tool, "arguments": await typed_arguments(connection, tool, pairs, flags.arguments)}
 
 
 async def _resumed(flags: Flags, file: str, prompt: Prompt | None) -> _Call:
@@ -133,11 +141,9 @@ async def _resumed(flags: Flags, file: str, prompt: Prompt | None) -> _Call:
     except ValueError as error:
         raise BadFlags(f"--resume: {error}") from None
     if saved.revision not in MODERN_PROTOCOL_VERSIONS:
-        raise BadFlags(
-            f"--resume: at the revision {saved.revision!r}, which the file names, no call can be gone on with"
-        )
+        raise BadFlags(f"--resume: the file names revision {saved.revision!r}, at which a call cannot be continued")
     if conversation.pending is None:
-        raise BadFlags("--resume: that call waits for no answers")
+        raise BadFlags("--resume: the call is not waiting for answers")
     if flags.rounds is not None:
         conversation.max_rounds = flags.rounds
     given = dict(map(_answer, flags.answers))
@@ -149,7 +155,7 @@ async def _resumed(flags: Flags, file: str, prompt: Prompt | None) -> _Call:
 def _answer(given: str) -> tuple[str, Any]:
     key, equals, value = given.partition("=")
     if not (key and equals):
-        raise BadFlags(f"--answer takes KEY=VALUE, not {given!r}")
+        raise BadFlags(f"--answer is written KEY=VALUE, not {given!r}")
     return key, json_or_text(value)
 
 
@@ -171,7 +177,7 @@ async def _talk(flags: Flags, call: _Call, connection: Connection, prompt: Promp
 
 
 async def _held(flags: Flags, call: _Call, connection: Connection, talk: Talk, out: TextIO) -> int:
-    """Hold the conversation and print what comes of it; the exit code."""
+    """Hold the conversation and print the outcome. Return the exit code."""
     try:
         await _go_on(call.conversation, talk.script)
         await talk.hold()
@@ -182,19 +188,19 @@ async def _held(flags: Flags, call: _Call, connection: Connection, talk: Talk, o
     except (CannotAnswer, NoMoreInput, RoundsExceeded, BrokenRule, MalformedResponse) as error:
         return complain(str(error), ExitCode.FAILED)
     except (OSError, InvalidServerResponse, CallbackFailed) as error:
-        return complain(f"the call broke off: {error}", ExitCode.FAILED)
+        return complain(f"the call was cut off: {error}", ExitCode.FAILED)
     return _printed(talk.envelope, out, whole=flags.whole)
 
 
 async def _go_on(conversation: Conversation, script: Script) -> None:
-    """Answer the round that a call was put down in."""
+    """Answer the round in which the call was saved."""
     pending = conversation.pending
     if pending is not None:
         conversation.answer(await script.answers(pending.questions, state=pending.state is not None))
 
 
 def _put_down(call: _Call, connection: Connection, waiting: Waiting, flags: Flags) -> dict[str, Any]:
-    """A call that waits, and how to go on with it."""
+    """A call that is waiting, and how to continue it."""
     missing = [f"--answer {shlex.quote(question.name)}=..." for question in waiting.questions]
     told: dict[str, Any] = {
         "waiting": {question.name: question.as_json() for question in waiting.questions},
@@ -205,13 +211,13 @@ def _put_down(call: _Call, connection: Connection, waiting: Waiting, flags: Flag
     if is_modern(connection.version):
         told["conversation"] = call.conversation.as_json()
         told["resume"] = " ".join([shlex.join(["bespeak", "call", call.target, "--resume", "FILE"]), *missing])
-    else:  # the server was waiting in mid-call, and does no longer
+    else:  # the server has ended the call, which cannot be continued
         told["again"] = " ".join([shlex.join(["bespeak", "call", *_said(flags)]), *missing])
     return told
 
 
 def _said(flags: Flags) -> list[str]:
-    """What was said on the command line."""
+    """The command line as words."""
     options = {
         "--arguments": flags.arguments,
         "--era": flags.era,
@@ -225,14 +231,14 @@ def _said(flags: Flags) -> list[str]:
 
 
 def _printed(envelope: Any, out: TextIO, *, whole: bool) -> int:
-    """The result on stdout; the exit code."""
+    """Print the result on stdout. Return the exit code."""
     message = cast("dict[str, Any]", envelope)
     if "error" in message:
         error = cast("dict[str, Any]", message["error"])
         if whole:
             _json({"error": error}, out)
         said, code = error.get("message"), error.get("code")
-        told = said if isinstance(said, str) and said else "the call ended with an error that says nothing"
+        told = said if isinstance(said, str) and said else "the call ended with an error without a message"
         return complain(f"{told} ({code})" if isinstance(code, int) else told, ExitCode.FAILED)
     result = cast("dict[str, Any]", message["result"])
     text = text_of(result)
@@ -245,6 +251,6 @@ def _printed(envelope: Any, out: TextIO, *, whole: bool) -> int:
 
 def _json(value: Any, out: TextIO) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=out.isatty())
-    if out.isatty():  # which may start a line wherever it likes
+    if out.isatty():  # a terminal may wrap the line anywhere
         text = text.replace(NAME, NAME.replace(":", "\\u003a"))
     print(text, file=out)

@@ -1,4 +1,4 @@
-"""`bespeak test`: which suites, which of their tests, and where the reports go."""
+"""`bespeak test`: find the suites, select tests, run them and write the reports."""
 
 import json
 import sys
@@ -30,7 +30,7 @@ from bespeak.transports.interfaces import MissingExtra
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What was said on the command line."""
+    """The command line of `bespeak test`."""
 
     files: Sequence[Path]
     validate: bool
@@ -48,7 +48,7 @@ class Flags:
 
 
 def run_suites(flags: Flags) -> int:
-    """Do what was said; the exit code."""
+    """Run `bespeak test`. Return the exit code."""
     try:
         with stoppable():
             return _run_suites(flags)
@@ -69,7 +69,7 @@ def _run_suites(flags: Flags) -> int:
         suites = _suites(flags.files or [Path()])
         everything = [item for suite in suites for item in items_of(suite)]
         if flags.validate:
-            print(f"{_count(suites, 'suite')}, {_count(everything, 'test')}: nothing is wrong")
+            print(f"{_count(suites, 'suite')}, {_count(everything, 'test')}: no mistakes found")
             return 0 if suites else ExitCode.NOTHING_SELECTED
         options = make_options(
             record=flags.record,
@@ -97,13 +97,13 @@ def _run_suites(flags: Flags) -> int:
 
 
 def _suites(given: Sequence[Path]) -> list[Suite]:
-    """The suites that were named. Raises `BadSuite` with whatever is wrong with any of them."""
+    """Load the given suites. Raises `BadSuite` with the mistakes of all of them."""
     suites: list[Suite] = []
     faults: list[Mistake] = []
     files = [file for path in given for file in (_inside(path) if path.is_dir() else [path])]
     for file in {file.resolve(): file for file in files}.values():
         if file.suffix == ".py":
-            what = f"this is a program, and a suite is a file called *{SUFFIX}; --init {file} prints a first one for a server"
+            what = f"this is a Python file; a suite is called *{SUFFIX}. To print a first suite for a server, use --init {file}"
             faults.append(Mistake(file, 1, what))
             continue
         try:
@@ -116,7 +116,7 @@ def _suites(given: Sequence[Path]) -> list[Suite]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The suites in a folder, but for those of other people's programs."""
+    """The suites in a folder, except in hidden folders and node_modules."""
     found = sorted(folder.rglob(f"*{SUFFIX}"))
     return [file for file in found if not any(_is_foreign(part) for part in file.relative_to(folder).parts[:-1])]
 
@@ -154,7 +154,7 @@ def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequ
         writer.started(len(items))
     interrupted = False
     try:
-        with redirect_stdout(sys.stderr):  # what a server in this process prints is no part of a report
+        with redirect_stdout(sys.stderr):  # what a server in this process prints is not part of a report
             run(run_items(Runner(options), items, finished))
     except KeyboardInterrupt:
         interrupted = True
@@ -167,7 +167,7 @@ def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequ
             code = code or ExitCode.BAD_USAGE
             print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
     if not items:
-        print("bespeak: no test was selected", file=sys.stderr)
+        print("bespeak: no tests were selected", file=sys.stderr)
     return code
 
 

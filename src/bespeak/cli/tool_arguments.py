@@ -19,7 +19,7 @@ def check_arguments(words: Sequence[str], whole: str | None) -> None:
     for word in words:
         key, equals, _ = word.partition("=")
         if not (key and equals):
-            raise BadArguments(f"Tool arguments are written KEY=VALUE; {word!r} is not.")
+            raise BadArguments(f"tool arguments are written KEY=VALUE, not {word!r}")
     _object(whole)
 
 
@@ -45,6 +45,15 @@ def _object(whole: str | None) -> dict[str, Any]:
     if not isinstance(read, dict):
         raise BadArguments("--arguments takes a JSON object")
     return cast("dict[str, Any]", read)
+
+
+async def tool_names(connection: Connection) -> list[str]:
+    """Return the names of the server's tools, or a note if it does not list them."""
+    try:
+        names = [name async for tool in list_tools(connection) if isinstance(name := tool.get("name"), str)]
+    except (MCPError, InvalidServerResponse, OSError):
+        names = []
+    return names or ["(the server does not list any)"]
 
 
 async def _properties(connection: Connection, tool: str) -> Mapping[str, Any]:

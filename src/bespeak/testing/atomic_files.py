@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, by one process at a time."""
+"""Atomic file writes, and a lock on a folder."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from secrets import token_hex
 
 
 def write_whole(file: Path, text: str) -> None:
-    """All or nothing: whoever reads the file meanwhile sees what was there before, or this."""
+    """Write a file atomically: a reader sees either the old or the new content."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with beside(file) as other:
         other.write_text(text, encoding="utf-8", newline="\n")
@@ -18,7 +18,7 @@ def write_whole(file: Path, text: str) -> None:
 
 @contextmanager
 def beside(file: Path) -> Generator[Path]:
-    """A new name in the same folder; nothing stays there."""
+    """A temporary name in the same folder. A file of that name is deleted at the end."""
     other = file.with_name(f".{file.name}.{token_hex(4)}.tmp")
     try:
         yield other
@@ -28,7 +28,7 @@ def beside(file: Path) -> Generator[Path]:
 
 @contextmanager
 def alone(folder: Path) -> Generator[None]:
-    """Nobody else who asks for the same is at work in a folder meanwhile; where systems have no such locks, anybody may be."""
+    """Hold an exclusive lock on a folder. Does nothing on Windows."""
     if sys.platform == "win32":
         yield
         return

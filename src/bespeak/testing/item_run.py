@@ -1,4 +1,4 @@
-"""One test while it runs: its server or cassette, its conversation, and what is wrong with the outcome."""
+"""One test while it runs: connect or replay, hold the conversation, compare the outcome."""
 
 import shlex
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class ItemRun:
         self.tokens = tokens
 
     def fill(self, find: Callable[[str], Any]) -> None:
-        """Put values in place of `${...}`. Raises `Unknown`, and `DoesNotFit`."""
+        """Replace `${...}` by values. Raises `Unknown` and `DoesNotFit`."""
         self.find = find
         self.test = filled(self.test, find)
 
@@ -94,7 +94,7 @@ class ItemRun:
             await self._replay(book)
 
     async def _live(self, book: CassetteFile | None = None, *, keep: bool = True) -> None:
-        """Talk to the server; write down what was said if there is where."""
+        """Run against the live server, and record if there is a cassette file."""
         wanted = self.wanted()
         if self.test.fresh:
             await self.pool.drop(wanted)
@@ -129,7 +129,7 @@ class ItemRun:
             await self._live(book)
 
     async def _verify(self, book: CassetteFile) -> None:
-        """Drive the live server again, and compare what it does with what was recorded."""
+        """Run against the live server, and compare with the cassette."""
         try:
             recorded = book.read()
         except StaleCassette as error:
@@ -147,10 +147,10 @@ class ItemRun:
         ]
 
     async def _talk(self, line: Line, connection: Connection | None) -> bool:
-        """Hold the conversation and judge it; whether the connection can be used further."""
+        """Hold the conversation and judge it. Return whether the connection can still be used."""
         test = self.test
         if (test.tamper or test.fault) and not is_modern(line.version):
-            self._fail(f"not reached: at {line.version} there are no rounds to tamper with")
+            self._fail(f"not reached: revision {line.version} has no rounds to tamper with")
             return True
         capabilities = connection.capabilities if connection is not None else None
         attack = Attack(test.tamper, test.fault, test.retry or 0)
@@ -172,7 +172,7 @@ class ItemRun:
             try:
                 self.snapshots.keep()
             except (OSError, ValueError) as error:
-                self._fail(f"the snapshots could not be kept: {error}", kind=Kind.CASSETTE)
+                self._fail(f"the snapshots could not be saved: {error}", kind=Kind.CASSETTE)
         return usable
 
     def _begun(self, target: Test | Verify, capabilities: dict[str, Any] | None) -> Conversation:
@@ -189,10 +189,7 @@ class ItemRun:
         return FixtureScript(InputResponseFixture(test.inputResponses))
 
     async def _held(self, talk: Talk) -> bool:
-        """Hold a conversation, and find what keeps it from its end, or what the server did that it must not.
-
-        Whether the connection can be used further.
-        """
+        """Hold a conversation and collect its failures. Return whether the connection can still be used."""
         usable = await self._hold(talk)
         if usable:
             await talk.settle()
@@ -216,22 +213,22 @@ class ItemRun:
         except NotReached as error:
             self._fail(f"not reached: {error}{ended(talk.envelope)}")
         except (BrokenRule, MalformedResponse):
-            pass  # which is among the findings
+            pass  # they are among the findings
         except TimeoutError as error:
-            self._fail(f"the server hangs: {error}", rule="answers")
+            self._fail(f"the server did not respond: {error}", rule="answers")
             return False
         except (OSError, InvalidServerResponse, CallbackFailed) as error:
-            self._fail(f"the conversation broke off: {error}")
+            self._fail(f"the conversation was cut off: {error}")
             return False
         return not (self.failures and not is_modern(talk.line.version))
 
     def _findings(self, conversation: Conversation) -> None:
-        """What the server did that it must not: all of it, each once."""
+        """Add the rules that the server broke, each once."""
         wire = self.test.wire or self.item.suite.model.wire
         found = {str(one): one for one in conversation.findings if one.rule != "dialect" or wire == "spec"}
         failures = [Failure(one.text, rule=one.rule) for one in found.values()]
         if wire == "list" and Dialect.SPEC in conversation.dialects:
-            failures.append(Failure("the suite says wire: list, and the server asks in the MCP shape"))
+            failures.append(Failure("the suite says wire: list, but the server asks in the MCP format"))
         self.failures = failures + self.failures
 
     def _judge(self, talk: Talk) -> None:
@@ -277,7 +274,7 @@ class ItemRun:
                 self._fail(f"capture: {error}", path=path, actual=ABSENT)
 
     async def _verified(self, verify: Verify, line: Line, capabilities: dict[str, Any] | None) -> bool:
-        """Make a call afterwards, to see what the test has done; whether the connection can be used further."""
+        """Make a `verify` call. Return whether the connection can still be used."""
         conversation = self._begun(verify, capabilities)
         talk = Talk(line, conversation, FixtureScript(InputResponseFixture(verify.inputResponses), "verify"))
         usable = await self._held(talk)
@@ -285,7 +282,7 @@ class ItemRun:
             self.failures += self._judged(verify.expect, talk)
             self.failures += talk.script.leftovers()
         lost = self.test.fault is not None
-        what = "after a response was lost and the same request came again" if lost else "verify"
+        what = "after a response was lost and the request was sent again" if lost else "verify"
         rule = "single-use" if lost else None
         self.failures = [replace(one, message=f"{what}: {one.message}", rule=one.rule or rule) for one in self.failures]
         return usable
@@ -293,7 +290,7 @@ class ItemRun:
     def _fail(self, message: str, **more: Any) -> None:
         self.failures.append(Failure(message, **more))
 
-    # What came of it
+    # The result
 
     def result(self, seconds: float) -> Result:
         item = self.item
@@ -328,6 +325,6 @@ class ItemRun:
 
 
 def _in_place_of(server: Server, other: Server) -> Server:
-    """Another server, spoken to as the suite says of the one whose place it takes."""
+    """Another server, with the settings of the server that it replaces."""
     kept = {name: getattr(server, name) for name in ("protocol", "declare", "timeout")}
     return other.model_copy(update=kept)

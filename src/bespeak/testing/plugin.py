@@ -1,6 +1,6 @@
-"""pytest collects suites, one item for each test, case and era, and gives tests in code a scripted conversation.
+"""The pytest plugin: collects suites, one item for each test, case and era, and provides the fixture `converse`.
 
-Nothing of the tool is loaded before a suite is collected or a fixture used: every run of pytest loads this file.
+Every run of pytest loads this file, so the rest of the tool is loaded only when a suite is collected or the fixture is used.
 """
 
 import json
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 SUFFIX = ".bespeak.yaml"
 BOTH = ("2025-11-25", "2026-07-28")
-"""The revisions at which a test in code is held, unless it says otherwise."""
+"""The default revisions of a test that uses `converse`."""
 _RUN = pytest.StashKey["SuiteRun"]()
 _RESULT = "bespeak_result"
-"""The attribute of a report that carries the result, as text: it may travel from one process to another."""
+"""The attribute of a pytest report that carries the result as text, also between processes."""
 _DESELECTED = "bespeak_deselected"
 
 
@@ -37,27 +37,45 @@ _DEFAULTS: dict[str, Any] = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("bespeak", "conversations with MCP servers (*.bespeak.yaml)")
-    group.addoption("--bespeak-era", metavar="ERA", help="only at this revision; modern and legacy name the newest")
-    group.addoption("--bespeak-record", metavar="MODE", default="none", help="none, once, new or rewrite")
-    group.addoption("--bespeak-cassettes", metavar="FOLDER", help="the folder of cassettes, whatever the suites say")
-    group.addoption("--bespeak-verify", action="store_true", help="hold recorded conversations with the live server")
     group.addoption(
-        "--bespeak-server", metavar="NAME=TARGET", action="append", default=[], help="use this server instead"
+        "--bespeak-era",
+        metavar="ERA",
+        help="run tests at this revision only; modern and legacy mean the newest of each",
     )
     group.addoption(
-        "--bespeak-report", metavar="FORM=FILE", action="append", default=[], help="json or junit, of suites only"
+        "--bespeak-record", metavar="MODE", default="none", help="when to record cassettes: none, once, new or rewrite"
+    )
+    group.addoption(
+        "--bespeak-cassettes", metavar="FOLDER", help="the cassette folder, instead of the one in the suites"
+    )
+    group.addoption(
+        "--bespeak-verify", action="store_true", help="run against the live server and compare with the cassettes"
+    )
+    group.addoption(
+        "--bespeak-server",
+        metavar="NAME=TARGET",
+        action="append",
+        default=[],
+        help="use this server instead of the suite's server NAME",
+    )
+    group.addoption(
+        "--bespeak-report",
+        metavar="FORM=FILE",
+        action="append",
+        default=[],
+        help="write a json or junit report of the suites",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(_Heard(config))
+    config.pluginmanager.register(_Results(config))
     if any(config.getoption(name) != default for name, default in _DEFAULTS.items()):
-        _suite_run(config)  # what is wrong with them is said before anything is done
-    config.addinivalue_line("markers", "bespeak_eras(*revisions): the revisions at which `converse` is held")
+        _suite_run(config)  # reports wrong options before anything runs
+    config.addinivalue_line("markers", "bespeak_eras(*revisions): the protocol revisions at which `converse` runs")
 
 
 def _suite_run(config: pytest.Config) -> "SuiteRun":
-    """What all suites of a run share, made when the first is collected."""
+    """The state that all suites of a run share, created when the first is collected."""
     if _RUN not in config.stash:
         from bespeak.testing.pytest_run import SuiteRun, UnusableOptions
 
@@ -90,7 +108,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteFile
 
 
 class SuiteFile(pytest.File):
-    """A suite. It is read to be collected, and no server is started."""
+    """A suite file. Collecting it does not start a server."""
 
     def collect(self) -> Iterable["SuiteItem"]:
         from bespeak.testing.pytest_run import UnusableOptions
@@ -149,8 +167,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-class _Heard:
-    """What came of all suites, also of those that other processes ran."""
+class _Results:
+    """Collects the results of all suites, including those from other processes."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -182,7 +200,7 @@ class _Heard:
         except UnusableOptions as error:
             if not hasattr(self._config, "workerinput"):
                 raise pytest.UsageError(str(error)) from None
-            run.unusable = str(error)  # nobody would read what a worker says at this point
+            run.unusable = str(error)  # pytest does not show errors of a worker at this point
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -222,13 +240,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def bespeak_era(request: pytest.FixtureRequest) -> str:
-    """The revision at which the test is held this time."""
+    """The protocol revision of this run of the test."""
     return cast("str", request.param)
 
 
 @pytest.fixture
 def converse(bespeak_era: str) -> "Callable[..., Awaitable[Conversed]]":
-    """`bespeak.testing.converse` at each revision in turn: a call to a server, with its answers scripted."""
+    """`bespeak.testing.converse` at each revision: call a server with scripted answers."""
 
     async def held(*args: Any, **more: Any) -> "Conversed":
         from bespeak.testing.conversations import converse as hold

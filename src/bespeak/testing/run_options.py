@@ -1,4 +1,4 @@
-"""What holds for all tests of a run: said on a command line, and checked before anything is started."""
+"""The options of a run of tests, checked before anything is started."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -15,23 +15,23 @@ from bespeak.testing.suite.loader import Suite
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What holds for all tests of a run."""
+    """The options of a run of tests."""
 
     record: RecordMode = RecordMode.NONE
     verify: bool = False
     cassettes: Path | None = None
-    """The folder of cassettes, instead of what suites say."""
+    """The cassette folder, instead of the one that suites name."""
     servers: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What to use instead of a suite's server of that name: another of its servers, or a target of the command line."""
+    """Replacements for a suite's servers, by name: another of its servers, or a target."""
     prompt: Asks | None = None
-    """Somebody who is asked before the fixture is."""
+    """Asks a person first; `inputResponses` are used if there is none."""
     start: Path = field(default_factory=Path.cwd)
-    """Where the run was started: paths in reports are relative to it."""
+    """The folder in which the run was started. Paths in reports are relative to it."""
     era: str | None = None
-    """The only revision to run at."""
+    """The only revision to run at, if any."""
 
     def flags(self) -> list[str]:
-        """The flags of the command line that mean the same."""
+        """Return the flags of `bespeak test` that have the same effect."""
         said = [f"--server={name}={target}" for name, target in self.servers.items()]
         said += [] if self.record is RecordMode.NONE else [f"--record={self.record}"]
         said += [] if self.era is None else [f"--era={self.era}"]
@@ -50,34 +50,34 @@ def make_options(
     prompt: Asks | None = None,
     start: Path | None = None,
 ) -> Options:
-    """Options as people say them. Raises `ValueError`, and `RecordingRefused`."""
+    """Read options as given on a command line. Raises `ValueError` and `RecordingRefused`."""
     mode = RecordMode.named(record)
     if verify and mode is not RecordMode.NONE:
-        raise ValueError("to verify is to compare with what was recorded; it does not go with recording")
+        raise ValueError("verify compares with existing cassettes; it cannot be combined with recording")
     check_allowed(mode)
     named = dict(map(named_server, servers))
     return Options(mode, verify, cassettes, named, prompt, start or Path.cwd(), None if era is None else revision(era))
 
 
 def check_servers(options: Options, suites: Sequence[Suite]) -> None:
-    """Raises `ValueError` for a server that takes the place of none."""
+    """Raises `ValueError` for a replacement of a server that no suite has."""
     known = {name for suite in suites for name in suite.model.servers}
     for name in options.servers:
         if name not in known:
-            raise ValueError(f"no suite has a server called {name!r}; there is {', '.join(sorted(known)) or 'none'}")
+            raise ValueError(f"no suite has a server called {name!r}; servers: {', '.join(sorted(known)) or '(none)'}")
 
 
 def named_server(given: str) -> tuple[str, str]:
-    """A server that is to take the place of a suite's. Raises `ValueError`."""
+    """Read `NAME=TARGET`. Raises `ValueError`."""
     name, equals, target = given.partition("=")
     if not (name and equals and target):
-        raise ValueError(f"a server is given as NAME=TARGET, not {given!r}")
+        raise ValueError(f"a server is written NAME=TARGET, not {given!r}")
     described(target)
     return name, target
 
 
 def relative(path: Path, start: Path) -> str:
-    """A path as short as it can be written from a folder."""
+    """Return a path relative to a folder."""
     try:
         return Path(os.path.relpath(path.resolve(), start.resolve())).as_posix()
     except ValueError:  # on another drive
@@ -85,11 +85,11 @@ def relative(path: Path, start: Path) -> str:
 
 
 def check_recordable(options: Options, suites: Sequence[Suite]) -> None:
-    """Raises `ValueError` if something is to be recorded or compared, and there is no place for it."""
+    """Raises `ValueError` if there is no cassette folder to record to or compare with."""
     for suite in suites:
         if options.cassettes is not None or suite.model.cassettes is not None:
             continue
-        where = f"{relative(suite.path, options.start)} has no folder of cassettes; say cassettes: FOLDER there, or name one"
+        where = f"{relative(suite.path, options.start)} does not name a cassette folder; add cassettes: FOLDER to it, or name one on the command line"
         if options.verify:
             raise ValueError(f"nothing can be verified: {where}")
         if options.record is not RecordMode.NONE and not has_snapshot(suite.document.value):

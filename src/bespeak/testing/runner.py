@@ -28,14 +28,14 @@ class Runner:
         self._captured: dict[tuple[Path, str | None], dict[str, Any]] = {}
         self._ran: dict[tuple[Path, str, str | None], bool] = {}
         self._tokens: list[str] = []
-        """The states of all tests so far: a server may print in one what it handed out in another."""
+        """The request states of all tests so far: a server may print in one test what it issued in another."""
 
     async def close(self) -> None:
         """Close all connections, and end the servers that were started."""
         await self._pool.close()
 
     async def run(self, item: Item) -> Result:
-        """Run one test. What goes wrong with it is in its result."""
+        """Run one test. Whatever goes wrong is in its result."""
         began = time.perf_counter()
         run = ItemRun(item, self._options, self._pool, self._tokens)
         try:
@@ -46,7 +46,7 @@ class Runner:
             await run.run()
         except (Unknown, DoesNotFit) as error:
             run.failures.append(Failure(str(error)))
-        except Exception as error:  # whatever it is, the other tests are run, and the reports written
+        except Exception as error:  # the other tests still run, and the reports are written
             logger.exception("a test could not be run")
             run.failures.append(Failure(f"the test could not be run: {type(error).__name__}: {error}"))
         if not run.failures:
@@ -55,13 +55,13 @@ class Runner:
         return run.result(time.perf_counter() - began)
 
     def broken_off(self, item: Item, how: str) -> Result:
-        """The result of a test that did not come to its end."""
+        """Return the result of a test that was stopped."""
         run = ItemRun(item, self._options, self._pool, self._tokens)
-        run.failures.append(Failure(f"the test was broken off: {how}"))
+        run.failures.append(Failure(f"the test was stopped: {how}"))
         return run.result(0.0)
 
     async def _needed(self, item: Item) -> dict[str, Any]:
-        """What the tests before this one have captured; those that did not run are run first. Raises `Unknown`."""
+        """Return the values captured by earlier tests. Runs those tests first if they have not run. Raises `Unknown`."""
         captured = self._captured.setdefault((item.suite.path, item.era), {})
         written = item.test.model_dump(by_alias=True, exclude_unset=True)
         needed = {name for name in names_in(written) if not name.startswith("env:")} - captured.keys()
@@ -73,14 +73,12 @@ class Runner:
             if passed is None:
                 passed = (await self.run(replace(source, era=item.era))).passed
             if not passed:
-                raise Unknown(
-                    f"${{{name}}} stands for nothing: the test {source.test.name!r}, which captures it, failed"
-                )
+                raise Unknown(f"${{{name}}} has no value: the test {source.test.name!r}, which captures it, failed")
         return captured
 
 
 async def run_items(runner: Runner, items: Sequence[Item], finished: Callable[[Result], bool]) -> None:
-    """Run tests in their order until one is told to be the last, and close the connections."""
+    """Run tests in their order until `finished` returns false, then close the connections."""
     try:
         for item in items:
             if not finished(await runner.run(item)):

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 
 class Every(Enum):
-    """A step to every member of a map, and to every entry of a list."""
+    """A step to every value of a map or list."""
 
     EVERY = "*"
 
@@ -26,13 +26,13 @@ _STEP = re.compile(
 
 
 def parse_path(text: str) -> Path:
-    """The steps of a path: `a.b[0].c`, `*.token`, `items[*].id`, `a["odd key"]`. Raises `ValueError`."""
+    """Return the steps of a path: `a.b[0].c`, `*.token`, `items[*].id`, `a["odd key"]`. Raises `ValueError`."""
     rest = text if text.startswith("[") else f".{text}"
     steps: list[Step] = []
     while rest:
         found = _STEP.match(rest)
         if found is None:
-            usage = 'write it like a.b[0].c, with * for any step and ["..."] for names that are no words'
+            usage = 'write it like a.b[0].c, with * for any step and ["..."] for names with special characters'
             raise ValueError(f"the path {text!r:.80} cannot be read; {usage}")
         steps.append(_step(found))
         rest = rest[found.end() :]
@@ -48,15 +48,15 @@ def _step(found: re.Match[str]) -> Step:
         try:
             return cast("str", json.loads(found["key"]))
         except ValueError:
-            raise ValueError(f"{found['key']:.80} is no string of JSON; write \\\\ for a backslash") from None
+            raise ValueError(f"{found['key']:.80} is not a JSON string; write \\\\ for a backslash") from None
     return EVERY
 
 
 def value_at(value: Any, path: str) -> Any:
-    """What lies at a path. Raises `LookupError` if nothing does."""
+    """Return the value at a path. Raises `LookupError` if there is none."""
     for step in parse_path(path):
         if step is EVERY:
-            raise LookupError("a path with * leads to many values")
+            raise LookupError("a path with * matches many values")
         if isinstance(value, dict) and isinstance(step, str):
             value = cast("dict[str, Any]", value)[step]
         elif isinstance(value, list) and isinstance(step, int):

@@ -1,8 +1,7 @@
-"""Conversations written down, to be held again without their server, or compared with what it does today.
+"""The cassette of one test: a recorded conversation, to be replayed without the server or compared with it.
 
-One file a test, with nothing in it that would be another the next time: no times, no paths, no versions, for a
-`requestState` a number (`{"$state": 1}`) in the order they were handed out, and for a key that depends on the wording its name
-with a number (`confirm~1`). A turn is what was sent, what was asked, what was answered, and in the end the result.
+A cassette contains nothing that changes from run to run: no times, paths or versions. A `requestState` is replaced by a number
+in order of appearance (`{"$state": 1}`), and a key that depends on the wording by its name with a number (`confirm~1`).
 """
 
 import hashlib
@@ -34,7 +33,7 @@ from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.suite.plan import Item
 
 LARGEST = 16 * 1024 * 1024
-"""How many bytes a cassette may have. A part of a conversation could not be replayed."""
+"""The maximum number of bytes of a cassette."""
 
 
 class CassetteFile:
@@ -46,12 +45,12 @@ class CassetteFile:
         self._recorder: Recorder | None = None
         written = [item.test.model_dump(by_alias=True, exclude_unset=True), item.suite.model.redact]
         self._written = "\n".join(texts_in(written))
-        """What the suite says of this test: a key that stands in it is no secret, and must be found again."""
+        """All strings of the test in the suite. A key that the suite writes out is recorded as it is."""
 
     # Writing
 
     def recorder(self, connection: Connection) -> "Recorder":
-        """A line that writes down what goes over a connection."""
+        """Return a line that records what goes over a connection."""
         self._recorder = Recorder(connection, self._redaction)
         return self._recorder
 
@@ -60,29 +59,27 @@ class CassetteFile:
         return {"format": FORMAT, "revision": self._recorder.version, **self._stored(self._recorder.turns)}
 
     def _stored(self, turns: Turns) -> dict[str, Any]:
-        """The turns of a conversation as they are written down, and the handles in them."""
+        """The turns of a conversation with their keys replaced, and the list of handles."""
         handles = KeyHandles.of(turns, self._written)
         listed = list(handles.by_key.values())
         return {"turns": handles.stored(turns), **({"keys": listed} if listed else {})}
 
     def write(self) -> None:
-        """Keep what was recorded. Raises `StaleCassette` if it cannot be kept."""
+        """Write the recorded conversation. Raises `StaleCassette` if it cannot be written."""
         text = json.dumps(self.recorded(), indent=2, sort_keys=True) + "\n"
         if len(text) > LARGEST:
-            what = f"{self.path.name} is not written: the conversation comes to {len(text):,} bytes"
-            raise StaleCassette(
-                f"{what}, and a cassette may have {LARGEST:,}; keep what is large out of it with redact"
-            )
+            what = f"{self.path.name} was not written: the conversation has {len(text):,} bytes"
+            raise StaleCassette(f"{what} and a cassette may have {LARGEST:,}; keep large values out of it with redact")
         try:
             write_whole(self.path, text)
         except OSError as error:
             what = f"{self.path.name} cannot be written into the folder {self.path.parent}: {error.strerror or error}"
-            raise StaleCassette(f"{what}; name another folder of cassettes, or make room there") from None
+            raise StaleCassette(f"{what}; name another cassette folder, or free some space") from None
 
     # Reading
 
     def read(self) -> dict[str, Any]:
-        """What was recorded. Raises `StaleCassette` if there is nothing, or it cannot be read."""
+        """Read the cassette. Raises `StaleCassette` if it is missing or cannot be read."""
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
@@ -94,19 +91,19 @@ class CassetteFile:
             Cassette.model_validate(found)
             requests = [one["request"] for turn in found["turns"] for one in turn.get("asked", [])]
             if not all(is_question(self._redaction.restored(request)) for request in requests):
-                raise ValueError("these are no questions")
+                raise ValueError("these are not questions")
         except (ValueError, RecursionError):
             raise StaleCassette(
-                f"{self.path.name} is no cassette of format {FORMAT}; run with --record rewrite"
+                f"{self.path.name} is not a cassette of format {FORMAT}; run with --record rewrite"
             ) from None
         return cast("dict[str, Any]", found)
 
     def player(self) -> "Player":
-        """A line that plays the server's part. Raises `StaleCassette`."""
+        """Return a line that plays the server's part. Raises `StaleCassette`."""
         return Player(self.read(), self._redaction)
 
     def difference(self, before: Mapping[str, Any]) -> StaleCassette | None:
-        """Where what was recorded now parts from what was recorded before."""
+        """Return where the new recording differs from an earlier one."""
         now = json.loads(json.dumps(self.recorded()))
         known = before if "keys" in before else self._stored(before["turns"])
         found = compared("revision", before["revision"], now["revision"])
@@ -116,7 +113,7 @@ class CassetteFile:
 
 
 def _file_name(folder: Path, item: Item) -> str:
-    """A name that every file system takes, and that no other test has."""
+    """A unique file name that every file system accepts."""
     suite = os.path.relpath(item.suite.path.resolve(), folder.resolve())
     name = item.suite.stem
     told = json.dumps([Path(suite).as_posix(), item.test.name, item.case, item.era])

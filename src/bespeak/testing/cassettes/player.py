@@ -1,4 +1,4 @@
-"""Plays the server's part of a conversation that was recorded, and demands the client's part of it."""
+"""Replays a recorded conversation in place of the server, and checks what the client sends."""
 
 import secrets
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from bespeak.testing.redaction.redactor import Redactor
 
 
 class Player:
-    """Plays the server's part of a conversation that was recorded, and demands the client's part of it."""
+    """A line that replays a cassette. Raises `StaleCassette` when the client sends something else than was recorded."""
 
     def __init__(self, cassette: Mapping[str, Any], redaction: Redactor) -> None:
         self._version: str = cassette["revision"]
@@ -33,7 +33,7 @@ class Player:
     async def send(self, method: str, params: dict[str, Any], push: Push) -> Received:
         self._check_answered(params)
         if self._next >= len(self._turns):
-            raise StaleCassette(f"never recorded: the cassette has no more turns, and one more was sent; {ANEW}")
+            raise StaleCassette(f"never recorded: the cassette has no more turns, but another request was sent; {ANEW}")
         turn = self._turns[self._next]
         self._same("method", turn.get("method", ABSENT), method, self._next)
         self._same("sent", turn.get("sent", ABSENT), self._writing.sent(params), self._next)
@@ -46,10 +46,10 @@ class Player:
                 return Received(self._envelope(turn), notifications)
             await self._push(number, turn, push)
             if self._next >= len(self._turns):
-                raise StaleCassette("the cassette ends in mid-call; run with --record rewrite")
+                raise StaleCassette("the cassette ends in the middle of a call; run with --record rewrite")
 
     def _check_answered(self, params: Mapping[str, Any]) -> None:
-        """The answers of the round before: what was recorded, all of it."""
+        """Compare the answers of the previous round with the recorded ones."""
         before = self._turns[self._next - 1] if self._next else {}
         recorded = before.get("answered", ABSENT) if "asking" in before or "inputResponses" in params else ABSENT
         given = self._writing.answered(params["inputResponses"]) if "inputResponses" in params else ABSENT
@@ -72,7 +72,7 @@ class Player:
             raise diverged(found)
 
     def _envelope(self, turn: Mapping[str, Any]) -> dict[str, Any]:
-        """The response of a turn, with a token of our own for each state."""
+        """The response of a turn, with a new token for each state."""
         if "error" in turn:
             return {"jsonrpc": "2.0", "id": 1, "error": self._redaction.restored(turn["error"])}
         result: dict[str, Any] = dict(self._redaction.restored(turn["result"] if "result" in turn else turn["asking"]))
@@ -90,7 +90,7 @@ class Player:
         return {"jsonrpc": "2.0", "id": 1, "result": result}
 
     def _field(self, stored: Any) -> Any:
-        """A question of the compatibility dialect."""
+        """A question in the compatibility dialect."""
         field = self._redaction.restored(stored)
         if not isinstance(stored, dict):
             return field
@@ -101,10 +101,10 @@ class Player:
         return []
 
     async def settle(self) -> None:
-        """A recording has said all it has to say."""
+        """A cassette sends nothing late."""
 
     def check_played(self) -> None:
-        """Raises `StaleCassette` if there is more in the cassette than was said."""
+        """Raises `StaleCassette` if recorded turns are left over."""
         left = len(self._turns) - self._next
         if left:
             turns = "1 recorded turn was" if left == 1 else f"{left} recorded turns were"

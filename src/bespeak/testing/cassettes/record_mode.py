@@ -6,22 +6,22 @@ from pathlib import Path
 
 
 class RecordMode(StrEnum):
-    """When conversations are written down."""
+    """When conversations are recorded."""
 
     NONE = "none"
-    """Never: what is not there is missing."""
+    """Never. A missing cassette is a failure."""
     ONCE = "once"
     """When there is no cassette yet."""
     NEW = "new"
-    """When there is none, or it no longer fits."""
+    """When there is no cassette, or it no longer fits."""
     REWRITE = "rewrite"
     """Always."""
 
     @classmethod
     def named(cls, name: str) -> "RecordMode":
-        """The mode of that name. Raises `ValueError`."""
+        """Return the mode of that name. Raises `ValueError`."""
         if name not in list(cls):
-            raise ValueError(f"when to record is one of {', '.join(cls)}, not {name!r}")
+            raise ValueError(f"the record mode is one of {', '.join(cls)}, not {name!r}")
         return cls(name)
 
     def records(self, cassette: Path) -> bool:
@@ -30,12 +30,12 @@ class RecordMode(StrEnum):
 
 
 class RecordingRefused(Exception):
-    """Recording is for people, not for CI: what lands there must have been looked at."""
+    """Recording is refused in CI: a person must review what is recorded."""
 
 
 def check_allowed(mode: RecordMode) -> None:
-    """Raises `RecordingRefused` where nobody looks at what is recorded."""
+    """Raises `RecordingRefused` in CI."""
     if mode is not RecordMode.NONE and os.environ.get("CI", "").lower() not in ("", "0", "false"):
         raise RecordingRefused(
-            f"recording ({mode}) is refused under CI; record at your desk, look at it, and commit it"
+            f"recording ({mode}) is refused in CI; record on your own machine, review the cassettes and commit them"
         )

@@ -1,4 +1,4 @@
-"""Writes down what goes over a connection."""
+"""Records what goes over a connection to a server."""
 
 from typing import Any, cast
 
@@ -10,7 +10,7 @@ from bespeak.testing.redaction.redactor import Redactor
 
 
 class Recorder:
-    """Writes down what goes over a connection."""
+    """A line that records what goes over a connection."""
 
     def __init__(self, connection: Connection, redaction: Redactor) -> None:
         self._connection = connection
@@ -51,7 +51,7 @@ class Recorder:
         await self._connection.settle()
 
     def _close(self, turn: dict[str, Any], notifications: list[dict[str, Any]]) -> None:
-        """A turn is over: it has the notifications that came in it."""
+        """End a turn, and add the notifications that arrived in it."""
         heard = notifications[self._heard :]
         self._heard = len(notifications)
         if heard:
@@ -60,6 +60,6 @@ class Recorder:
 
 
 def _is_response(envelope: Any) -> bool:
-    """Whether there is anything in a response to be written down."""
+    """Whether a response has something to record."""
     message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
     return isinstance(message.get("result"), dict) or isinstance(message.get("error"), dict)

@@ -1,4 +1,4 @@
-"""Redaction: what a report or a cassette must not hold, taken out before anything is written or compared."""
+"""Removes secrets, request states and declared values from what is written or compared."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,26 +12,26 @@ from bespeak.testing.value_paths import EVERY, Path, parse_path
 REDACTED = "[redacted]"
 TOKEN = "[requestState]"
 SHORTEST = 4
-"""A token of fewer characters would be found in any text."""
+"""A shorter token would match almost any text."""
 BY_KEY = ("inputRequests", "inputResponses")
-"""What has members that are called after questions: there a path may name them."""
+"""Maps whose keys are question keys. A path may use question names there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """What must not be seen: declared places, and the values of secrets wherever they turn up."""
+    """Redacts the values at declared paths, and secrets and tokens wherever they appear."""
 
     paths: Sequence[str] = ()
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Their values by name. An empty one is no secret."""
+    """Environment variables and their values. An empty value is ignored."""
     tokens: Sequence[str] = field(default=(), repr=False)
-    """Tokens of states, which have no names."""
+    """Request states to remove."""
     _paths: tuple[Path, ...] = field(init=False, repr=False)
     _hidden: tuple[tuple[Form, str], ...] = field(init=False, repr=False)
-    """What is replaced, and by what: the longest first, for a short secret may be a part of a long one."""
+    """The forms to replace, with their replacements: the longest first, because a short secret may be part of a long one."""
 
     _least: int = field(init=False, repr=False)
-    """No shorter text holds anything of that."""
+    """A shorter text cannot contain any of them."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_paths", tuple(parse_path(path) for path in self.paths))
@@ -43,7 +43,7 @@ class Redactor:
         object.__setattr__(self, "_least", self._hidden[-1][0].length if self._hidden else sys.maxsize)
 
     def apply(self, value: Any) -> Any:
-        """A copy without them."""
+        """Return a redacted copy."""
         if not isinstance(value, dict) or not self._paths:
             return self._apply(value, self._paths)
         told: dict[str, Any] = {}
@@ -56,14 +56,14 @@ class Redactor:
         return told
 
     def _apply_by_key(self, members: Mapping[str, Any], paths: tuple[Path, ...]) -> dict[str, Any]:
-        """Members that are called after questions: a path leads to one by its whole key, or by its name."""
+        """Redact a map whose keys are question keys: a path names one by its key or by its question name."""
         return {
             self.text(key): self._apply(member, _beyond(key, paths) + (_beyond(name_of(key), paths)))
             for key, member in members.items()
         }
 
     def restored(self, value: Any) -> Any:
-        """A copy with the values of secrets where their names stand: what was written down, as it was said."""
+        """Return a copy with the secrets put back in place of their names."""
         if isinstance(value, dict):
             members = cast("dict[str, Any]", value).items()
             return {cast("str", self.restored(key)): self.restored(member) for key, member in members}
@@ -76,11 +76,11 @@ class Redactor:
         return value
 
     def text(self, text: str) -> str:
-        """A text without the values of secrets."""
+        """Return a text without secrets and tokens."""
         return "".join(self._pieces(text))
 
     def message(self, text: str) -> str:
-        """A message without the values of secrets, and without what was left of one where a long text was cut."""
+        """Return a message without secrets and tokens, including those that were cut off in a long text."""
         pieces = self._pieces(text)
         for form, shown in self._hidden:
             if isinstance(form, Plain) and form.length > SHORTEST_PIECE and form.needle[:SHORTEST_PIECE] in text:
@@ -88,7 +88,7 @@ class Redactor:
         return "".join(pieces)
 
     def _pieces(self, text: str) -> list[str]:
-        # Texts and what stands for secrets take turns, and only texts are searched on: `env` may be a secret too.
+        # Texts and replacements alternate, and only texts are searched again: `env` may be a secret too.
         if len(text) < self._least:
             return [text]
         pieces, whole = [text], Text(text)
@@ -115,7 +115,7 @@ def _first(hidden: tuple[Form, str]) -> tuple[int, str, str]:
 
 
 def _replaced(pieces: Sequence[str], shown: str, find: Callable[[str], Iterable[Span]]) -> list[str]:
-    """The pieces with what stands for a secret wherever it is found in one of the texts."""
+    """Replace a secret in the texts among the pieces."""
     told: list[str] = []
     for turn, piece in enumerate(pieces):
         if turn % 2:
@@ -130,5 +130,5 @@ def _replaced(pieces: Sequence[str], shown: str, find: Callable[[str], Iterable[
 
 
 def _beyond(step: str | int, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Where the paths lead on from a step."""
+    """The rest of the paths that start with a step."""
     return tuple(path[1:] for path in paths if path[0] in (EVERY, step))

@@ -1,4 +1,4 @@
-"""The forms in which a secret may stand in a text: as it is, escaped, or encoded, and then also inside of something longer."""
+"""Find a secret in a text in all its forms: plain, escaped, hex, or Base64 (also inside a longer encoded text)."""
 
 import base64
 import json
@@ -13,19 +13,19 @@ from typing import Protocol
 from urllib.parse import quote, quote_plus
 
 SHORTEST_ENCODED = 6
-"""A secret of fewer characters is not looked for in base64 and hex, nor with some of its characters escaped."""
+"""A shorter secret is not searched in Base64 and hex, nor with only some of its characters escaped."""
 LONGEST_ESCAPED = 4096
-"""A secret of more characters is looked for with all of its characters escaped, or none."""
+"""A longer secret is searched with all of its characters escaped or none."""
 SHORTEST_PIECE = 6
-"""Fewer characters of a secret, left where a message was cut, tell nothing."""
+"""A shorter piece of a secret at the end of a cut message is harmless."""
 
 _BREAK = r"(?:(?:\r?\n|(?:\\{1,8}r)?\\{1,8}n|(?:%0[dD])?%0[aA])[ \t]*)?"
-"""Where lines of base64 may be broken."""
+"""A line break inside Base64."""
 _OTHERWISE = re.compile(
     r"(?P<break>(?:\r?\n|(?:\\{1,8}r)?\\{1,8}n|(?:%0[dD])?%0[aA])[ \t]*)"
     r"|(?P<plus>%2[bB]|\\{1,8}u002[bB])|\\{1,8}/|%2[fF]|\\{1,8}u002[fF]"
 )
-"""What stands in base64 for nothing, for a plus sign or for a slash."""
+"""What is ignored in Base64, or means a plus sign or a slash."""
 _FIRST = re.compile(r"[\r\n%\\]")
 _DIGIT = r"(?:%2[bBfF]|\\{1,8}u002[bBfF]|[A-Za-z0-9+/_-])"
 _BEFORE = re.compile(rf"{_DIGIT}{_BREAK}\Z")
@@ -47,7 +47,7 @@ class Text:
 
     @cached_property
     def lower(self) -> str:
-        """With small letters, each at its place."""
+        """The text in lower case, with all positions unchanged."""
         return self.text.lower() if self.text.isascii() else self.text.translate(_LOWER)
 
     @cached_property
@@ -60,14 +60,14 @@ class Text:
 
 
 class Joined:
-    """A text as base64 is read in it: digits of one alphabet, lines joined, escapes resolved."""
+    """A text prepared for Base64 search: one alphabet, lines joined, escapes resolved."""
 
     def __init__(self, text: str) -> None:
         parts: list[str] = []
         self._here, self._there = [0], [0]
-        """Places from which on both texts go together, in this one and in the other."""
+        """Positions from which both texts run in parallel, in this text and in the original."""
         self._ends: dict[int, int] = {}
-        """Where an escaped digit ends, here and in the other text."""
+        """Where an escaped digit ends, in this text and in the original."""
         last = length = 0
         for found in _otherwise(text):
             digit = "" if found["break"] else "+" if found["plus"] else "/"
@@ -81,18 +81,18 @@ class Joined:
         self.text = "".join([*parts, text[last:]]).translate(_STANDARD)
 
     def before(self, place: int) -> int:
-        """The place in the other text where what ends here ends."""
+        """Return the end in the original of what ends here."""
         at = bisect_left(self._here, place) - 1
         return self._ends.get(place) or self._there[at] + place - self._here[at]
 
     def after(self, place: int) -> int:
-        """The place in the other text where what begins here begins."""
+        """Return the start in the original of what starts here."""
         at = bisect_right(self._here, place) - 1
         return self._there[at] + place - self._here[at]
 
 
 def _otherwise(text: str) -> Iterator[re.Match[str]]:
-    """What stands in a text for something else. One character is found much faster than any of these expressions."""
+    """Matches of `_OTHERWISE`. Searching for one character first is much faster than the whole expression."""
     last = 0
     if "%" in text or "\\" in text or "\n" in text:
         for first in _FIRST.finditer(text):
@@ -107,11 +107,11 @@ class Form(Protocol):
 
     @property
     def length(self) -> int:
-        """How long it is, about: the longest are looked for first, for a short secret may be a part of a long one."""
+        """Its approximate length. The longest forms are searched first, because a short secret may be part of a long one."""
         ...
 
     def spans(self, text: Text) -> Iterator[Span]:
-        """Where it stands, from left to right."""
+        """Yield where it is found, from left to right."""
         ...
 
 
@@ -129,7 +129,7 @@ class Plain:
         yield from _found(self.needle, text.text)
 
     def pieces(self, text: str) -> Iterator[Span]:
-        """Where the beginning of it stands, and the rest was cut off."""
+        """Yield where its beginning is found and the rest was cut off."""
         at = text.find(self.needle[:SHORTEST_PIECE])
         while at >= 0:
             end = at + SHORTEST_PIECE
@@ -142,7 +142,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Hex:
-    """Two digits for each byte, with small letters or capitals."""
+    """Two hex digits for each byte, in lower or upper case."""
 
     digits: str
 
@@ -156,11 +156,11 @@ class Hex:
 
 @dataclass(frozen=True, slots=True)
 class Base64:
-    """The digits that a secret alone decides, where so many bytes of something else stand before it."""
+    """The Base64 digits that depend only on the secret, for one alignment of it."""
 
     digits: str
     before: bool
-    """Whether the digit before is decided by the secret too, in part."""
+    """Whether the digit before them depends partly on the secret."""
     after: bool
 
     @property
@@ -189,7 +189,7 @@ class Base64:
 
 @dataclass(frozen=True, slots=True)
 class Escaped:
-    """Any characters of it escaped, each as JSON, Python or a URL does it."""
+    """Some or all characters escaped, each as JSON, Python or a URL does it."""
 
     secret: str
 
@@ -203,7 +203,7 @@ class Escaped:
 
 
 def forms_of(secret: str) -> set[str]:
-    """How a secret may be written whole: as it is, and as JSON or a URL inside of a text would have it."""
+    """Return the plain secret, and the secret as JSON, Python and URLs escape it."""
     if not secret:
         return set()
     in_json = {json.dumps(secret, ensure_ascii=escaped)[1:-1] for escaped in (True, False)}
@@ -213,7 +213,7 @@ def forms_of(secret: str) -> set[str]:
 
 
 def all_forms(secret: str, *, escaped: bool = True) -> list[Form]:
-    """All forms of a secret that are looked for. `escaped` includes those with only some characters escaped."""
+    """Return all forms to search for. `escaped` includes those with only some characters escaped."""
     forms: list[Form] = [Plain(form) for form in forms_of(secret)]
     if len(secret) >= SHORTEST_ENCODED:
         for encoded in _encoded(secret):
@@ -224,7 +224,7 @@ def all_forms(secret: str, *, escaped: bool = True) -> list[Form]:
 
 
 def _encoded(secret: str) -> set[bytes]:
-    """The bytes of a secret. What is no Unicode stands for bytes of the environment."""
+    """The bytes of a secret. Lone surrogates may stand for undecodable bytes of the environment."""
     found = {secret.encode("utf-8", "surrogatepass")}
     with suppress(UnicodeEncodeError):
         found.add(secret.encode("utf-8", "surrogateescape"))
@@ -255,7 +255,7 @@ def _escaped_pattern(secret: str) -> re.Pattern[str]:
 
 
 def _any_way(char: str, times: int) -> str:
-    """Some of the same characters, each in any way it is written."""
+    """A pattern for a character repeated so many times, in any escaped form."""
     code = ord(char)
     ways = [re.escape(char)]
     units = char.encode("utf-16-be", "surrogatepass").hex()
@@ -271,12 +271,12 @@ def _any_way(char: str, times: int) -> str:
         ways.append(rf"\\{{1,8}}{char}")
     if char == " ":
         ways.append(r"\+")
-    if char == "\\":  # several may stand for one, and nobody can say which for which
+    if char == "\\":  # several may stand for one
         ways[0] = r"\\"
         return rf"(?:\\{{{times},{16 * times}}}|(?:{'|'.join(ways)}){{{times}}})"
     return f"(?:{'|'.join(ways)})" + (f"{{{times}}}" if times > 1 else "")
 
 
 def _digits(text: str) -> str:
-    """Digits of base 16, with small letters or capitals."""
+    """A pattern for hex digits in lower or upper case."""
     return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in text)

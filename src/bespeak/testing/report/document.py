@@ -9,7 +9,7 @@ from bespeak.testing.report.summary import Summary
 
 
 class Document:
-    """A report that is written whole, once the run is over."""
+    """A report that is written as a whole at the end."""
 
     def __init__(self, place: Path | TextIO) -> None:
         self._place = place

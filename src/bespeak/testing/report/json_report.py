@@ -11,7 +11,7 @@ VERSION = 1
 
 
 class JsonReport(Document):
-    """Everything that two runs have in common: no times, and one order, whichever test ended first."""
+    """The report as JSON. It has no times, and the order does not depend on which test ended first."""
 
     def _text(self, summary: Summary) -> str:
         counts = {

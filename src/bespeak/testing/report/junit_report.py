@@ -12,7 +12,7 @@ from bespeak.testing.report.summary import Summary, gravest, in_order
 
 
 class JunitReport(Document):
-    """JUnit's XML, one suite for each suite file."""
+    """The report as JUnit XML, with one testsuite for each suite file."""
 
     def _text(self, summary: Summary) -> str:
         root = ET.Element("testsuites", {"name": "bespeak", **_junit_counts(summary.results, summary.seconds)})
@@ -43,7 +43,7 @@ def _junit_element(result: Result) -> str:
 
 def _add_case(suite: ET.Element, result: Result) -> None:
     told = {
-        # Readers take the dots for packages.
+        # Readers treat dots as package separators.
         "classname": marked(result.suite).removesuffix(".bespeak.yaml").strip("./").replace("/", "."),
         "name": marked(result.title),
         "file": marked(result.suite),
@@ -55,4 +55,4 @@ def _add_case(suite: ET.Element, result: Result) -> None:
         failure = gravest(result.failures)
         message = " ".join(marked(line).strip() for line in str(failure).splitlines())
         element = ET.SubElement(case, _junit_element(result), {"message": message, "type": failure.kind.value})
-        element.text = describe(result)  # readers take one failure for each test, so this has them all
+        element.text = describe(result)  # readers expect one failure per test, so this text has them all

@@ -16,12 +16,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def as_text(told: Any) -> str:
-    """A value as JSON in plain ASCII, whatever a server put into it."""
+    """Return a value as JSON in plain ASCII, whatever a server put into it."""
     return json.dumps(plain(told), allow_nan=False)
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """The value with nothing in it that JSON cannot carry; what is absent is left out."""
+    """Return the value without anything that JSON cannot represent. Absent values are left out."""
     if isinstance(value, str):
         return _SURROGATE.sub(REPLACED, value)
     if value is None or isinstance(value, int) or (isinstance(value, float) and isfinite(value)):

@@ -23,7 +23,7 @@ _RED, _GREEN, _BOLD = "31", "32", "1"
 
 
 class PrettyReport:
-    """A line for each test as it ends; at the end, each failure in full, and the counts."""
+    """One line for each test when it ends; at the end all failures in full, and the counts."""
 
     def __init__(self, out: Path | TextIO, colour: bool = False) -> None:
         self._file = out if isinstance(out, Path) else None
@@ -54,7 +54,7 @@ class PrettyReport:
             begun = f"interrupted after {len(summary.results)} of {self._total}"
             counted = f"{begun}: {counted}" if counted else begun
         elif not summary.results:
-            counted = f"no test was selected, {counted}" if counted else "no test was selected"
+            counted = f"no tests were selected, {counted}" if counted else "no tests were selected"
         return f"{counted} in {summary.seconds:.2f} s"
 
     def _painted(self, text: str, colour: str) -> str:
@@ -62,19 +62,19 @@ class PrettyReport:
 
     def _say(self, *lines: str) -> None:
         text = "".join(f"{line}\n" for line in lines)
-        # An output that cannot show a character gets its number.
+        # Characters that the output cannot encode are escaped.
         encoding = getattr(self._out, "encoding", None) or "utf-8"
         self._out.write(text.encode(encoding, "backslashreplace").decode(encoding))
         self._out.flush()
 
 
 def describe(result: Result) -> str:
-    """A failed test in full: what was wrong, what was said in each round, and how to run it again."""
+    """Return a failed test in full: its failures, its rounds, and how to run it again."""
     lines = [f"{_place(result)}: {marked(result.title)}"]
     for failure in result.failures:
         lines += _indented("  ", str(failure))
         if failure.path is not None:
-            lines.append(f"    at {marked(failure.path) or 'the top'}")
+            lines.append(f"    at {marked(failure.path) or 'the top level'}")
             lines.append(f"    expected {_short(failure.expected)}")
             lines.append(f"    actual   {_short(failure.actual)}")
         lines += _indented("    ", failure.hint or "")
@@ -87,7 +87,7 @@ def describe(result: Result) -> str:
 
 def _told(number: int, one: Round) -> Iterator[str]:
     if not one.asked:
-        yield f"  round {number} asked nothing{', and handed out a state' if one.state else ''}"
+        yield f"  round {number} asked nothing{', and returned a state' if one.state else ''}"
     else:
         yield f"  round {number} asked"
     for key, message in islice(one.asked.items(), MOST_QUESTIONS):
@@ -106,7 +106,7 @@ def _place(result: Result) -> str:
 
 
 def _indented(indent: str, text: str) -> list[str]:
-    """Each line at least that far in, so that no text of a server's passes for a line of the report."""
+    """Indent every line, so that a server's text cannot be mistaken for a line of the report."""
     return [f"{indent}{marked(line)}" if line else "" for line in text.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""The results of a whole run: counts, order, and the failure that decides."""
+"""The results of a whole run: counts, order, and the most serious failure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from bespeak.testing.report.excerpts import ReportBudget
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What came of a whole run, or of as much of it as there was."""
+    """The results of a run, or of the part before it was interrupted."""
 
     results: Sequence[Result]
     deselected: int = 0
@@ -31,13 +31,13 @@ class Summary:
 
 
 def gravest(failures: Sequence[Failure]) -> Failure:
-    """The failure that decides: the first one of the gravest kind."""
+    """Return the first failure of the most serious kind. It decides the exit code."""
     kinds = list(Kind)
     return min(failures, key=lambda failure: kinds.index(failure.kind))
 
 
 def in_order(results: Iterable[Result]) -> list[Result]:
-    """The results in the order of their suites, each as it may be told after the others."""
+    """Return the results in the order of their suites, shortened if there are many."""
     budget = ReportBudget()
     ordered = sorted(results, key=lambda one: (one.suite, one.line, one.name, _last(one.case), _last(one.era)))
     return [budget.of(result) for result in ordered]

@@ -13,28 +13,28 @@ from bespeak.testing.report.summary import Summary
 
 
 class Writer(Protocol):
-    """One form of report. It is told what happens, as it happens."""
+    """One report. Its methods are called as the run proceeds."""
 
     def started(self, total: int) -> None: ...
 
     def finished(self, result: Result) -> None:
-        """One test, case and era is over."""
+        """Called when a test has ended."""
         ...
 
     def ended(self, summary: Summary) -> None:
-        """The run is over, or was interrupted."""
+        """Called when the run has ended or was interrupted."""
         ...
 
 
 def open_writers(specs: Sequence[str], out: TextIO, colour: bool) -> list[Writer]:
-    """The writers that were asked for, each as `FORM` or `FORM=FILE`; the pretty one if none was. Raises `ValueError`."""
+    """Return the requested writers, each given as `FORM` or `FORM=FILE`; by default the pretty one. Raises `ValueError`."""
     specs = specs or ["pretty"]
     asked = [_read_spec(spec) for spec in specs]
     files = [file for _, file in asked]
     for file in files:
         if files.count(file) > 1:
-            where = "the output" if file is None else str(file)
-            raise ValueError(f"two reports would go to {where}; give each a file of its own, as in junit=report.xml")
+            where = "standard output" if file is None else str(file)
+            raise ValueError(f"two reports would be written to {where}; give each its own file, as in junit=report.xml")
     for spec, file in zip(specs, files, strict=True):
         if file is not None:
             _claim(spec, file)
@@ -45,10 +45,10 @@ def _read_spec(spec: str) -> tuple[str, Path | None]:
     form, named, file = spec.partition("=")
     if form not in ("pretty", "json", "junit") or bool(named) != bool(file):
         raise ValueError(
-            f"there is no report {spec!r}; there is pretty, json and junit, and each with a file: json=FILE"
+            f"unknown report {spec!r}; reports are pretty, json and junit, each with or without a file: json=FILE"
         )
     try:
-        # The file itself, should its name be a link: that is what is replaced, and what two names may share.
+        # The file that a link leads to: that file is replaced, and two names may lead to it.
         return form, Path(file).resolve() if file else None
     except (OSError, RuntimeError, ValueError) as error:
         raise ValueError(f"{spec!r} cannot be written: {error}") from None
@@ -61,11 +61,11 @@ def _open(form: str, place: Path | TextIO, colour: bool) -> Writer:
 
 
 def _claim(spec: str, file: Path) -> None:
-    """Makes sure, before anything runs, that the report can be written when all has."""
+    """Check before the run that the report can be written after it."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists() and not file.is_file():
-            raise ValueError(f"{spec!r} cannot be written: there is something else than a file at that place")
+            raise ValueError(f"{spec!r} cannot be written: something else than a file exists there")
         with beside(file) as other:
             other.touch()
     except OSError as error:

@@ -6,7 +6,7 @@ from bespeak.conversation.fixtures import CONDITIONS
 
 _SCALAR = {"type": ["string", "number", "boolean"]}
 ANSWER: dict[str, Any] = {
-    "description": "A value for the form's only field, decline, cancel, omit, or one of the forms.",
+    "description": "A value for the form's only field; decline, cancel or omit; or a map such as {accept: ...}.",
     "anyOf": [
         _SCALAR,
         {"type": "array"},
@@ -53,7 +53,7 @@ _WHEN: dict[str, Any] = {
     "additionalProperties": False,
 }
 ANSWERS: dict[str, Any] = {
-    "description": "Answers by the names of the questions, or a list of rules of which the first that fits is taken.",
+    "description": "Answers by question name, or a list of rules of which the first match is used.",
     "anyOf": [
         {"type": "object", "additionalProperties": ANSWER},
         {

@@ -6,12 +6,12 @@ ERAS = {"modern": LATEST_MODERN_VERSION, "legacy": LATEST_HANDSHAKE_VERSION}
 
 
 def revision(era: str) -> str:
-    """What `--era` means: a revision, or the newest one of an era. Raises `ValueError`."""
+    """Return the revision that `--era` names. Raises `ValueError`."""
     if era not in (*ERAS, *SPOKEN):
         raise ValueError(f"an era is modern, legacy or one of {', '.join(SPOKEN)}, not {era!r}")
     return ERAS.get(era, era)
 
 
 def mode_of(era: str) -> str:
-    """How a connection agrees on a revision, in the words of `--era` or `auto`. Raises `ValueError`."""
+    """Return the connection mode for `--era` or `auto`. Raises `ValueError`."""
     return era if era in ("auto", "legacy") else revision(era)

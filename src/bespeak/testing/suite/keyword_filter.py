@@ -7,14 +7,14 @@ _WORD = re.compile(r"""\(|\)|"[^"]*"|'[^']*'|[^\s()]+""")
 
 
 def keyword(expression: str) -> Callable[[str], bool]:
-    """Whether a title is meant by words, `and`, `or`, `not` and parentheses. Raises `ValueError`."""
+    """Return a function that says whether a title matches. Raises `ValueError`."""
     words = _WORD.findall(expression)
     try:
         test = _either(words)
     except RecursionError:
-        raise ValueError("-k: there are too many parentheses") from None
+        raise ValueError("-k: the parentheses are nested too deeply") from None
     if words:
-        raise ValueError(f"-k: there is one {words[0]!r} too many in {expression!r}")
+        raise ValueError(f"-k: unexpected {words[0]!r} in {expression!r}")
     return lambda title: test(title.lower())
 
 
@@ -23,7 +23,7 @@ def _bare(word: str) -> str:
 
 
 def exactly(title: str) -> str:
-    """The words that mean a title, whatever is in it."""
+    """Return an expression that matches a title exactly, whatever is in it."""
     if '"' not in title:
         return f'"{title}"'
     if "'" not in title:
@@ -52,7 +52,7 @@ def _both(words: list[str]) -> Meant:
 
 def _one(words: list[str]) -> Meant:
     if not words or words[0] == ")" or words[0].lower() in ("and", "or"):
-        raise ValueError("-k: a word is missing; it takes words with and, or, not and parentheses")
+        raise ValueError("-k: a word is missing; write words with and, or, not and parentheses")
     word = words.pop(0)
     if word.lower() == "not":
         inner = _one(words)
@@ -64,8 +64,8 @@ def _one(words: list[str]) -> Meant:
         return inner
     wanted = [word]
     while words and words[0] not in "()" and words[0].lower() not in ("and", "or", "not"):
-        wanted.append(words.pop(0))  # words side by side are meant as they stand
+        wanted.append(words.pop(0))  # words next to each other are one phrase
     phrase = " ".join(_bare(one) for one in wanted).lower()
     if not phrase.strip() or phrase == '"':
-        raise ValueError("-k: a word is missing; it takes words with and, or, not and parentheses")
+        raise ValueError("-k: a word is missing; write words with and, or, not and parentheses")
     return lambda title: phrase in title

@@ -1,4 +1,4 @@
-"""A suite file, read and checked: whatever is wrong with it is said with its file and line, all of it at once."""
+"""Load a suite file and report all mistakes in it, each with its file and line."""
 
 import difflib
 import json
@@ -21,7 +21,7 @@ MOST_ERRORS = 50
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """One thing that is wrong with a suite."""
+    """One mistake in a suite file."""
 
     path: Path
     line: int
@@ -32,7 +32,7 @@ class Mistake:
 
 
 class BadSuite(Exception):
-    """A suite that cannot be run. Each line says where and why."""
+    """A suite file has mistakes. Each line of the message is one of them."""
 
     def __init__(self, faults: Sequence[Mistake]) -> None:
         self.faults = tuple(faults)
@@ -47,14 +47,14 @@ class Suite:
     model: SuiteModel
     document: YamlDocument
     needs: frozenset[str] = frozenset()
-    """The variables of the environment it needs."""
+    """The environment variables that it needs."""
 
     def line(self, *path: str | int) -> int:
         return self.document.line(path)
 
     @property
     def stem(self) -> str:
-        """The file's name without what all suites have."""
+        """The file's name without `.bespeak.yaml`."""
         return self.path.name.removesuffix(SUFFIX)
 
     @property
@@ -63,7 +63,7 @@ class Suite:
 
 
 def load_suite(path: Path) -> Suite:
-    """A suite file. Raises `BadSuite`."""
+    """Load a suite file. Raises `BadSuite`."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadSuite([Mistake(path, 1, f"the file is larger than {MOST_BYTES} bytes")])
@@ -80,14 +80,14 @@ def load_suite(path: Path) -> Suite:
     if faults:
         faults.sort(key=lambda fault: fault.line)
         more = len(faults) - MOST_ERRORS
-        last = [Mistake(path, faults[MOST_ERRORS].line, f"and {more} more from here on")] if more > 0 else []
+        last = [Mistake(path, faults[MOST_ERRORS].line, f"and {more} more mistakes from here on")] if more > 0 else []
         raise BadSuite([*faults[:MOST_ERRORS], *last])
     model = SuiteModel.model_validate(document.value)
     return Suite(path, model, document, frozenset(environment_names(document.value)))
 
 
 def _faults(value: Any) -> Iterator[tuple[Place, str]]:
-    """What is wrong: first the shape, and if that is right, the meaning."""
+    """The mistakes: first those that the model finds, and if there are none, those of `suite_checks`."""
     if not isinstance(value, dict):
         yield (), "a suite is a map with version, servers and tests"
         return
@@ -101,7 +101,7 @@ def _faults(value: Any) -> Iterator[tuple[Place, str]]:
 
 
 def _place(location: tuple[str | int, ...], value: Any) -> Place:
-    """A place in the file: what the model adds on the way to it is left out."""
+    """The place in the file of a location in the model, which has steps of its own."""
     place: list[str | int] = []
     for step in location:
         if isinstance(value, list if isinstance(step, int) else dict):
@@ -122,7 +122,7 @@ def _message(detail: Mapping[str, Any]) -> str:
     if kind == "extra_forbidden":
         known = _keys(location[:-1])
         near = difflib.get_close_matches(str(location[-1]), known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(known)}"
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
         return f"unknown key {location[-1]!r}; {hint}"
     if kind == "missing":
         return f"the key {location[-1]!r} is missing"
@@ -148,7 +148,7 @@ _MUST_BE = {
 
 
 def _said_of(kind: str, detail: Mapping[str, Any]) -> str:
-    """What is wrong with a value, in the words of who wrote it."""
+    """What is wrong with a value, in the terms of the file."""
     written: Any = detail["input"]
     if kind == "string_type":
         simple = isinstance(written, bool | int | float)
@@ -160,7 +160,7 @@ def _said_of(kind: str, detail: Mapping[str, Any]) -> str:
 
 
 def _keys(location: Sequence[str | int]) -> list[str]:
-    """The keys that are known at a place."""
+    """The keys that are allowed at a place."""
     model: type[BaseModel] = SuiteModel
     for step in location:
         field = model.model_fields.get(step) if isinstance(step, str) else None

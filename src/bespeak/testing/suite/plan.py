@@ -1,4 +1,4 @@
-"""Which conversations a run holds: one for each test, case and era, less those that were not asked for."""
+"""The plan of a run: one item for each test, case and era."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from bespeak.testing.suite.suite_file import Case, Server, Test
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One conversation to hold."""
+    """One test, case and era to run."""
 
     suite: Suite
     test: Test
-    """The test, with what its case says put over it."""
+    """The test, with the keys of its case put in."""
     case: str | None
     era: str | None
-    """The revision it is to be held at; `None` if the server's own setting decides."""
+    """The revision to run at; `None` if the server's `protocol` setting decides."""
     line: int
 
     @property
@@ -37,7 +37,7 @@ class Item:
 
 
 def items_of(suite: Suite) -> list[Item]:
-    """All there is in a suite, in its order."""
+    """Return all items of a suite in their order."""
     found: list[Item] = []
     for number, test in enumerate(suite.model.tests):
         eras: Sequence[str | None] = test.eras or suite.model.eras or [None]
@@ -49,7 +49,7 @@ def items_of(suite: Suite) -> list[Item]:
 
 
 def _put_over(test: Test, case: Case) -> Test:
-    """A test as one of its cases has it: maps are put together, and anything else is put in place."""
+    """Put the keys of a case into a test: maps are merged, other values replaced."""
     changes: dict[str, Any] = {"cases": None}
     for name in case.model_fields_set - {"name"}:
         ours, theirs = getattr(test, name), getattr(case, name)
@@ -64,7 +64,7 @@ def _put_over(test: Test, case: Case) -> Test:
 
 
 def at_era(items: Sequence[Item], era: str) -> list[Item]:
-    """Those that are held at a revision: those that name it, and those that leave it open."""
+    """Return the items that run at a revision: those that name it, and those that name none."""
     modern = era in MODERN_PROTOCOL_VERSIONS
     return [
         Item(item.suite, item.test, item.case, era, item.line)

@@ -7,7 +7,7 @@ from bespeak.testing.suite.suite_file import SuiteModel
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a suite file."""
+    """Return the JSON Schema of a suite file."""
     schema = SuiteModel.model_json_schema(by_alias=True)
     verify = schema["$defs"]["Test"]["properties"]["verify"]["anyOf"]
     verify.append({"$ref": "#/$defs/Verify"})  # one may be written without a list around it
@@ -22,7 +22,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _by_name(schema: Any, top: bool = True) -> Any:
-    """A schema in which what is long and often used stands once."""
+    """Replace repeated parts by references."""
     if isinstance(schema, list):
         return [_by_name(one, False) for one in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -40,7 +40,7 @@ def _by_name(schema: Any, top: bool = True) -> Any:
 
 
 def _without_null(schema: Any) -> Any:
-    """A schema in which nothing is optional by being null: what is not wanted is left out."""
+    """Remove null as an option: optional keys are left out instead."""
     if isinstance(schema, list):
         return [_without_null(one) for one in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
