@@ -159,7 +159,7 @@ def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequ
     except KeyboardInterrupt:
         interrupted = True
     summary = Summary(results, deselected, interrupted, time.perf_counter() - began)
-    code = _exit_code(summary)
+    code = exit_code_of(summary)
     for writer in writers:
         try:
             writer.ended(summary)
@@ -178,7 +178,7 @@ _BY_KIND = {
 }
 
 
-def _exit_code(summary: Summary) -> ExitCode:
+def exit_code_of(summary: Summary) -> ExitCode:
     """The exit code of a run of tests."""
     if summary.interrupted:
         return ExitCode.INTERRUPTED

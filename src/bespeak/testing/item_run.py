@@ -85,15 +85,15 @@ class ItemRun:
         if folder is None:
             await self._live()
             return
-        book = CassetteFile(folder, self.item, self.redactor)
+        cassette = CassetteFile(folder, self.item, self.redactor)
         if self.options.verify:
-            await self._verify(book)
-        elif self.options.record.records(book.path):
-            await self._live(book)
+            await self._verify(cassette)
+        elif self.options.record.records(cassette.path):
+            await self._live(cassette)
         else:
-            await self._replay(book)
+            await self._replay(cassette)
 
-    async def _live(self, book: CassetteFile | None = None, *, keep: bool = True) -> None:
+    async def _live(self, cassette: CassetteFile | None = None, *, keep: bool = True) -> None:
         """Run against the live server, and record if there is a cassette file."""
         wanted = self.wanted()
         if self.test.fresh:
@@ -103,22 +103,22 @@ class ItemRun:
         except Unreachable as error:
             self._fail(str(error), kind=Kind.UNREACHABLE)
             return
-        line: Line = connection if book is None else book.recorder(connection)
+        line: Line = connection if cassette is None else cassette.recorder(connection)
         usable = await self._talk(line, connection)
         if not usable:
             printed = self.pool.printed(wanted)
             if printed and self.failures:
                 self.failures[-1] = replace(self.failures[-1], hint=f"the server printed:\n{printed}")
             await self.pool.drop(wanted)
-        if book is not None and keep and not self.failures:
+        if cassette is not None and keep and not self.failures:
             try:
-                book.write()
+                cassette.write()
             except StaleCassette as error:
                 self._stale(error)
 
-    async def _replay(self, book: CassetteFile) -> None:
+    async def _replay(self, cassette: CassetteFile) -> None:
         try:
-            line = book.player()
+            line = cassette.player()
             await self._talk(line, None)
             if not self.failures:
                 line.check_played()
@@ -126,18 +126,18 @@ class ItemRun:
             self._stale(error)
         if self.failures and self.options.record is RecordMode.NEW:  # the cassette no longer fits the test
             self.failures.clear()
-            await self._live(book)
+            await self._live(cassette)
 
-    async def _verify(self, book: CassetteFile) -> None:
+    async def _verify(self, cassette: CassetteFile) -> None:
         """Run against the live server, and compare with the cassette."""
         try:
-            recorded = book.read()
+            recorded = cassette.read()
         except StaleCassette as error:
             self._stale(error)
             return
-        await self._live(book, keep=False)
+        await self._live(cassette, keep=False)
         if not self.failures:
-            difference = book.difference(recorded)
+            difference = cassette.difference(recorded)
             if difference is not None:
                 self._stale(difference)
 

@@ -313,3 +313,12 @@ async def test_a_token_of_a_call_that_hangs_is_in_no_result(hold: Hold) -> None:
     results = await hold(HangingLater(asking("city"), told()), f"  - {{name: a, tool: x, {CITY}}}", head)
     assert "hangs" in shown(results)
     assert TOKEN not in shown(results)
+
+
+@pytest.mark.parametrize("expect", ["{text: no}", "{text: {matches: never}}"])
+async def test_what_is_cut_out_of_a_long_text_is_never_half_a_token(hold: Hold, expect: str) -> None:
+    said = told(f"{'x' * 60}{TOKEN}{'y' * 60}")
+    test = f"  - {{name: a, tool: t, inputResponses: {{k: v}}, expect: {expect}}}\n"
+    results = await hold(Canned(asking("k"), said), test)
+    assert not results[0].passed
+    assert TOKEN[:8] not in json.dumps([result.as_json() for result in results])

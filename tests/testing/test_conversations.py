@@ -421,3 +421,30 @@ async def test_a_server_by_its_command(bench: Bench, converse: Converse) -> None
 async def test_what_is_no_server_is_told(server: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         await hold(server, "any")
+
+
+async def test_one_thing_is_conversed_with() -> None:
+    mcp = MCPServer[Any]("desk")
+
+    @mcp.tool()
+    async def plain() -> str:
+        return "ok"
+
+    said = await hold(mcp, "plain", era="2025-11-25")
+    assert said.text == "ok"
+    with pytest.raises(TypeError, match="pass exactly one of tool, prompt= and resource="):
+        await hold(mcp)
+    with pytest.raises(TypeError, match="pass exactly one of tool, prompt= and resource="):
+        await hold(mcp, "plain", prompt="p")
+
+
+async def test_prompts_and_resources_are_conversed_with_too() -> None:
+    mcp = MCPServer[Any]("desk")
+    for said in (await hold(mcp, prompt="p"), await hold(mcp, resource="file:///r")):
+        assert said.error is not None
+        assert said.error["code"] in (-32601, -32602)
+
+
+async def test_an_answer_that_nobody_asked_a_prompt_for_fails() -> None:
+    with pytest.raises(ConversationFailed, match="nobody asked for the answer answers: k"):
+        await hold(MCPServer[Any]("desk"), prompt="p", answers={"k": 1})

@@ -34,7 +34,7 @@ from tests.testing.taping import (
     write_suite,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture

@@ -167,3 +167,38 @@ def test_the_process_is_ended_once_its_main_thread_has(monkeypatch: pytest.Monke
     leave: Callable[[], None] = getattr(interrupting, "_leave")  # noqa: B009 - it is for threads only
     leave()
     assert done == [130]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_ends_the_run_and_every_server_it_has_started(tmp_path: Path, number: signal.Signals) -> None:
+    slow = (
+        "import asyncio, os, pathlib\nfrom bespeak import MCPServer\nmcp = MCPServer('s')\n"
+        "@mcp.tool()\nasync def t() -> str:\n    pathlib.Path('pid').write_text(str(os.getpid()))\n"
+        "    await asyncio.sleep(60)\n    return 'late'\n"
+    )
+    (tmp_path / "server.py").write_text(slow)
+    (tmp_path / "a.bespeak.yaml").write_text(
+        "version: 1\nservers: {s: {command: [bespeak, run, server.py, --http, --port, '${port}'], "
+        "url: 'http://127.0.0.1:${port}/mcp', timeout: 60}}\ntests:\n  - {name: a, tool: t}\n"
+    )
+    command = [sys.executable, "-m", "bespeak.cli", "test", ".", "--report", "json=report.json"]
+    process = await asyncio.create_subprocess_exec(*command, cwd=tmp_path, start_new_session=True)
+    try:
+        async with asyncio.timeout(30):
+            await eventually((tmp_path / "pid").exists, 25)
+            process.send_signal(number)
+            assert await process.wait() == 130
+        server = int((tmp_path / "pid").read_text())
+        await eventually(lambda: not _lives(server), 10)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert json.loads((tmp_path / "report.json").read_text())["summary"]["interrupted"] is True
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

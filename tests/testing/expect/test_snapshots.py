@@ -334,7 +334,7 @@ def test_threads_that_keep_snapshots_of_one_suite_lose_none(desk: Desk) -> None:
 
 @pytest.mark.long
 def test_processes_that_keep_snapshots_of_one_suite_lose_none(tmp_path: Path) -> None:
-    suite, root = many(tmp_path), Path(__file__).resolve().parents[2]
+    suite, root = many(tmp_path), Path(__file__).resolve().parents[3]
     runs = [
         subprocess.Popen([sys.executable, "-c", AGAIN, suite, "once", who, "1"], cwd=root, stderr=subprocess.PIPE)
         for who in ("one", "other")

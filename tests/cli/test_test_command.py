@@ -352,3 +352,25 @@ def test_paths_in_reports_are_told_from_where_it_was_typed(suite: str, monkeypat
     monkeypatch.chdir("in")
     (result,) = json.loads(bespeak("test", "-k", "nothing", "--report", "json").stdout)["results"]
     assert result["suite"] == "a.bespeak.yaml"
+
+
+def test_a_suite_named_twice_is_run_once_and_those_of_other_programs_not_at_all(tmp_path: Path) -> None:
+    written = "version: 1\nservers: {s: {url: 'http://127.0.0.1:1/mcp'}}\ntests: [{name: a, tool: t}]\n"
+    for folder in ("", "node_modules/x", ".venv/x"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / "a.bespeak.yaml").write_text(written)
+    validated = bespeak("test", "--validate", str(tmp_path), str(tmp_path / "a.bespeak.yaml"))
+    assert validated.stdout == "1 suite, 1 test: no mistakes found\n"
+
+
+def test_a_program_in_place_of_a_suite_is_told_how_to_get_one() -> None:
+    told = bespeak("test", "server.py")
+    assert (told.exit_code, told.stderr) == (
+        2,
+        "server.py:1: this is a Python file; a suite is called *.bespeak.yaml. "
+        "To print a first suite for a server, use --init server.py\n",
+    )
+
+
+def test_a_folder_without_suites_is_no_valid_one(tmp_path: Path) -> None:
+    assert bespeak("test", "--validate", str(tmp_path)).exit_code == 7

@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -391,3 +392,21 @@ async def test_a_person_is_asked_instead_of_the_fixture(hold: Hold) -> None:
     )
     assert result.passed
     assert server.params[1]["inputResponses"]["city"]["content"] == {"value": "Oslo"}
+
+
+async def test_a_test_that_cannot_be_run_fails_and_the_others_are_run(
+    hold: Hold, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[int] = []
+
+    def failing(*given: Any, **more: Any) -> list[Any]:
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyError("a slip")
+        return []
+
+    monkeypatch.setattr("bespeak.testing.item_run.judge", failing)
+    first, second = await hold(Canned(told()), "  - {name: a, tool: t}\n  - {name: b, tool: t}\n")
+    assert messages([first]) == ["the test could not be run: KeyError: 'a slip'"]
+    assert second.passed
+    assert "a test could not be run" in caplog.text

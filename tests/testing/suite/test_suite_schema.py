@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
-from bespeak.testing.suite import loading
+from bespeak.testing.suite import loader
 from bespeak.testing.suite.loader import BadSuite, load_suite
 from bespeak.testing.suite.suite_schema import json_schema
 from bespeak.testing.suite.yaml_positions import YamlDocument, YamlValue, read_yaml
 from tests.testing.suite_files import GOOD, in_test, load, with_server
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SHIPPED = sorted([*ROOT.glob("examples/*/*.bespeak.yaml"), *ROOT.glob("suites/*.bespeak.yaml")])
 
 DESIGNED = """\
@@ -157,7 +157,7 @@ def _read_json(text: str) -> YamlDocument:
 def shape_faults(folder: Path, value: Any) -> list[str] | None:
     """What the loader says of the shape; `None` if it takes the suite."""
     try:
-        with patch.object(loading, "read_yaml", _read_json):  # which is read much faster
+        with patch.object(loader, "read_yaml", _read_json):  # which is read much faster
             load(folder, json.dumps(value))
     except BadSuite as error:
         return [fault.message for fault in error.faults if not MEANING.search(fault.message)]

@@ -32,7 +32,7 @@ from tests.testing.taping import (
 from tests.testing.taping import VERSION as TRIP_VERSION
 from tests.wires import Listening
 
-BROKEN = Path(__file__).resolve().parents[2] / "suites" / "broken"
+BROKEN = Path(__file__).resolve().parents[3] / "suites" / "broken"
 PAY: Json = {"tool": "pay", "arguments": {"cents": 500, "to": "Ada"}, "inputResponses": {"confirm": True}}
 TILL: dict[str, Json] = {
     "a payment": {**PAY, "fresh": True, "verify": [{"tool": "balance", "expect": {"text": "1 payments, 500 cents"}}]},
