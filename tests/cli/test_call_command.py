@@ -52,12 +52,6 @@ def test_each_argument_is_read_as_the_tools_schema_says(desk: str, given: list[s
     assert bespeak("call", desk, "typed", *given).stdout == f"{read}\n"
 
 
-def test_what_does_not_fit_the_schema_is_the_servers_to_refuse(desk: str) -> None:
-    result = bespeak("call", desk, "typed", "i=two")
-    assert told(result, 1) == ""
-    assert "valid integer" in result.stdout
-
-
 def test_the_schema_of_a_tool_on_a_later_page_counts(raw: Raw) -> None:
     tool = {"name": "t", "inputSchema": {"type": "object", "properties": {"zip": {"type": "string"}}}}
     target = raw("echo", pages=[{"tools": [], "nextCursor": "1"}, {"tools": [tool]}])
@@ -76,8 +70,7 @@ def test_without_a_schema_an_argument_is_json_or_else_text(raw: Raw, page: Any) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "say which server and which tool: bespeak call TARGET TOOL [KEY=VALUE...]"),
-        (["nowhere.py"], "say which server and which tool"),
+        ([], "Missing argument TARGET: bespeak call TARGET TOOL [KEY=VALUE...]"),
         (["nowhere.py", "t", "word"], "tool arguments are written KEY=VALUE, not 'word'"),
         (["nowhere.py", "t", "=x"], "tool arguments are written KEY=VALUE, not '=x'"),
         (["nowhere.py", "t", "--arguments", "[]"], "--arguments takes a JSON object"),

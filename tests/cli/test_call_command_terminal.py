@@ -1,16 +1,14 @@
 """`bespeak call` at a terminal: asked on standard error, answered by a person, interrupted. Testing.md section 4."""
 
 import json
-import re
 import termios
-import webbrowser
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.desks import QUESTION, WORD, Raw, accepted, asking, bespeak, form, page, served, text, write_raw
+from tests.cli.desks import QUESTION, WORD, Raw, asking, bespeak, form, page, served, text, write_raw
 from tests.cli.terminals import at_terminal, in_a_process, is_gone
 from tests.waiting import eventually
 
@@ -54,34 +52,6 @@ def test_what_is_declined_or_cancelled_is_sent_so_and_no_field_is_asked_for(raw:
     ended = at_terminal("call", raw(asking(q=WORD), "echo"), "t", typed=typed)
     assert json.loads(ended.out)["inputResponses"] == {"q": {"action": action}}
     assert "Field" not in ended.screen
-
-
-def test_each_field_is_shown_with_type_default_choices_and_bounds_and_checked(raw: Raw) -> None:
-    fields = {
-        "row": {"type": "integer", "minimum": 1, "maximum": 40},
-        "side": {"type": "string", "enum": ["window", "aisle"], "default": "aisle"},
-        "code": {"type": "string", "minLength": 2, "maxLength": 3},
-    }
-    typed = "a\n99\nx\n12\nmiddle\n\nabcd\nab\n"
-    ended = at_terminal("call", raw(asking(seat=form("Which seat?", **fields)), "echo"), "t", typed=typed)
-    assert json.loads(ended.out)["inputResponses"]["seat"] == accepted(row=12, side="aisle", code="ab")
-    for shown in (
-        "Field 1 of 3: a whole number; at least 1; at most 40; required",
-        "It must be at most 40.",
-        "It must be a whole number.",
-        "Field 2 of 3: one of these, by number or value; required, empty takes the default",
-        "        1 | window\n        2 | aisle\n  default | aisle\n",
-        "It must be one of the choices on offer.",
-        "Field 3 of 3: text; at least 2 characters; at most 3 characters; required",
-    ):
-        assert shown in ended.screen
-
-
-def test_after_three_tries_the_call_fails_and_nothing_was_sent(raw: Raw) -> None:
-    number = form("How many?", n={"type": "integer"})
-    ended = at_terminal("call", raw(asking(q=number), "echo"), "t", typed="a\nx\ny\nz\n12\n")
-    assert (ended.code, ended.out) == (1, "")
-    assert ended.screen.endswith("bespeak: 'q' was not answered: no valid value for its field 'n' in three tries\n")
 
 
 def test_the_end_of_the_input_is_no_answer(raw: Raw) -> None:
@@ -150,20 +120,6 @@ def test_who_cannot_type_or_cannot_see_is_not_asked(desk: str, lacking: str) -> 
 # What a server says
 
 
-def test_a_url_is_shown_and_never_opened(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
-    def opened(*_: object, **__: object) -> Any:
-        raise AssertionError("a browser was started")
-
-    monkeypatch.setattr(webbrowser, "get", opened)
-    monkeypatch.setattr(webbrowser, "open", opened)
-    target = raw(asking(login=page("https://bank.example@evil.example/\x1b[2J\u202e")), "echo")
-    ended = at_terminal("call", target, "t", typed="a\n")
-    assert json.loads(ended.out)["inputResponses"] == {"login": {"action": "accept"}}
-    assert "https://bank.example@evil.example/%1B[2J%E2%80%AE\n     host | evil.example\n" in ended.screen
-    assert "Nothing is opened for you." in ended.screen
-    assert harmless(ended.screen)
-
-
 SPOKEN = {"role": "user", "content": {"type": "text", "text": EVIL}}
 MODEL = {"method": "sampling/createMessage", "params": {"systemPrompt": EVIL, "messages": [SPOKEN], "maxTokens": 9}}
 HOSTILE: dict[str, Any] = {
@@ -172,17 +128,6 @@ HOSTILE: dict[str, Any] = {
     "model": asking(q=MODEL),
     "list": {"result": {"inputRequests": [{"id": EVIL, "kind": EVIL, "description": EVIL}], "requestState": "s"}},
 }
-
-
-@pytest.mark.parametrize("response", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("ending", ["answered", "given up"])
-def test_nothing_a_server_asks_leaves_the_bar(raw: Raw, response: Any, ending: str) -> None:
-    typed = {"answered": "a\nEV\nx\n1\n", "given up": "\x04"}[ending]
-    ended = at_terminal("call", raw(response, text("done")), "t", typed=typed)
-    assert "EVIL" in ended.screen
-    assert harmless(ended.screen)
-    ours = [line for line in ended.screen.splitlines() if not re.match(r"[ a-z0-9]{9} \| ", line)]
-    assert "EVIL" not in "".join(line for line in ours if not line.startswith("bespeak: "))
 
 
 ERRORS: dict[str, Any] = {
@@ -261,11 +206,6 @@ def test_a_servers_error_is_one_complaint_whatever_it_says(raw: Raw, fake: str, 
     assert fake_lines(ended.screen) == []
 
 
-def test_a_servers_error_is_one_complaint_in_a_log_too(raw: Raw) -> None:
-    result = bespeak("call", raw({"error": {"code": 1, "message": FAKES["line break"]}}), "t")
-    assert result.stderr == "bespeak: no\n         bespeak: FAKE (1)\n"
-
-
 def test_a_result_that_is_not_shown_at_a_terminal_is_left_as_it_is(raw: Raw) -> None:
     assert bespeak("call", raw(text("bespeak: FAKE")), "t").stdout == "bespeak: FAKE\n"
     structured: dict[str, Any] = {
@@ -273,11 +213,6 @@ def test_a_result_that_is_not_shown_at_a_terminal_is_left_as_it_is(raw: Raw) -> 
     }
     shown = at_terminal("call", raw(structured), "t", output=True).screen
     assert json.loads(shown) == {"a": "bespeak: x"}
-
-
-def test_a_long_result_of_many_lines_is_whole_at_a_terminal(raw: Raw) -> None:
-    words = "\n".join(f"line {number}" for number in range(1000))
-    assert at_terminal("call", raw(text(words)), "t", output=True).screen == f"{words}\n"
 
 
 # Interrupted
@@ -294,15 +229,6 @@ async def test_an_interrupt_at_a_question_is_no_decline_and_leaves_no_child_behi
         assert terminal.ended() == (130, "")
         assert "Traceback" not in terminal.seen
         assert termios.tcgetattr(terminal.fd) == before
-    await eventually(lambda: is_gone(pid))
-
-
-async def test_an_interrupt_before_the_server_has_answered_leaves_no_child_behind(tmp_path: Path) -> None:
-    pid = tmp_path / "pid"
-    with in_a_process("call", f"sh -c 'echo $$ > {pid}; exec sleep 60'", "t") as terminal:
-        await eventually(lambda: pid.exists() and pid.read_text().strip(), 20)
-        terminal.type("\x03")
-        assert terminal.ended() == (130, "")
     await eventually(lambda: is_gone(pid))
 
 

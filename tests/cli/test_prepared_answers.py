@@ -82,14 +82,6 @@ def test_answers_are_saved_by_name(raw: Raw, tmp_path: Path) -> None:
     assert saved.read_text() == "inputResponses:\n  pay: x\n  city: y\n"
 
 
-def test_answers_are_saved_by_whole_key_where_two_open_questions_share_a_name(raw: Raw, tmp_path: Path) -> None:
-    saved = tmp_path / "answers.yaml"
-    rounds = [asks(FIRST, SECOND), asks(FIRST), asks("pay~00000000"), "echo"]
-    words = ["--save-answers", str(saved), *given(f"{FIRST}=x", f"{SECOND}=y", "pay=z")]
-    assert bespeak("call", raw(*rounds), "t", *words).exit_code == 0
-    assert saved.read_text() == f'inputResponses:\n  "{FIRST}": x\n  "{SECOND}": y\n  pay: z\n'
-
-
 def test_a_person_sees_names_and_what_they_typed_is_saved_by_name(raw: Raw, tmp_path: Path) -> None:
     saved = tmp_path / "answers.yaml"
     rounds = [asking(**{FIRST: form("Pay 5?", x={"type": "string"})}), asks(SECOND), "echo"]
@@ -98,27 +90,6 @@ def test_a_person_sees_names_and_what_they_typed_is_saved_by_name(raw: Raw, tmp_
     assert "      key | pay\n" in ended.screen
     assert "~" not in ended.screen
     assert saved.read_text() == "inputResponses:\n  pay: y\n"
-
-
-def test_a_person_sees_whole_keys_where_two_open_questions_share_a_name(raw: Raw, tmp_path: Path) -> None:
-    saved = tmp_path / "answers.yaml"
-    ended = at_terminal(
-        "call", raw(asks(FIRST, SECOND), "echo"), "t", "--save-answers", str(saved), typed="a\nx\na\ny\n"
-    )
-    assert json.loads(ended.out)["inputResponses"] == {FIRST: X, SECOND: accepted(x="y")}
-    assert f"      key | {FIRST}\n" in ended.screen
-    assert saved.read_text() == f'inputResponses:\n  "{FIRST}": x\n  "{SECOND}": y\n'
-
-
-def test_what_cannot_be_answered_is_told_by_name(raw: Raw) -> None:
-    said = told(bespeak("call", raw(asks(FIRST)), "t", *given('pay={"accept": {"y": 1}}')), 1)
-    assert "the form of 'pay' has no field 'y'; it has x" in said
-
-
-def test_rounds_without_end_are_told_by_name(raw: Raw) -> None:
-    said = told(bespeak("call", raw(*[asks(FIRST)] * 3), "t", "--max-rounds", "2", *given("pay=x")), 1)
-    assert "round 3: pay (?) -> no answer" in said
-    assert "~" not in said
 
 
 # An answer by name is for one question

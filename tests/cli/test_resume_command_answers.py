@@ -43,13 +43,6 @@ def test_ten_rounds_are_answered_unless_otherwise_said(raw: Raw, asked: int, cod
     assert all(char.isprintable() or char == "\n" for char in said)
 
 
-def test_the_cap_can_be_set(raw: Raw) -> None:
-    asks = asking(q=WORD)
-    said = told(bespeak("call", raw(asks, asks), "t", "--answer", "q=x", "--max-rounds", "1"), 1)
-    assert "the server still asks after 1 answered round; it asked:" in said
-    assert bespeak("call", raw(*[asks] * 12, "echo"), "t", "--answer", "q=x", "--max-rounds", "12").exit_code == 0
-
-
 # Put down, and taken up again
 
 
@@ -211,13 +204,6 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     said = told(bespeak("call", "--resume", str(file)), 2)
     assert said.startswith("bespeak: --resume: ")
     assert "codec" not in said
-
-
-def test_a_tampered_state_is_the_servers_to_refuse(desk: str) -> None:
-    pending = waiting(bespeak("call", desk, "trip", "--answer", "city=Rome"))
-    forged = altered(pending, "conversation.pending.requestState", "forged")
-    result = bespeak("call", desk, "--resume", "-", "--answer", "sure=true", stdin=forged)
-    assert "invalid or expired requestState; start the call again (-32602)" in told(result, 1)
 
 
 def test_nothing_is_read_from_an_input_that_never_ends(

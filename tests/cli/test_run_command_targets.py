@@ -1,44 +1,18 @@
 """`FILE[:OBJECT]`: finding the server a command is about, what else may stand on the command line, and what workers are told."""
 
 import os
-import socket
 import sys
-from collections.abc import Callable, Generator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from typer.testing import CliRunner
 
 from bespeak import InvalidSignature
-from bespeak.cli import commands, main, workers
-from bespeak.cli.workers import Settings, make_app
+from bespeak.cli import commands, main
 from bespeak.server.targets import NoServer, load
-from bespeak.state.seal import KEYS_VARIABLE
-from bespeak.transports.http.app import HttpApp
+from tests.cli.conftest import ONE, Write
 
-Write = Callable[..., Path]
-ONE = "from bespeak import MCPServer\nmcp = MCPServer('one')\n"
 TWO = "from bespeak import MCPServer\nfirst = MCPServer('first')\nsecond = MCPServer('second')\n"
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Generator[Write]:
-    """Writes a file to load. What loading does to this process is undone."""
-    modules, path = set(sys.modules), list(sys.path)
-
-    def to(name: str, source: str) -> Path:
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(source)
-        return file
-
-    yield to
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
 
 
 # Which server
@@ -200,47 +174,6 @@ def test_another_missing_module_is_not_taken_for_typer(monkeypatch: pytest.Monke
 # What workers are told
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
-    """What uvicorn was told to run, instead of running it; the environment is a copy."""
-    told: list[tuple[Any, dict[str, Any]]] = []
-
-    class Idle:
-        """A supervisor whose workers never start."""
-
-        def __init__(self, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
-            self.processes: list[Any] = []
-            for one in sockets:
-                one.close()
-            told.append((config.app, vars(config)))
-
-        def run(self) -> None: ...
-
-    monkeypatch.setattr("uvicorn.supervisors.multiprocess.Multiprocess", Idle)
-    environment = dict(os.environ)
-    environment.pop(KEYS_VARIABLE, None)
-    monkeypatch.setattr(os, "environ", environment)
-    return told
-
-
-def test_workers_share_one_port_and_each_makes_its_own_app(write: Write, started: list[Any]) -> None:
-    target = str(write("target_shop.py", ONE))
-    workers.run(Settings(target, "127.0.0.1", 8123, "/here"), 3)
-    ((app, options),) = started
-    assert app == "bespeak.cli.workers:make_app"
-    assert (options["workers"], options["factory"]) == (3, True)
-    assert (options["host"], options["port"]) == ("127.0.0.1", 8123)
-    assert Settings.inherited() == Settings(target, "127.0.0.1", 8123, "/here")
-    with pytest.warns(RuntimeWarning, match="state keys are given but no store"):
-        assert isinstance(make_app(), HttpApp)
-
-
-def test_workers_are_told_which_proxies_to_trust(write: Write, started: list[Any]) -> None:
-    told = Settings(str(write("target_shop.py", ONE)), "127.0.0.1", 8123, "/mcp", ("10.0.0.4", "fd00::/8"))
-    workers.run(told, 2)
-    assert Settings.inherited() == told
-
-
 def test_a_single_process_is_told_which_proxies_to_trust(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     told: dict[str, Any] = {}
 
@@ -251,17 +184,3 @@ def test_a_single_process_is_told_which_proxies_to_trust(write: Write, monkeypat
     target = str(write("target_shop.py", ONE))
     assert run(target, "--http", "--trusted-proxy", "10.0.0.4", "--trusted-proxy", "fd00::/8").exit_code == 0
     assert told["trusted_proxies"] == ("10.0.0.4", "fd00::/8")
-
-
-@pytest.mark.parametrize("before", [None, "", " , "])
-def test_keys_are_made_once_where_there_are_none(before: str | None, started: list[Any]) -> None:
-    if before is not None:
-        os.environ[KEYS_VARIABLE] = before
-    workers.run(Settings("x.py", "127.0.0.1", 8123, "/mcp"), 2)
-    assert len(os.environ[KEYS_VARIABLE].strip(" ,")) >= 32
-
-
-def test_keys_that_are_there_are_kept(started: list[Any]) -> None:
-    os.environ[KEYS_VARIABLE] = "k" * 32
-    workers.run(Settings("x.py", "127.0.0.1", 8123, "/mcp"), 2)
-    assert os.environ[KEYS_VARIABLE] == "k" * 32

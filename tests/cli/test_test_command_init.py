@@ -1,6 +1,5 @@
 """`bespeak test --init TARGET`: a first suite that loads, runs, and says what to paste. Testing.md section 2."""
 
-import asyncio
 import json
 from collections.abc import Generator
 from pathlib import Path
@@ -8,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.server.targets import load
 from bespeak.testing.suite.loader import load_suite
 from tests.cli.desks import Raw, bespeak, served, text, told, write_raw
-from tests.wires import Listening
 
 RED = {"properties": {"color": {"$ref": "#/$defs/Color"}}, "required": ["color"], "$defs": {"Color": {"enum": ["red"]}}}
 
@@ -64,12 +61,6 @@ def test_a_suite_for_a_command_runs(raw: Raw) -> None:
     suite = drafted(raw(text("ok"), pages=[{"tools": [tool("t")]}]))
     assert "command: [" in Path(suite).read_text()
     assert told(bespeak("test", suite), 0) == ""
-
-
-async def test_a_suite_for_a_url_runs(desk: str) -> None:
-    async with Listening(load(desk).streamable_http_app()) as server:
-        file = await asyncio.to_thread(drafted, server.url)
-        check(await asyncio.to_thread(bespeak, "test", file, "-k", WORDS))
 
 
 def test_with_what_a_failure_says_to_paste_a_test_passes(desk: str) -> None:

@@ -1,15 +1,12 @@
 """`bespeak test --interactive`: a person is asked first, and where there is none, the fixture. Testing.md section 4."""
 
 import json
-import os
-import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bespeak.cli.commands import app
 from tests.cli.desks import WORD, asking, bespeak, served, text, write_raw
 from tests.cli.terminals import at_terminal, in_a_process, is_gone
 from tests.waiting import eventually
@@ -56,12 +53,6 @@ def test_the_report_stays_alone_on_standard_output(suite: Suite) -> None:
     assert result["rounds"][0]["answered"]["city"]["content"] == {"value": "Oslo"}
 
 
-def test_what_a_person_declines_is_declined(suite: Suite) -> None:
-    ended = at_terminal("test", suite(FORECAST), "--interactive", typed="a\nOslo\nd\n")
-    assert ended.code == 1
-    assert '"action": "decline"' in ended.out
-
-
 def test_what_a_round_should_ask_is_checked_whoever_answers(suite: Suite) -> None:
     rounds = [{"expect": {"messages": {"city": "Which town?"}}, "answer": {"city": "Rome", "units": "C"}}]
     file = suite({"name": "forecast", "tool": "forecast", "rounds": rounds})
@@ -73,13 +64,6 @@ def test_what_a_round_should_ask_is_checked_whoever_answers(suite: Suite) -> Non
 def test_without_the_switch_nobody_is_asked(suite: Suite) -> None:
     ended = at_terminal("test", suite(FORECAST))
     assert (ended.code, ended.screen) == (0, "")
-
-
-def test_a_question_that_was_not_answered_in_three_tries_is_no_pass(suite: Suite) -> None:
-    trip = {"name": "trip", "tool": "trip"}
-    ended = at_terminal("test", suite(trip), "--interactive", typed="a\nOslo\na\n1\n2\n3\n")
-    assert ended.code != 0
-    assert "'sure' was not answered: no valid value for its field 'value' in three tries" in ended.screen + ended.out
 
 
 def test_a_question_that_nobody_answers_fails_its_test_and_no_other(suite: Suite) -> None:
@@ -120,31 +104,3 @@ def test_without_a_terminal_a_round_is_checked_as_the_test_says(suite: Suite) ->
     result = bespeak("test", suite({"name": "forecast", "tool": "forecast", "rounds": rounds}), "--interactive")
     assert result.exit_code == 1
     assert "round 1 asked city, units instead of city" in result.stdout
-
-
-@pytest.mark.parametrize("more", [(), ("--interactive",)], ids=["plain", "interactive"])
-@pytest.mark.parametrize("era", ["modern", "legacy"])
-def test_a_run_without_a_terminal_never_waits_for_an_input_that_never_ends(
-    suite: Suite,
-    more: tuple[str, ...],
-    era: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    ours, its = os.pipe()
-    file = suite({"name": "forecast", "tool": "forecast"}, FORECAST | {"name": "answered"})
-    with os.fdopen(ours) as never, os.fdopen(its, "w"):
-        monkeypatch.setattr(sys, "stdin", never)
-        with pytest.raises(SystemExit) as ended:
-            app(["test", file, "--era", era, *more])
-    out = capsys.readouterr().out
-    assert ended.value.code == 1
-    assert "there is no answer to 'city' (Which city?)" in out
-    assert "    inputResponses:\n" in out
-    assert "1 failed, 1 passed" in out
-
-
-@pytest.mark.parametrize("lacking", ["stdin", "stderr"])
-def test_who_cannot_type_or_cannot_see_is_not_asked(suite: Suite, lacking: str) -> None:
-    ended = at_terminal("test", suite(FORECAST), "--interactive", typed="d\n", lacking=lacking)
-    assert (ended.code, ended.screen) == (0, "")

@@ -85,13 +85,6 @@ def test_the_json_report_is_that_of_the_command_line(
     assert bench.pytest_report(*options) == bench.bespeak_report(*flags)
 
 
-def test_the_json_report_is_that_of_the_command_line_for_several_suites(bench: Bench, suite: Path) -> None:
-    bench.write("b/desk.bespeak.yaml", suite.read_text())
-    bench.write("a.bespeak.yaml", suite.read_text())
-    (bench.path / "b" / "desk.py").symlink_to(bench.path / "desk.py")
-    assert bench.pytest_report("-k", "table") == bench.bespeak_report("-k", "table")
-
-
 def test_the_json_report_is_that_of_the_command_line_for_a_suite_elsewhere(
     bench: Bench, suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,12 +128,6 @@ def test_what_another_process_captured_is_captured_again(spread: tuple[str, byte
 def test_several_processes_tell_the_results_of_one(bench: Bench, suite: Path, spread: tuple[str, bytes]) -> None:
     expected = told(bench.bespeak_report("-k", "not unknown"))
     assert told(spread[1])["results"] == expected["results"]
-
-
-@pytest.mark.long
-def test_several_processes_count_as_one_does(bench: Bench, suite: Path, spread: tuple[str, bytes]) -> None:
-    expected = told(bench.bespeak_report("-k", "not unknown"))
-    assert told(spread[1])["summary"] == expected["summary"]
 
 
 class Odd(BaseHTTPRequestHandler):
@@ -330,12 +317,6 @@ def test_an_option_that_makes_no_sense_is_refused_before_anything_is_done(
     assert "collected" not in said(ran)
 
 
-def test_options_are_refused_before_other_processes_are_started(bench: Bench, suite: Path) -> None:
-    ran = bench.pytest("-p", "xdist", "-n1", "--bespeak-report=html=r")
-    assert ran.ret == pytest.ExitCode.USAGE_ERROR
-    assert "a report is given as" in said(ran)
-
-
 def test_a_server_that_takes_nobodys_place_is_refused(bench: Bench, suite: Path) -> None:
     """A slip of the pen must not test the server that was to be spared."""
     ran = bench.pytest("--bespeak-server=dessk=other")
@@ -367,11 +348,6 @@ def test_recorded_conversations_are_replayed_without_their_server(
     diverged.assert_outcomes(failed=1)
     (bench.path / "desk.py").unlink()
     bench.pytest("--bespeak-cassettes=tapes").assert_outcomes(passed=1)
-
-
-def test_a_missing_cassette_says_how_to_record_it(bench: Bench) -> None:
-    bench.suite("- {name: t, tool: say, arguments: {text: a}}")
-    bench.pytest("--bespeak-cassettes=tapes").stdout.fnmatch_lines(["*never recorded: there is no *record once"])
 
 
 def test_an_era_keeps_those_that_name_it_and_those_that_name_none(bench: Bench, suite: Path) -> None:

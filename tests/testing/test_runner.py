@@ -77,11 +77,6 @@ async def test_a_question_without_an_answer_fails_with_the_yaml_to_paste(hold: H
     assert failure.hint == "inputResponses:\n  units: C"
 
 
-async def test_an_answer_nobody_asked_for_fails_too(hold: Hold) -> None:
-    results = await hold(Canned(told()), "  - {name: a, tool: x, inputResponses: {city: Rome}}")
-    assert messages(results) == ["nobody asked for the answer inputResponses: city"]
-
-
 async def test_an_error_that_is_not_expected_fails(hold: Hold) -> None:
     results = await hold(Canned(error("there is no such tool")), "  - {name: a, tool: x, inputResponses: {city: Rome}}")
     assert messages(results)[0] == "the call ended with an error: there is no such tool (-32602)"
@@ -105,12 +100,6 @@ async def test_a_question_that_says_nothing_fails_like_any_other(hold: Hold, que
     server = Canned({"inputRequests": [question], "requestState": "s"})
     results = await hold(server, "  - {name: a, tool: x, wire: any}")
     assert messages(results) == ["there is no answer to 'a'"]
-
-
-@pytest.mark.parametrize("broken", [{"enum": {"a": 1}}, {"oneOf": ["a"]}, {"oneOf": 5}])
-async def test_a_form_that_is_none_fails_like_any_other(hold: Hold, broken: Json) -> None:
-    results = await hold(Canned(asking(city=form("Where?", city=broken))), "  - {name: a, tool: x}")
-    assert messages(results) == ["there is no answer to 'city' (Where?)"]
 
 
 async def test_a_result_that_is_nested_too_deep_fails_its_test_and_not_the_run(hold: Hold) -> None:

@@ -159,15 +159,6 @@ async def test_one_fixture_answers_rounds_and_pushed_questions(tmp_path: Path) -
     assert [[one.state for one in result.rounds] for result in results] == [[True, True], [False] * 2, [False] * 2]
 
 
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [("decline", "DeclinedElicitation"), ("cancel", "CancelledElicitation"), ("{accept: {city: Rome}}", "Rome")],
-)
-async def test_each_way_to_answer_is_the_same_at_every_revision(tmp_path: Path, answer: str, text: str) -> None:
-    tests = f"  - {{name: a, tool: maybe, inputResponses: {{city: {answer}}}, expect: {{rounds: 1, text: {text}}}}}"
-    check(await held(tmp_path, tests))
-
-
 async def test_notifications_are_the_same_at_every_revision(tmp_path: Path) -> None:
     expected = "[{method: notifications/message, params: {contains: {data: thinking}}}]"
     tests = f"  - {{name: a, tool: maybe, inputResponses: {{city: Rome}}, expect: {{notifications: {expected}}}}}"
@@ -177,19 +168,6 @@ async def test_notifications_are_the_same_at_every_revision(tmp_path: Path) -> N
 async def test_models_and_roots_are_answered_at_every_revision(tmp_path: Path) -> None:
     answers = "{model: {sample: Paris}, roots: {roots: [file:///here]}}"
     tests = f"  - {{name: a, tool: look, inputResponses: {answers}, expect: {{text: Paris file:///here}}}}"
-    check(await held(tmp_path, tests))
-
-
-async def test_rules_answer_at_every_revision(tmp_path: Path) -> None:
-    tests = """
-  - name: a
-    tool: forecast
-    arguments: {day: today}
-    inputResponses:
-      - {when: {message: {matches: "(?i)city"}}, answer: Rome}
-      - {when: {method: elicitation/create}, answer: C}
-    expect: {text: today in Rome in C}
-"""
     check(await held(tmp_path, tests))
 
 
@@ -226,13 +204,6 @@ async def test_six_questions_at_once_are_no_more_rounds_when_they_are_pushed(tmp
     check(await held(tmp_path, tests))
 
 
-async def test_several_questions_of_one_round_are_one_round_of_a_test_at_every_revision(tmp_path: Path) -> None:
-    answers = ", ".join(f"k{number}: c{number}" for number in range(6))
-    asked = ", ".join(f"k{number}" for number in range(6))
-    tests = f"  - {{name: a, tool: tour, rounds: [{{expect: {{asks: [{asked}]}}, answer: {{{answers}}}}}]}}"
-    check(await held(tmp_path, tests))
-
-
 async def test_a_question_without_an_answer_fails_at_every_revision_with_the_same_words(tmp_path: Path) -> None:
     tests = "  - {name: a, tool: forecast, arguments: {day: today}, inputResponses: {city: Rome}}\n  - {name: b, tool: open_ticket}"
     results = await held(tmp_path, tests)
@@ -241,11 +212,6 @@ async def test_a_question_without_an_answer_fails_at_every_revision_with_the_sam
         'inputResponses:\n  units: "..."'
     }
     assert all(result.passed for result in results[3:])  # and the server is none the worse for it
-
-
-async def test_an_answer_nobody_asked_for_fails_at_every_revision(tmp_path: Path) -> None:
-    results = await held(tmp_path, "  - {name: a, tool: maybe, inputResponses: {city: Rome, units: C}}")
-    assert messages(results) == ["nobody asked for the answer inputResponses: units"] * 3
 
 
 async def test_a_question_is_left_out_only_where_it_can_be_asked_again(tmp_path: Path) -> None:

@@ -146,25 +146,10 @@ async def test_not_even_the_beginning_of_a_secret_is_left_where_a_name_is_cut(
     assert TELLTALE not in shown(results)
 
 
-@pytest.mark.parametrize("rounds", [1, 3])
-async def test_a_secret_that_was_answered_is_not_listed_with_the_rounds(hold: Hold, secret: str, rounds: int) -> None:
-    tests = f"  - {{name: a, tool: x, maxRounds: {rounds}, inputResponses: {{city: '${{env:PASSWORD}}'}}}}"
-    results = await hold(Canned(asking("city")), tests)
-    assert "-> " in results[0].failures[0].message
-    assert TELLTALE not in shown(results)
-
-
 async def test_a_secret_that_does_not_fit_its_form_is_not_told(hold: Hold, secret: str) -> None:
     server = Canned(asking(n=form("How many?", n={"type": "integer"})))
     results = await hold(server, "  - {name: a, tool: x, inputResponses: {n: '${env:PASSWORD}'}}")
     assert "does not fit its form" in results[0].failures[0].message
-    assert TELLTALE not in shown(results)
-
-
-async def test_a_secret_in_a_notification_is_not_told(hold: Hold, secret: str) -> None:
-    note: Json = {"method": "notifications/message", "params": {"data": secret}}
-    results = await hold(Canned(notifications=[note]), f"{CALL}, expect: {{notifications: []}}}}")
-    assert _failures(results) != []
     assert TELLTALE not in shown(results)
 
 
@@ -291,19 +276,6 @@ async def test_a_token_of_a_round_that_answers_a_tampered_request_is_in_no_resul
     assert other not in shown(results)
 
 
-async def test_an_altered_token_is_in_no_result_either(hold: Hold) -> None:
-    class Echoing(Canned):
-        async def replied(self, response: bytes) -> bytes:
-            state = self.params[-1].get("requestState")
-            return response if state is None else response.replace(b"STATE", state.encode())
-
-    server = Echoing(asking("city"), error("the state STATE is wrong"))
-    tests = f"  - {{name: a, tool: x, {CITY}, tamper: {{round: 1, requestState: flip}}, expect: {{error: {{message: no}}}}}}"
-    results = await hold(server, tests)
-    assert _failures(results) != []
-    assert TOKEN[:12] not in shown(results)
-
-
 async def test_a_token_of_a_call_that_hangs_is_in_no_result(hold: Hold) -> None:
     class HangingLater(Silent):
         async def replied(self, response: bytes) -> bytes:
@@ -311,7 +283,7 @@ async def test_a_token_of_a_call_that_hangs_is_in_no_result(hold: Hold) -> None:
 
     head = HEAD.replace("timeout: 5", "timeout: 0.05")
     results = await hold(HangingLater(asking("city"), told()), f"  - {{name: a, tool: x, {CITY}}}", head)
-    assert "hangs" in shown(results)
+    assert "did not respond" in shown(results)
     assert TOKEN not in shown(results)
 
 

@@ -49,20 +49,6 @@ async def test_a_server_that_does_the_same_again_is_verified(tmp_path: Path, era
     assert {result.name: result.failures for result in results if not result.passed} == {}
 
 
-async def test_a_program_with_other_keys_each_time_is_verified(tmp_path: Path) -> None:
-    servers = {"till": {"command": ["python", str(BROKEN / "good.py")]}}
-    twice = {"name": "twice", "tool": "ask_twice", "inputResponses": {"color": "red", "shade": "dark"}}
-    tampered = {
-        "name": "tampered",
-        "tool": "ask_twice",
-        "inputResponses": {"color": "red"},
-        "tamper": {"round": 1, "requestState": "truncate"},
-    }
-    suite = write_suite(tmp_path, twice, tampered, servers=servers)
-    await run_suite(suite, record="once")
-    assert [result.failures for result in await run_suite(suite, verify=True)] == [[], []]
-
-
 async def test_recorded_retries_are_never_sent_again(taped: Desk) -> None:
     await taped.recorded(trip())
     handed_out = list(taped.server.tokens)
@@ -188,14 +174,6 @@ async def test_an_error_where_there_was_a_result_is_found(taped: Desk) -> None:
     assert "the desk is closed" in failure.message
 
 
-async def test_another_error_is_found(taped: Desk) -> None:
-    test = anyhow(expect={"error": {"code": -32000}})
-    taped.server = Trip(error={"code": -32000, "message": "the desk is closed"})
-    await taped.recorded(test)
-    taped.server = Trip(error={"code": -32000, "message": "the desk is closed for good"})
-    assert "turns[2].error.message" in stale(await taped.run(test, verify=True)).message
-
-
 async def test_another_field_of_the_compatibility_dialect_is_found(taped: Desk) -> None:
     def fields(**more: Any) -> list[Json]:
         return [{"id": "city", "kind": "string", "description": "Which city?", "required": True, **more}]
@@ -246,12 +224,6 @@ async def test_what_the_test_itself_expects_fails_first(taped: Desk) -> None:
     assert only(await taped.run(test, verify=True)).kind is Kind.FAILED
 
 
-async def test_the_first_question_that_differs_is_round_1(taped: Desk) -> None:
-    await taped.recorded(trip())
-    taped.server = Trip([{"city": form("Which town?")}, UNITS])
-    assert stale(await taped.run(trip(), verify=True)).message.startswith("diverged at round 1:")
-
-
 async def test_what_is_expected_is_what_was_recorded(taped: Desk) -> None:
     await taped.recorded(trip())
     taped.server = Trip(result=text("Rainy."))
@@ -267,17 +239,6 @@ async def test_a_server_that_differs_is_told_with_what_to_do(taped: Desk) -> Non
 
 
 # At the command line
-
-
-def test_a_server_that_differs_ends_with_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CI", raising=False)
-    suite = write_suite(tmp_path, trip(), servers=OURS)
-    CliRunner().invoke(app, ["test", str(suite), "--record", "once"])
-    (tape,) = (tmp_path / "tapes").iterdir()
-    tape.write_bytes(tape.read_bytes().replace(b"Lisbon in C", b"Lisbon in F"))
-    ended = CliRunner().invoke(app, ["test", str(suite), "--verify"])
-    assert ended.exit_code == 4
-    assert 'expected "Lisbon in F", got "Lisbon in C"' in ended.output
 
 
 def test_a_server_that_cannot_be_reached_ends_with_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

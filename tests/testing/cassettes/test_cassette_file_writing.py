@@ -1,11 +1,6 @@
 """Cassettes as files: one for each test under a name of its own, sorted, whole, and never of a test that failed."""
 
-import asyncio
-import json
-import subprocess
-import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,11 +11,9 @@ from bespeak.conversation.results import Kind
 from bespeak.testing.cassettes.cassette_file import CassetteFile
 from bespeak.testing.cassettes.recorder import Recorder
 from bespeak.testing.redaction.redactor import Redactor
-from bespeak.testing.suite.loader import BadSuite, load_suite
+from bespeak.testing.suite.loader import load_suite
 from bespeak.testing.suite.plan import items_of
 from tests.testing.taping import (
-    AGAIN,
-    CITY,
     MODERN,
     Desk,
     Json,
@@ -129,19 +122,9 @@ async def test_titles_that_look_alike_have_different_cassettes(taped: Desk, one:
     assert len({name.lower() for name in found}) == 2, "not even where upper and lower case are the same"
 
 
-async def test_a_test_and_the_case_of_another_have_different_cassettes(taped: Desk) -> None:
-    with suppress(BadSuite):  # to refuse such a suite is as good
-        assert len(await names(taped, trip(name="a [b]"), trip(name="a", cases=[{"name": "b"}]))) == 2
-
-
 async def test_the_same_test_of_two_suites_in_one_folder_has_two_cassettes(taped: Desk) -> None:
     await names(taped, trip(), name="one")
     assert len(await names(taped, trip(), name="two")) == 2
-
-
-async def test_where_a_suites_name_ends_and_a_tests_begins_makes_a_difference(taped: Desk) -> None:
-    await names(taped, trip(name="c"), name="a b")
-    assert len(await names(taped, trip(name="b c"), name="a")) == 2
 
 
 async def test_suites_of_the_same_name_can_share_one_folder_of_cassettes(taped: Desk) -> None:
@@ -185,15 +168,6 @@ async def test_a_failing_test_writes_no_cassette(taped: Desk, test: Json) -> Non
     assert not taped.tapes.exists()
 
 
-@pytest.mark.parametrize("mode", ["new", "rewrite"])
-async def test_a_failing_test_leaves_the_cassette_as_it_was(taped: Desk, mode: str) -> None:
-    before = await taped.recorded(trip())
-    taped.server = Trip([CITY, {"units": form("In which units?")}], result=text("Rainy."))
-    failing = trip(arguments={"loc": "LIS"}, expect={"text": "Sunny."})
-    assert only(await taped.run(failing, record=mode)).message.startswith("text: ")
-    assert taped.tape.read_bytes() == before
-
-
 async def test_a_server_that_breaks_a_rule_is_not_recorded(taped: Desk) -> None:
     taped.server = Trip([{"city": form("Which?")}, {"city": form("Which?")}])
     result = await taped.run(trip(inputResponses={"city": "decline"}), record="once")
@@ -224,16 +198,6 @@ async def test_text_that_is_no_unicode_is_recorded_all_the_same(taped: Desk) -> 
     assert taped.cassette["turns"][0]["result"]["content"][0]["text"] == "half a pair: \ud800"
     assert (await taped.run(anyhow())).passed
     assert (await taped.run(anyhow(), verify=True)).passed
-
-
-async def test_a_cassette_is_json_to_others_too(taped: Desk) -> None:
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} is no JSON")
-
-    taped.server = Trip([], result=text("Sunny.", structuredContent={"degrees": float("nan")}))
-    result = await taped.run(anyhow(), record="once")
-    for tape in taped.tapes.iterdir() if result.passed else ():
-        json.loads(tape.read_bytes(), parse_constant=refuse)
 
 
 # Several at once
@@ -269,29 +233,3 @@ def test_threads_that_write_one_cassette_do_not_get_in_each_others_way(taped: De
         thread.join()
     assert failed == []
     assert [path.suffix for path in taped.tapes.iterdir()] == [".json"]
-
-
-@pytest.mark.long
-async def test_runs_at_the_same_time_leave_a_whole_cassette_at_every_moment(tmp_path: Path) -> None:
-    servers = {"desk": {"python": "tests.testing.desk:mcp"}}
-    suite = write_suite(tmp_path, trip(), servers=servers)
-    await run_suite(suite, record="once")
-    (tape,) = (tmp_path / "tapes").iterdir()
-    before = tape.read_bytes()
-    runs = [
-        await asyncio.create_subprocess_exec(
-            sys.executable, "-c", AGAIN, suite, "rewrite", "", "8", cwd=ROOT, stderr=subprocess.PIPE
-        )
-        for _ in range(2)
-    ]
-    try:
-        while any(run.returncode is None for run in runs):
-            assert tape.read_bytes() == before
-            await asyncio.sleep(0.005)
-    finally:
-        for run in runs:
-            if run.returncode is None:
-                run.kill()
-            await run.communicate()
-    assert [run.returncode for run in runs] == [0, 0]
-    assert [path.name for path in (tmp_path / "tapes").iterdir()] == [tape.name]

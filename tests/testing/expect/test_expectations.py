@@ -92,15 +92,6 @@ def test_rounds_questions_and_notifications_are_those_of_the_conversation() -> N
     assert judged(expect, rounds=2, asked=["city", "units"], notifications=notes) == []
 
 
-def test_the_order_in_which_questions_came_matters() -> None:
-    failure = only(judged({"asked": ["units", "city"]}, rounds=1, asked=["city", "units"]))
-    assert (failure.path, failure.expected, failure.actual) == ("asked[0]", "units", "city")
-
-
-def test_questions_in_any_order_can_be_expected_too() -> None:
-    assert judged({"asked": {"contains": "units", "length": 2}}, asked=["city", "units"]) == []
-
-
 # What is not
 
 
@@ -172,10 +163,6 @@ def test_a_tool_that_is_expected_to_fail_passes() -> None:
     assert judged({"isError": True, "text": "No money."}, result=FAILED) == []
 
 
-def test_a_tool_that_is_expected_not_to_fail_fails_the_test_once() -> None:
-    assert only(judged({"isError": False}, result=FAILED)).path == "isError"
-
-
 def test_a_result_that_does_not_say_whether_it_failed_did_not() -> None:
     assert judged({"isError": False}, result={"content": []}) == []
     assert only(judged({"isError": True}, result={"content": []})).actual is False
@@ -218,11 +205,6 @@ def test_an_error_that_is_expected_passes(expect: dict[str, Any]) -> None:
 )
 def test_an_error_that_differs_from_what_is_expected_is_told_with_its_path(expect: dict[str, Any], path: str) -> None:
     assert only(judged({"error": expect}, error=REFUSED)).path == path
-
-
-def test_all_that_differs_in_an_error_is_told() -> None:
-    failures = judged({"error": {"code": 1, "message": "x"}, "rounds": 2}, error=REFUSED)
-    assert {failure.path for failure in failures} == {"error.code", "error.message", "rounds"}
 
 
 @pytest.mark.parametrize(("result", "said"), [(PAID, "Paid."), (FAILED, "No money.")])

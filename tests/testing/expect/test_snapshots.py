@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,14 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from bespeak.cli.commands import app
 from bespeak.conversation.results import Failure, Result
 from tests.testing.desk import OURS
 from tests.testing.taping import (
-    AGAIN,
-    LEGACY,
     MODERN,
     Desk,
     Json,
@@ -68,11 +62,6 @@ async def test_a_value_is_kept_by_the_title_of_its_test_and_its_name(desk: Desk)
     assert (await run(desk)).failures == []
 
 
-async def test_each_case_has_a_snapshot_of_its_own(desk: Desk) -> None:
-    found = await keep(desk, {**SUNNY, "cases": [{"name": "one"}, {"name": "two"}]})
-    assert found == {"a trip [one]": {"weather": "Sunny."}, "a trip [two]": {"weather": "Sunny."}}
-
-
 async def test_a_value_of_any_depth_can_be_kept(desk: Desk) -> None:
     desk.server = Trip([], result=text("Sunny.", structuredContent={"days": [{"degrees": 20.5, "rain": None}]}))
     test = {**SUNNY, "expect": {"structuredContent": {"days": {"snapshot": "days"}}}}
@@ -88,14 +77,6 @@ async def test_two_recordings_are_the_same_bytes_whatever_the_order_they_came_in
     await keep(desk, other, SUNNY)
     assert kept(desk).read_bytes() == once
     assert once.endswith(b"}\n")
-
-
-async def test_both_eras_of_a_server_keep_the_same_values(tmp_path: Path) -> None:
-    test = trip(expect={"text": {"snapshot": "weather"}, "asked": {"snapshot": "questions"}})
-    suite = write_suite(tmp_path, test, servers=OURS, eras=[LEGACY, MODERN])
-    await run_suite(suite, record="once")
-    found: Json = json.loads((tmp_path / "trip.snapshots.json").read_bytes())
-    assert found[f"a trip [{LEGACY}]"] == found[f"a trip [{MODERN}]"]
 
 
 async def test_a_call_afterwards_can_have_snapshots(desk: Desk) -> None:
@@ -198,14 +179,6 @@ async def test_one_name_for_the_same_value_twice_is_fine(desk: Desk) -> None:
 async def test_a_failing_test_keeps_no_snapshot(desk: Desk, mode: str, more: Json) -> None:
     assert not (await run(desk, {**SUNNY, **more}, record=mode)).passed
     assert not kept(desk).exists()
-
-
-async def test_a_failing_test_leaves_the_snapshot_as_it_was(desk: Desk) -> None:
-    await keep(desk)
-    desk.server = Trip([], result=text("Rainy."))
-    failing = {**SUNNY, "expect": {"text": {"snapshot": "weather"}, "isError": True}}
-    assert not (await run(desk, failing, record="rewrite")).passed
-    assert json.loads(kept(desk).read_bytes()) == {"a trip": {"weather": "Sunny."}}
 
 
 async def test_a_replay_that_turns_out_to_be_stale_keeps_nothing(desk: Desk) -> None:
@@ -330,22 +303,3 @@ def test_threads_that_keep_snapshots_of_one_suite_lose_none(desk: Desk) -> None:
         list(pool.map(work, ("one", "other")))
     assert [result.failures for result in results if not result.passed] == []
     assert len(json.loads(kept(desk).read_bytes())) == 24
-
-
-@pytest.mark.long
-def test_processes_that_keep_snapshots_of_one_suite_lose_none(tmp_path: Path) -> None:
-    suite, root = many(tmp_path), Path(__file__).resolve().parents[3]
-    runs = [
-        subprocess.Popen([sys.executable, "-c", AGAIN, suite, "once", who, "1"], cwd=root, stderr=subprocess.PIPE)
-        for who in ("one", "other")
-    ]
-    told = [run.communicate(timeout=50)[1] for run in runs]
-    assert [run.returncode for run in runs] == [0, 0], told
-    assert len(json.loads((tmp_path / "trip.snapshots.json").read_bytes())) == 24
-
-
-def test_keeping_snapshots_is_refused_under_ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite = write_suite(tmp_path, trip(expect={"text": {"snapshot": "weather"}}), servers=OURS)
-    monkeypatch.setenv("CI", "true")
-    assert CliRunner().invoke(app, ["test", str(suite), "--record", "once"]).exit_code == 5
-    assert list(tmp_path.iterdir()) == [suite]

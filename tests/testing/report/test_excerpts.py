@@ -196,7 +196,7 @@ async def test_a_conversation_that_is_too_large_is_not_kept(taped: Desk, monkeyp
     result = await taped.run({"name": "a trip", "tool": "forecast"}, record="once")
     (failure,) = result.failures
     assert failure.kind is Kind.CASSETTE
-    assert "is not written: the conversation comes to 20," in failure.message
+    assert "was not written: the conversation has 20," in failure.message
     assert "and a cassette may have 10,000; keep what is large out of it with redact" in failure.message
     assert not list(taped.tapes.glob("*.json"))
     kept = await taped.run({"name": "a trip", "tool": "forecast"}, record="once", redact=["structuredContent.a"])

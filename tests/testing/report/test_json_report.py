@@ -40,13 +40,6 @@ def test_results_are_sorted_by_suite_line_name_case_and_era() -> None:
     assert [(one["suite"], one["line"]) for one in told] == places
 
 
-def test_an_interrupted_run_leaves_json_of_what_is_known_so_far() -> None:
-    told = json.loads(written(JsonReport, Summary([PASSED], interrupted=True)))
-
-    assert told["summary"]["interrupted"] is True
-    assert len(told["results"]) == 1
-
-
 def test_a_value_nested_without_end_is_cut_and_not_the_end_of_the_report() -> None:
     deep: list[Any] = []
     for _ in range(5000):

@@ -13,7 +13,7 @@ from bespeak.conversation.rules import RULES
 from bespeak.testing.report.json_report import JsonReport
 from bespeak.testing.report.pretty_report import LONGEST, PrettyReport, describe
 from bespeak.testing.report.summary import Summary
-from tests.testing.runs import FAILED, GONE, PASSED, RUN, STALE, with_failure, written
+from tests.testing.runs import FAILED, GONE, PASSED, RUN, with_failure, written
 
 
 def pretty_lines(*results: Result, **summary: Any) -> list[str]:
@@ -68,14 +68,6 @@ def test_an_answer_that_nobody_asked_for_is_shown_as_one() -> None:
     failed = replace(with_failure(), rounds=[Round({"a": "A?"}, {"a": 1, "b": 2}, state=False)])
 
     assert describe(failed).splitlines()[-2:] == ["    b, which was not asked", "      answered 2"]
-
-
-def test_failures_come_in_the_order_of_the_files_whichever_ended_first() -> None:
-    lines = pretty_lines(STALE, GONE)
-
-    assert lines.index("suites/weather.bespeak.yaml:40: is there") < lines.index(
-        "suites/weather.bespeak.yaml:50: plays"
-    )
 
 
 @pytest.mark.parametrize(

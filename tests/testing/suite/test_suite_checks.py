@@ -147,18 +147,18 @@ TWICE = GOOD + "  - name: one\n    tool: pay\n"
         (in_test("cases: [{name: a}]") + "  - {name: 'one [a]', tool: pay}\n", NEXT + 1, "'one [a]'"),
         (in_test("eras: [2026-07-28]") + "  - {name: 'one [2026-07-28]', tool: pay}\n", NEXT + 1, "'one [2026-07-28]'"),
         (TWO, 6, "name the server to use: desk, till"),
-        (TWO + "server: counter\n", 8, "there is no server 'counter'; there is desk, till"),
-        (TWO + "    server: counter\n", 8, "there is no server 'counter'; there is desk, till"),
-        (in_test("server: ''"), NEXT, "there is no server ''; there is desk"),
+        (TWO + "server: counter\n", 8, "there is no server 'counter'; servers: desk, till"),
+        (TWO + "    server: counter\n", 8, "there is no server 'counter'; servers: desk, till"),
+        (in_test("server: ''"), NEXT, "there is no server ''; servers: desk"),
         (
             in_test("eras: [2026-07-28, 2025-11-25]", "tamper: {round: 1, requestState: flip}"),
             NEXT + 1,
-            "tamper is for rounds, and at 2025-11-25 there are none; give this test eras of its own",
+            "tamper needs rounds, and revision 2025-11-25 does not have them; give this test its own eras",
         ),
         (
             in_test("fault: {round: 1, drop: response}", "retry: 1") + "eras: [2025-06-18]\n",
             NEXT,
-            "fault is for rounds, and at 2025-06-18 there are none; give this test eras of its own",
+            "fault needs rounds, and revision 2025-06-18 does not have them; give this test its own eras",
         ),
         (
             in_test("inputResponses: {}", "cases:", "  - {name: a, rounds: []}"),

@@ -20,7 +20,7 @@ from bespeak.testing.suite import loader
 from bespeak.testing.suite.loader import BadSuite, load_suite
 from bespeak.testing.suite.suite_schema import json_schema
 from bespeak.testing.suite.yaml_positions import YamlDocument, YamlValue, read_yaml
-from tests.testing.suite_files import GOOD, in_test, load, with_server
+from tests.testing.suite_files import in_test, load
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted([*ROOT.glob("examples/*/*.bespeak.yaml"), *ROOT.glob("suites/*.bespeak.yaml")])
@@ -142,8 +142,8 @@ def fits(value: Any) -> bool:
 # What the schema need not know: what keys mean to each other, and what is inside a text.
 MEANING = re.compile(
     "name one of tool|a resource takes no|fault and retry|tamper and fault|both say what|are the same; use one|a server has|"
-    "are for a|there is no server|there is another|is there twice|say which server|is for rounds|stands for nothing|"
-    "names no variable|cannot be read|leads to many|a name is made|captures|needs arguments|comes after otherwise|"
+    "are for a|there is no server|there is another|listed twice|used twice|name the server|needs rounds|has no value|"
+    "does not name an env|cannot be read|matches many|a name consists|captur|belongs to other|may follow otherwise|"
     "only a tool|only a server|captures nothing|captured at other|can never be|"
     "is no matcher|allows for fewer|is an operator|needs a regular|oneOf needs|is no JSON Schema|needs a number|length needs|"
     "write {absent|write {present|snapshot needs|has no form|eras of its own"
@@ -185,10 +185,6 @@ def test_the_schema_is_one_of_draft_2020_12() -> None:
 def test_the_schema_and_the_loader_accept_every_suite_that_is_shipped(path: Path) -> None:
     load_suite(path)
     VALIDATOR.validate(read_yaml(path.read_text(encoding="utf-8")).value)
-
-
-def test_the_suites_that_are_shipped_were_found() -> None:
-    assert len(SHIPPED) >= 3
 
 
 @pytest.mark.parametrize("guide", ["docs/testing.md"])
@@ -240,72 +236,6 @@ def test_every_part_is_described_to_who_writes_a_suite_in_an_editor() -> None:
 
 
 # What both refuse
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        GOOD.replace("version: 1", "version: 2"),
-        GOOD.replace("version: 1", "version: '1'"),
-        GOOD.replace("version: 1", "version: true"),
-        "version: 1\nservers: {}\ntests: [{name: a, tool: x}]\n",
-        "version: 1\nservers: {s: {python: x}}\ntests: []\n",
-        with_server("{python: x, protocol: newest}"),
-        with_server("{python: x, timeout: 0}"),
-        with_server("{python: x, timeout: true}"),
-        with_server("{python: x, timeout: '3'}"),
-        with_server("{python: x, timeout: 3601}"),
-        with_server("{command: []}"),
-        with_server("{command: [x], env: {A: 1}}"),
-        with_server("{command: [x], url: null}"),
-        GOOD + "cassettes: ''\n",
-        GOOD + "cassettes: null\n",
-        GOOD + "eras: []\n",
-        GOOD + "maxRounds: 1001\n",
-        in_test("maxRounds: -1"),
-        in_test("maxRounds: 1001"),
-        in_test("maxRounds: 1.5"),
-        in_test("timeout: -1"),
-        in_test("timeout: true"),
-        in_test("eras: [2025-11-26]"),
-        in_test("eras: 2025-11-25"),
-        in_test("fresh: false"),
-        in_test("fresh: 1"),
-        in_test("cases: []"),
-        in_test("cases:"),
-        in_test("verify: []"),
-        in_test("tamper: {round: 0, requestState: flip}"),
-        in_test("tamper: {round: 1, requestState: swap}"),
-        in_test("fault: {round: -1, drop: response}", "retry: 1"),
-        in_test("fault: {round: 1, drop: response}", "retry: 0"),
-        in_test("fault: {round: 1, drop: response}", "retry: 11"),
-        in_test("fault: {round: 1, drop: response}", "retry: false"),
-        in_test("expect: {isError: 1}"),
-        in_test("expect: {error: null}"),
-        in_test("expect: null"),
-        in_test("rounds: [{expect: {state: true}}]"),
-        in_test("rounds: [{answer: null}]"),
-        in_test("inputResponses: null"),
-        in_test("inputResponses: {a: null}"),
-        in_test("inputResponses: {a: {accept: 1}}"),
-        in_test("inputResponses: {a: {decline: true}}"),
-        in_test("inputResponses: {a: {url: open}}"),
-        in_test("inputResponses: {a: {roots: [1]}}"),
-        in_test("inputResponses: {a: {roots: [{}]}}"),
-        in_test("inputResponses: {a: {sample: 1}}"),
-        in_test("inputResponses: {a: {sample: {}}}"),
-        in_test("inputResponses: [{when: {}, answer: x}]"),
-        in_test("inputResponses: [{when: {message: x}}]"),
-        in_test("inputResponses: [{when: {massage: x}, answer: x}]"),
-        in_test("inputResponses: [{id: 1, value: x}]"),
-        in_test("inputResponses: [{otherwise: null}]"),
-        in_test("inputResponses: [a]"),
-    ],
-)
-def test_a_wrong_shape_is_refused_by_both(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BadSuite):
-        load(tmp_path, text)
-    assert not fits(read_yaml(text).value)
 
 
 @pytest.mark.parametrize(

@@ -92,10 +92,6 @@ def test_maps_and_lists_are_plain_python() -> None:
     assert read("a:\n- b: [1, {c: d}]\n- []\n") == {"a": [{"b": [1, {"c": "d"}]}, []]}
 
 
-def test_members_keep_their_order() -> None:
-    assert list(read("z: 1\na: 2\nm: 3\n")) == ["z", "a", "m"]
-
-
 @pytest.mark.parametrize(("text", "value"), [("5", 5), ("[1]", [1]), ("null", None), ("''", "")])
 def test_a_document_need_not_be_a_map(text: str, value: Any) -> None:
     assert read(text) == value
@@ -117,11 +113,6 @@ def test_what_an_alias_repeats_is_not_shared() -> None:
     value = read("a: &x [1]\nb: *x\n")
     value["a"].append(2)
     assert value["b"] == [1]
-
-
-def test_an_anchor_may_be_given_anew_and_the_last_one_before_the_alias_counts() -> None:
-    assert read("a: &x 1\nb: *x\nc: &x 2\nd: *x\n") == {"a": 1, "b": 1, "c": 2, "d": 2}
-    assert read("a: &x [&x 1, *x]\nb: *x\n") == {"a": [1, 1], "b": 1}
 
 
 def test_an_alias_of_a_string_can_be_a_key() -> None:
@@ -212,12 +203,12 @@ def test_a_value_below_its_key_is_on_the_line_of_the_key() -> None:
         ("b: &x 1\n*x : 2", 2, 1, 'a key must be a text; quote it: "1"'),
         ("b: 1\n? [a]\n: 2", 2, 3, "a key must be a text, not a list or a map"),
         ("b: 1\n? {a: 1}\n: 2", 2, 3, "a key must be a text, not a list or a map"),
-        ("b: 1\na: !x 1", 2, 4, "tags are not read; remove it"),
+        ("b: 1\na: !x 1", 2, 4, "tags are not supported; remove the tag"),
         ("b: 1\na: !!str 1", 2, 4, "quote what is to be a text"),
-        ("b: 1\na: !!python/object/apply:os.system [x]", 2, 4, "tags are not read"),
-        ("b: 1\na: !<tag:yaml.org,2002:int> 1", 2, 4, "tags are not read"),
-        ("b: 1\na: ! 1", 2, 4, "tags are not read"),
-        ("b: 1\n!!str a: 1", 2, 1, "tags are not read"),
+        ("b: 1\na: !!python/object/apply:os.system [x]", 2, 4, "tags are not supported"),
+        ("b: 1\na: !<tag:yaml.org,2002:int> 1", 2, 4, "tags are not supported"),
+        ("b: 1\na: ! 1", 2, 4, "tags are not supported"),
+        ("b: 1\n!!str a: 1", 2, 1, "tags are not supported"),
         ("b: &x {a: 1}\nc:\n  <<: *x", 3, 3, "merge keys are not supported; write the keys out"),
         ("a: 1\n---\nb: 2", 2, 1, "the file has a second document; a suite file has one"),
         ("a: 1\n...\n---\n", 3, 1, "there is a second document"),
@@ -248,11 +239,6 @@ def test_a_fault_says_what_to_do_and_where(text: str, line: int, column: int, sa
     assert (error.line, error.column) == (line, column)
 
 
-def test_an_error_shows_its_place() -> None:
-    error = fault("a: 1\na: 2")
-    assert str(error) == f"line 2, column 1: {error.message}"
-
-
 # Bounds
 
 
@@ -260,7 +246,7 @@ def test_aliases_that_stand_for_too_many_values_are_refused_before_they_are_made
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     error = fault("\n".join(lines))
-    assert "more than 100,000 values, those that aliases repeat included" in error.message
+    assert "more than 100,000 values, including those that aliases repeat" in error.message
     assert error.line == 5
 
 
@@ -273,26 +259,20 @@ def test_as_many_values_as_are_allowed_are_read() -> None:
     assert "more than 100,000 values" in fault(f"{many}[1]").message
 
 
-def test_what_an_alias_repeats_is_counted_with_its_keys() -> None:
-    members = ", ".join(f"k{number}: 1" for number in range(500))
-    text = f"a: &a {{{members}}}\nb: [{', '.join(['*a'] * 99)}]"
-    assert "more than 100,000 values" in fault(text).message
-
-
 @pytest.mark.parametrize(("begin", "end"), [("[", "]"), ("{a: ", "}")])
 def test_lists_and_maps_stand_inside_one_another_to_a_bound(begin: str, end: str) -> None:
     read(begin * DEEPEST + end * DEEPEST)
-    assert "more than 100 lists and maps" in fault(begin * (DEEPEST + 1) + end * (DEEPEST + 1)).message
+    assert "nested more than 100 deep" in fault(begin * (DEEPEST + 1) + end * (DEEPEST + 1)).message
 
 
 @pytest.mark.parametrize("text", ["[" * 20_000, "{a: " * 20_000, "- " * 20_000, "? " * 20_000])
 def test_a_text_that_nests_without_end_is_refused(text: str) -> None:
-    assert "lists and maps stand inside one another" in fault(text).message
+    assert "lists and maps are nested more than 100 deep" in fault(text).message
 
 
 def test_aliases_do_not_nest_deeper_than_is_allowed_either() -> None:
     lines = ["a0: &a0 [1]", *(f"a{n}: &a{n} {'[' * 45}*a{n - 1}{']' * 45}" for n in range(1, 4))]
-    assert "lists and maps stand inside one another" in fault("\n".join(lines)).message
+    assert "lists and maps are nested more than 100 deep" in fault("\n".join(lines)).message
     assert fault("\n".join(lines)).line == 4
 
 
