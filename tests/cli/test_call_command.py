@@ -68,6 +68,18 @@ def test_without_a_schema_an_argument_is_json_or_else_text(raw: Raw, page: Any) 
 
 
 @pytest.mark.parametrize(
+    ("page", "tools"),
+    [
+        ({"tools": [{"name": "order"}, {"name": "hold"}, {"name": 5}]}, "order, hold"),
+        ({"error": {"code": -32601, "message": "no list"}}, "(the server does not list any)"),
+    ],
+)
+def test_without_a_tool_the_tools_of_the_server_are_listed(raw: Raw, page: Any, tools: str) -> None:
+    target = raw("echo", pages=[page])
+    assert told(bespeak("call", target), 2) == f"bespeak: Missing argument TOOL. Tools of {target}: {tools}\n"
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         ([], "Missing argument TARGET: bespeak call TARGET TOOL [KEY=VALUE...]"),
@@ -288,7 +300,7 @@ def test_an_error_of_the_protocol_ends_with_1_on_standard_error(raw: Raw) -> Non
 
 
 @pytest.mark.parametrize("error", [{}, "x", None, {"code": "a", "message": 5}])
-def test_an_error_that_is_none_is_told_without_python(raw: Raw, error: Any) -> None:
+def test_an_error_that_is_invalid_is_reported_without_python(raw: Raw, error: Any) -> None:
     assert "None" not in told(bespeak("call", raw({"error": error}), "t"), 1)
 
 

@@ -12,6 +12,8 @@ from tests.cli.desks import QUESTION, WORD, Raw, asking, bespeak, form, page, se
 from tests.cli.terminals import at_terminal, in_a_process, is_gone
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.timing
+
 EVIL = "EVIL\n> EVIL\r\x1b[2J\x1b]0;EVIL\x07\x9b2J\x85EVIL\u2028\u202eEVIL\u2066"
 CHOICE = "a = accept, d = decline, c = cancel: "
 
@@ -42,7 +44,7 @@ def test_the_questions_are_on_standard_error_and_only_the_result_on_standard_out
 
 
 @pytest.mark.parametrize("era", ["legacy", "2025-06-18"])
-def test_questions_pushed_in_mid_call_are_asked_the_same(desk: str, era: str) -> None:
+def test_questions_pushed_in_the_middle_of_a_call_are_asked_the_same(desk: str, era: str) -> None:
     ended = at_terminal("call", desk, "trip", "--era", era, typed="a\nRome\naccept\nno\n")
     assert (ended.code, ended.out) == (0, "Rome False today\n")
 
@@ -54,7 +56,7 @@ def test_what_is_declined_or_cancelled_is_sent_so_and_no_field_is_asked_for(raw:
     assert "Field" not in ended.screen
 
 
-def test_the_end_of_the_input_is_no_answer(raw: Raw) -> None:
+def test_the_end_of_the_input_is_not_an_answer(raw: Raw) -> None:
     ended = at_terminal("call", raw(asking(q=WORD), "echo"), "t", typed="\x04")
     assert (ended.code, ended.out) == (1, "")
     assert ended.screen.endswith("bespeak: 'q' was not answered: the input has ended\n")
@@ -218,7 +220,7 @@ def test_a_result_that_is_not_shown_at_a_terminal_is_left_as_it_is(raw: Raw) -> 
 # Interrupted
 
 
-async def test_an_interrupt_at_a_question_is_no_decline_and_leaves_no_child_behind(raw: Raw, tmp_path: Path) -> None:
+async def test_an_interrupt_at_a_question_is_not_a_decline_and_leaves_no_child_behind(raw: Raw, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     with in_a_process("call", raw(asking(q=WORD), "echo", pid=str(pid)), "t") as terminal:
         before = termios.tcgetattr(terminal.fd)

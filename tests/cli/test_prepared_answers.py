@@ -45,7 +45,7 @@ def test_two_open_questions_of_one_name_are_answered_by_their_keys(raw: Raw) -> 
     assert json.loads(result.stdout)["inputResponses"] == {FIRST: X, SECOND: accepted(x="y")}
 
 
-def test_what_waits_is_printed_by_name_and_gone_on_with_by_name(raw: Raw, tmp_path: Path) -> None:
+def test_what_waits_is_printed_by_name_and_continued_by_name(raw: Raw, tmp_path: Path) -> None:
     target = raw(asks(FIRST, "city~deadbeef"))
     result = bespeak("call", target, "t", *given("city=x"))
     told(result, 6)

@@ -16,6 +16,8 @@ from tests.cli.terminals import at_terminal, in_a_process
 from tests.transports.test_http_client import Seen
 from tests.wires import Listening
 
+pytestmark = pytest.mark.timing
+
 CONFIRM = "Continue this call there? y = yes, n = no (default): "
 EVIL = "EVIL\nContinue this call there? y\r\x1b[2J\x9b2J\u202eEVIL"
 
@@ -86,7 +88,7 @@ async def test_without_a_terminal_a_state_is_not_sent_to_the_host_in_a_file(
     assert seen.requests == []
 
 
-def test_a_target_that_is_no_url_is_not_repeated(tmp_path: Path, pending: dict[str, Any]) -> None:
+def test_a_target_that_is_not_a_url_is_not_repeated(tmp_path: Path, pending: dict[str, Any]) -> None:
     file = tmp_path / "call.json"
     file.write_text(json.dumps({**pending, "target": "https://name:hunter2@/x"}))
     assert "names the server itself (a URL that is not valid)" in told(bespeak("call", "--resume", str(file)), 2)
@@ -114,7 +116,7 @@ def test_the_server_on_the_command_line_wins_over_the_file_and_a_line_says_so(de
     )
 
 
-async def test_a_url_that_differs_in_its_secrets_only_is_told_without_them(desk: str) -> None:
+async def test_a_url_that_differs_in_its_secrets_only_is_reported_without_them(desk: str) -> None:
     async with Listening(load(desk).streamable_http_app()) as server:
         words = ("call", f"{server.url}?key=hunter2", "trip", "--answer", "city=Rome")
         pending = await asyncio.to_thread(bespeak, *words)
@@ -191,7 +193,7 @@ def test_an_interrupt_while_the_server_is_to_be_confirmed_ends_it(attack: Attack
     assert not attack.ran
 
 
-def test_a_target_in_a_file_that_is_none_is_refused(tmp_path: Path, pending: dict[str, Any]) -> None:
+def test_a_target_in_a_file_that_is_invalid_is_refused(tmp_path: Path, pending: dict[str, Any]) -> None:
     file = tmp_path / "call.json"
     file.write_text(json.dumps({**pending, "target": "'"}))
     ended = at_terminal("call", "--resume", str(file), typed="y\n")

@@ -33,7 +33,7 @@ def raw(tmp_path: Path) -> Raw:
 
 
 @pytest.mark.parametrize(("asked", "code"), [(10, 0), (11, 1)])
-def test_ten_rounds_are_answered_unless_otherwise_said(raw: Raw, asked: int, code: int) -> None:
+def test_ten_rounds_are_answered_unless_set_differently(raw: Raw, asked: int, code: int) -> None:
     target = raw(*[asking(q=form("Again?\x1b[2J\u202e", x=QUESTION))] * asked, "echo")
     said = told(bespeak("call", target, "t", "--answer", "q=x"), code)
     assert ("the server still asks after 10 answered rounds" in said, "round 11: q (Again?" in said) == (
@@ -159,7 +159,7 @@ def altered(pending: dict[str, Any], path: str, value: Any) -> str:
 
 
 @pytest.mark.parametrize("saved", ["", "{", "[]", "5", "null", "{}", '{"conversation": {}}', "[" * 99_999, '"\\ud800"'])
-def test_what_is_no_call_that_waits_is_refused_in_words_of_ours(saved: str) -> None:
+def test_what_is_not_a_call_that_waits_is_refused_with_our_own_message(saved: str) -> None:
     said = told(bespeak("call", "--resume", "-", stdin=saved), 2)
     assert said.startswith("bespeak: --resume: that is no call that waits for answers")
     for word in ("object", "indices", "subscriptable", "KeyError", "TypeError", "argument", "'conversation'"):
@@ -189,7 +189,7 @@ def test_what_is_no_call_that_waits_is_refused_in_words_of_ours(saved: str) -> N
         ("conversation.pending.questions.0.1.method", 5),
     ],
 )
-def test_a_tampered_call_is_refused_in_words_of_ours(desk: str, path: str, value: Any) -> None:
+def test_a_tampered_call_is_refused_with_our_own_message(desk: str, path: str, value: Any) -> None:
     pending = waiting(bespeak("call", desk, "trip", "--answer", "city=Rome"))
     result = bespeak("call", desk, "--resume", "-", "--answer", "sure=true", stdin=altered(pending, path, value))
     said = told(result, 2)
@@ -198,7 +198,7 @@ def test_a_tampered_call_is_refused_in_words_of_ours(desk: str, path: str, value
         assert word not in said
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "pending.json"
     file.write_bytes(b"\xff\xfe\x00")
     said = told(bespeak("call", "--resume", str(file)), 2)

@@ -18,6 +18,9 @@ from mcp_types import InputRequiredResult
 from bespeak import Client, StdioServerParameters
 from bespeak.client import streamable_http_client
 from tests.answering import Person, accept, text
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.timing
 
 SHOP = """
 import asyncio, os
@@ -139,11 +142,7 @@ def made(shop: Path) -> set[str]:
 
 async def begun(shop: Path) -> None:
     """Return when a body is running."""
-    for _ in range(500):
-        if "began" in made(shop):
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("no body has begun")
+    await eventually(lambda: "began" in made(shop), 10)
 
 
 def over_http(file: Path, *more: str) -> list[str]:

@@ -53,7 +53,7 @@ def test_a_target_that_leads_to_no_server_says_what_there_is(write: Write, sourc
 
 
 @pytest.mark.parametrize("target", ["missing.py", "missing.py:mcp", "", ":mcp", ".", "target_shop.py:", "bespeak"])
-def test_a_target_that_is_no_file_says_what_a_target_is(target: str) -> None:
+def test_a_target_that_is_not_a_file_says_what_a_target_is(target: str) -> None:
     with pytest.raises(
         NoServer, match=r"there is no file '.*'; a target is FILE or FILE:OBJECT, such as server\.py:mcp"
     ):
@@ -61,7 +61,7 @@ def test_a_target_that_is_no_file_says_what_a_target_is(target: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "noextension"])
-def test_a_file_that_is_not_python_is_said_to_be_none(write: Write, name: str) -> None:
+def test_a_file_that_is_not_python_is_refused(write: Write, name: str) -> None:
     with pytest.raises(NoServer, match=f"{name} is no Python file"):
         load(str(write(name, ONE)))
 
@@ -140,7 +140,7 @@ def run(*arguments: str) -> Any:
         ([], "FILE[:OBJECT]"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_code_2_and_the_reason(arguments: list[str], told: str) -> None:
+def test_what_is_invalid_is_refused_with_code_2_and_the_reason(arguments: list[str], told: str) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
     assert told in result.stderr
@@ -174,7 +174,7 @@ def test_another_missing_module_is_not_taken_for_typer(monkeypatch: pytest.Monke
 # What workers are told
 
 
-def test_a_single_process_is_told_which_proxies_to_trust(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_process_is_reported_which_proxies_to_trust(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     told: dict[str, Any] = {}
 
     def remember(self: Any, transport: str, **options: Any) -> None:

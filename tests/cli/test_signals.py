@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.cli import signals as interrupting
+from bespeak.cli import signals
 from bespeak.cli.signals import run, stoppable
 from tests.waiting import eventually
+
+pytestmark = pytest.mark.timing
 
 SERVERS = {
     "a tool that never awaits": "async def t() -> str:\n    began()\n    while True:\n        pass\n",
@@ -110,7 +112,7 @@ def test_outside_of_the_main_thread_signals_are_left_alone() -> None:
 def left(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set when the process would be seen to its end, which here is that of all tests."""
     event = threading.Event()
-    monkeypatch.setattr(interrupting, "_leave", event.set)
+    monkeypatch.setattr(signals, "_leave", event.set)
     return event
 
 
@@ -135,7 +137,7 @@ def test_work_that_awaits_is_cancelled_and_cleans_up(left: threading.Event) -> N
 def test_work_that_never_awaits_is_broken_off_without_a_word(
     left: threading.Event, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(interrupting, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(signals, "PATIENCE_SECONDS", 0.05)
 
     async def work() -> None:
         signal.raise_signal(signal.SIGTERM)
@@ -149,7 +151,7 @@ def test_work_that_never_awaits_is_broken_off_without_a_word(
     assert caplog.text == ""
 
 
-def test_work_that_is_cancelled_by_itself_was_not_told_to_stop() -> None:
+def test_work_that_is_cancelled_by_itself_was_not_reported_to_stop() -> None:
     async def work() -> None:
         raise asyncio.CancelledError
 
@@ -162,9 +164,9 @@ def test_the_process_is_ended_once_its_main_thread_has(monkeypatch: pytest.Monke
     ended = threading.Thread(target=lambda: None)
     ended.start()
     monkeypatch.setattr(threading, "main_thread", lambda: ended)
-    monkeypatch.setattr(interrupting, "LEAVE_SECONDS", 0)
+    monkeypatch.setattr(signals, "LEAVE_SECONDS", 0)
     monkeypatch.setattr(os, "_exit", done.append)
-    leave: Callable[[], None] = getattr(interrupting, "_leave")  # noqa: B009 - it is for threads only
+    leave: Callable[[], None] = getattr(signals, "_leave")  # noqa: B009 - it is for threads only
     leave()
     assert done == [130]
 

@@ -179,7 +179,7 @@ def test_a_bad_flag_is_2_and_nothing_is_run(suite: str, words: list[str], said: 
     assert set(Path().iterdir()) == before
 
 
-def test_a_bad_suite_is_2_and_all_faults_of_all_suites_are_told_at_once(suite: str) -> None:
+def test_a_bad_suite_is_2_and_all_faults_of_all_suites_are_reported_at_once(suite: str) -> None:
     Path("b.bespeak.yaml").write_text("version: 1\nservers: {x: {url: 'http://a'}}\ntests:\n  - name: x\n    tol: y\n")
     Path("c.bespeak.yaml").write_text("version: [\n")
     said = told(bespeak("test", "."), 2).splitlines()
@@ -284,7 +284,7 @@ def test_the_command_that_a_failure_shows_runs_it_again(suite: str, more: list[s
 
 
 @pytest.mark.parametrize("kind", ["file", "command"])
-def test_a_target_takes_the_place_of_a_suites_server(suite: str, kind: str, tmp_path: Path, desk: str) -> None:
+def test_a_target_replaces_a_suites_server(suite: str, kind: str, tmp_path: Path, desk: str) -> None:
     command = write_raw(tmp_path)(*[text("something")] * 9)
     Path("other_desk_for_testing.py").write_text(
         "from bespeak import MCPServer\nmcp = MCPServer('x')\n@mcp.tool()\ndef say() -> str:\n    return 'something'\n"
@@ -323,7 +323,7 @@ def test_a_junit_report_on_the_output_counts_tests_and_failures(suite: str) -> N
     assert [case.get("name") for case in root.iter("testcase") if case.find("failure") is not None] == [FAILING]
 
 
-def test_paths_in_reports_are_told_from_where_it_was_typed(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_in_reports_are_reported_from_where_it_was_typed(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("in").mkdir()
     Path(suite).rename("in/a.bespeak.yaml")
     (result,) = json.loads(bespeak("test", "in", "-k", "nothing", "--report", "json").stdout)["results"]
@@ -342,7 +342,7 @@ def test_a_suite_named_twice_is_run_once_and_those_of_other_programs_not_at_all(
     assert validated.stdout == "1 suite, 1 test: no mistakes found\n"
 
 
-def test_a_program_in_place_of_a_suite_is_told_how_to_get_one() -> None:
+def test_a_program_in_place_of_a_suite_is_reported_how_to_get_one() -> None:
     told = bespeak("test", "server.py")
     assert (told.exit_code, told.stderr) == (
         2,
@@ -351,5 +351,5 @@ def test_a_program_in_place_of_a_suite_is_told_how_to_get_one() -> None:
     )
 
 
-def test_a_folder_without_suites_is_no_valid_one(tmp_path: Path) -> None:
+def test_a_folder_without_suites_is_not_valid(tmp_path: Path) -> None:
     assert bespeak("test", "--validate", str(tmp_path)).exit_code == 7

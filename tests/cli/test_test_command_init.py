@@ -137,12 +137,12 @@ def test_a_target_that_looks_like_a_hole_is_reached_again(raw: Raw) -> None:
 @pytest.mark.parametrize(
     "broken", [{"type": 5}, {"type": []}, {"enum": 5}, {"anyOf": [5]}, {"properties": 5}, {"$ref": "#/$defs/no"}]
 )
-def test_a_schema_that_is_none_is_no_obstacle(raw: Raw, broken: dict[str, Any]) -> None:
+def test_a_schema_that_is_invalid_is_not_an_obstacle(raw: Raw, broken: dict[str, Any]) -> None:
     tools = [tool("t", properties={"x": broken}, required=["x"]), tool("u", required=5, properties={"x": broken})]
     assert told(bespeak("test", "--validate", drafted(raw(pages=[{"tools": tools}]))), 0) == ""
 
 
-def test_a_schema_that_holds_itself_comes_to_an_end(raw: Raw) -> None:
+def test_a_schema_that_holds_itself_ends(raw: Raw) -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}, "required": ["next"]}
     endless = tool("t", properties={"x": {"$ref": "#/$defs/Node"}}, required=["x"], **{"$defs": {"Node": node}})
     assert told(bespeak("test", "--validate", drafted(raw(pages=[{"tools": [endless]}]))), 0) == ""
@@ -182,7 +182,7 @@ def test_a_server_that_has_no_tools_to_draft_from_says_so(raw: Raw, page: Any, s
     assert "\x1b" not in result.stderr
 
 
-def test_what_a_file_prints_while_it_loads_is_no_part_of_the_suite() -> None:
+def test_what_a_file_prints_while_it_loads_is_not_a_part_of_the_suite() -> None:
     Path("printing_init_desk.py").write_text(
         "from bespeak import MCPServer\nprint('LOADED')\nmcp = MCPServer('x')\n@mcp.tool()\ndef say() -> str: ...\n"
     )

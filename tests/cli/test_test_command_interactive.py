@@ -11,6 +11,8 @@ from tests.cli.desks import WORD, asking, bespeak, served, text, write_raw
 from tests.cli.terminals import at_terminal, in_a_process, is_gone
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.timing
+
 CHOICE = "a = accept, d = decline, c = cancel: "
 Suite = Callable[..., str]
 FORECAST: dict[str, Any] = {"name": "forecast", "tool": "forecast", "inputResponses": {"city": "Rome", "units": "C"}}
@@ -53,7 +55,7 @@ def test_the_report_stays_alone_on_standard_output(suite: Suite) -> None:
     assert result["rounds"][0]["answered"]["city"]["content"] == {"value": "Oslo"}
 
 
-def test_what_a_round_should_ask_is_checked_whoever_answers(suite: Suite) -> None:
+def test_what_a_round_should_ask_is_checked_no_matter_who_answers(suite: Suite) -> None:
     rounds = [{"expect": {"messages": {"city": "Which town?"}}, "answer": {"city": "Rome", "units": "C"}}]
     file = suite({"name": "forecast", "tool": "forecast", "rounds": rounds})
     ended = at_terminal("test", file, "--interactive", typed="a\nOslo\na\nF\n")
@@ -74,7 +76,7 @@ def test_a_question_that_nobody_answers_fails_its_test_and_no_other(suite: Suite
     assert "ok      held all the same" in ended.out
 
 
-async def test_an_interrupt_ends_the_run_with_130_and_is_no_decline(suite: Suite, tmp_path: Path) -> None:
+async def test_an_interrupt_ends_the_run_with_130_and_is_not_a_decline(suite: Suite, tmp_path: Path) -> None:
     pid, report = tmp_path / "pid", tmp_path / "report.json"
     command = write_raw(tmp_path)(text("ok"), asking(q=WORD), text("answered"), pid=str(pid)).split()
     tests = [{"name": name, "tool": "t"} for name in ("before", "asks", "after")]

@@ -26,7 +26,7 @@ def test_workers_share_one_port_and_each_makes_its_own_app(write: Write, started
         assert isinstance(make_app(), HttpApp)
 
 
-def test_workers_are_told_which_proxies_to_trust(write: Write, started: list[Any]) -> None:
+def test_workers_are_reported_which_proxies_to_trust(write: Write, started: list[Any]) -> None:
     told = Settings(str(write("target_shop.py", ONE)), "127.0.0.1", 8123, "/mcp", ("10.0.0.4", "fd00::/8"))
     workers.run(told, 2)
     assert Settings.inherited() == told

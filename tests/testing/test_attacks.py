@@ -168,7 +168,7 @@ def asked_of(*keys: str) -> Round:
         ([asked_of("x~1a2b3c4d", "x~5e6f7a8b")], ["x~1a2b3c4d", "x~00000000"]),
     ],
 )
-def test_who_asks_the_same_names_anew_has_taken_nothing_for_granted(rounds: list[Round], asked: list[str]) -> None:
+def test_who_asks_the_same_names_again_has_taken_nothing_for_granted(rounds: list[Round], asked: list[str]) -> None:
     assert judge_tampered(tamper("drop"), {"result": asking(*asked)}, rounds) == []
 
 
@@ -180,7 +180,7 @@ def test_who_asks_the_same_names_anew_has_taken_nothing_for_granted(rounds: list
         ([asked_of("x~1a2b3c4d")], ["y~1a2b3c4d"]),
     ],
 )
-def test_who_asks_only_some_of_the_names_anew_has_taken_answers_without_their_state(
+def test_who_asks_only_some_of_the_names_again_has_taken_answers_without_their_state(
     rounds: list[Round], asked: list[str]
 ) -> None:
     (failure,) = judge_tampered(tamper("drop"), {"result": asking(*asked)}, rounds)
@@ -216,12 +216,12 @@ async def test_the_state_of_a_later_round_can_be_altered(hold: Hold) -> None:
 
 
 @pytest.mark.parametrize("more", ["maxRounds: 1, ", ""])
-async def test_a_server_that_begins_anew_without_a_state_is_right_at_any_cap(hold: Hold, more: str) -> None:
+async def test_a_server_that_begins_again_without_a_state_is_right_at_any_cap(hold: Hold, more: str) -> None:
     (result,) = await hold(Canned(asking("ok")), pay(f"{more}tamper: {{round: 1, requestState: drop}}"))
     assert result.failures == []
 
 
-async def test_who_begins_anew_without_a_state_has_not_asked_again_after_a_decline(hold: Hold) -> None:
+async def test_who_begins_again_without_a_state_has_not_asked_again_after_a_decline(hold: Hold) -> None:
     tests = "  - {name: a, tool: pay, inputResponses: {ok: decline}, tamper: {round: 1, requestState: drop}}"
     (result,) = await hold(Canned(asking("ok")), tests)
     assert result.failures == []
@@ -245,7 +245,7 @@ async def test_a_hostile_test_that_never_reached_its_round_fails(
     assert messages(results)[0].startswith("not reached: ")
 
 
-async def test_what_kept_a_round_from_coming_is_told(hold: Hold) -> None:
+async def test_what_kept_a_round_from_coming_is_reported(hold: Hold) -> None:
     results = await hold(Canned(error("there is no such tool")), pay("tamper: {round: 1, requestState: flip}"))
     assert "there is no such tool" in "\n".join(messages(results))
 
@@ -382,7 +382,7 @@ async def test_a_question_that_comes_again_after_a_decline_is_found(hold: Hold) 
     assert messages(results) == ["'ok' was declined, and is asked again"]
 
 
-async def test_all_that_is_wrong_is_told_each_once(hold: Hold) -> None:
+async def test_all_that_is_wrong_is_reported_each_once(hold: Hold) -> None:
     odd = listing("a\x07", "b\x07")
     results = await hold(Canned(odd, odd, told()), "  - {name: a, tool: x, inputResponses: [{otherwise: y}]}")
     assert rules(results) == ["dialect", "key", "key"]

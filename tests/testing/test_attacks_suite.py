@@ -16,6 +16,8 @@ from bespeak.testing.suite.keyword_filter import keyword
 from bespeak.testing.suite.loader import Suite, load_suite
 from bespeak.testing.suite.plan import Item, items_of
 
+pytestmark = pytest.mark.timing
+
 ROOT = Path(__file__).parents[2]
 SUITE = ROOT / "suites" / "hostile.bespeak.yaml"
 PAID = "a payment is confirmed once and made once"
@@ -105,7 +107,7 @@ async def test_each_broken_till_is_caught_with_the_rule_it_broke_and_nothing_els
         assert failures[test][0].endswith(f"({rule}: {RULES[rule]})")
 
 
-async def test_a_till_that_hangs_is_started_anew_for_the_next_test(suite: Suite) -> None:
+async def test_a_till_that_hangs_is_started_again_for_the_next_test(suite: Suite) -> None:
     runner = Runner(Options(servers={"till": broken("hanging")}, start=ROOT))
     titles = [ALTERED, "two questions, one after the other"]
     items = [item for item in items_of(impatient(suite)) if item.test.name in titles]

@@ -204,7 +204,7 @@ async def test_an_answer_that_does_not_fit_is_not_sent(converse: Converse) -> No
         ([{"city": "Rome"}], r"\[0\]: a rule is"),
     ],
 )
-async def test_answers_that_are_none_are_refused(answers: Any, message: str) -> None:
+async def test_answers_that_are_invalid_are_refused(answers: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         await hold(desk(), "visit", {"loc": "a"}, answers=answers)
 
@@ -216,7 +216,7 @@ async def test_what_the_call_ended_with_is_not_hidden_by_answers_nobody_asked_fo
         assert reason in str(failed.value)
 
 
-async def test_questions_beyond_the_cap_fail_and_all_rounds_are_told() -> None:
+async def test_questions_beyond_the_cap_fail_and_all_rounds_are_reported() -> None:
     with pytest.raises(ConversationFailed, match="the server still asks after 1 answered round;") as failed:
         await hold(desk(), "book", **booking(), max_rounds=1)
     assert 'round 1: city (Which city is the town of SFO?) -> {"action": "accept"' in str(failed.value)
@@ -252,7 +252,7 @@ async def test_a_server_that_never_answers_fails() -> None:
         await hold(Silent(), "any", timeout=0.05)
 
 
-async def test_a_connection_that_breaks_is_told_as_it_is() -> None:
+async def test_a_connection_that_breaks_is_reported_as_it_is() -> None:
     with pytest.raises(ConnectionError, match="the server has hung up"):
         await hold(Gone(), "any")
 
@@ -310,7 +310,7 @@ async def test_a_tool_that_fails_is_a_result_to_look_at(converse: Converse) -> N
     assert [one["params"]["data"] for one in held.notifications] == ["about to fail"]
 
 
-async def test_a_server_is_told_what_is_declared(converse: Converse) -> None:
+async def test_a_server_is_reported_what_is_declared(converse: Converse) -> None:
     held = await converse(desk(), "book", {"loc": "a"}, declare={})
     assert held.error is not None
     assert held.error["code"] == -32021
@@ -367,7 +367,7 @@ async def test_a_server_by_its_command(bench: Bench, converse: Converse) -> None
     ],
     ids=["no URL", "nobody there", "no command", "object", "class"],
 )
-async def test_what_is_no_server_is_told(server: Any, kind: type[Exception], message: str) -> None:
+async def test_what_is_not_a_server_is_reported(server: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         await hold(server, "any")
 

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.testing.canned import messages, rules, run
+
+pytestmark = pytest.mark.timing
 
 WIRE = """
 import json, os, sys
@@ -33,7 +37,7 @@ async def test_a_line_printed_right_after_the_answer_is_found_in_the_test_it_bel
     assert rules(results[:1]) == rules(results[1:]) == ["stdout"]
 
 
-async def test_a_server_that_dies_after_its_answer_fails_the_next_test_and_is_reached_anew_for_the_one_after(
+async def test_a_server_that_dies_after_its_answer_fails_the_next_test_and_is_reached_again_for_the_one_after(
     tmp_path: Path,
 ) -> None:
     path = suite(tmp_path, "os._exit(3) if not os.path.exists('died') else None", "first", "second", "third")

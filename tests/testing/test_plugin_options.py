@@ -17,6 +17,8 @@ import pytest
 
 from tests.testing.conftest import DESK, HEAD, Bench, said, told
 
+pytestmark = pytest.mark.timing
+
 SUITE = """
 - {name: hands it out, tool: say, arguments: {text: "7"}, capture: {number: "content[0].text"}}
 - {name: hands nothing out, tool: say, arguments: {text: a}, capture: {nothing: structuredContent.none}}
@@ -242,7 +244,7 @@ def test_a_test_that_pytest_itself_ends_is_in_the_report(bench: Bench, monkeypat
     assert "Timeout" in report["results"][0]["failures"][0]["message"]
 
 
-def test_a_bad_suite_is_no_interruption(bench: Bench, suite: Path) -> None:
+def test_a_bad_suite_is_not_an_interruption(bench: Bench, suite: Path) -> None:
     bench.write("bad.bespeak.yaml", "version: 2")
     bench.pytest("--bespeak-report=json=r.json")
     report = bench.path / "r.json"
@@ -307,7 +309,7 @@ def test_a_report_that_cannot_be_written_in_the_end_is_said(bench: Bench) -> Non
         "verify and record",
     ],
 )
-def test_an_option_that_makes_no_sense_is_refused_before_anything_is_done(
+def test_an_option_that_is_invalid_is_refused_before_anything_is_done(
     bench: Bench, options: list[str], message: str
 ) -> None:
     bench.write("test_code.py", "def test_it(): pass")  # and there need not be any suite
@@ -317,7 +319,7 @@ def test_an_option_that_makes_no_sense_is_refused_before_anything_is_done(
     assert "collected" not in said(ran)
 
 
-def test_a_server_that_takes_nobodys_place_is_refused(bench: Bench, suite: Path) -> None:
+def test_a_server_that_replaces_no_server_is_refused(bench: Bench, suite: Path) -> None:
     """A slip of the pen must not test the server that was to be spared."""
     ran = bench.pytest("--bespeak-server=dessk=other")
     assert "dessk" in said(ran)

@@ -83,13 +83,13 @@ async def test_an_error_that_is_not_expected_fails(hold: Hold) -> None:
 
 
 @pytest.mark.parametrize("how", [{"error": None}, {"error": "boom"}, {"error": []}, {"result": None}, {"result": []}])
-async def test_a_response_that_is_none_is_no_passed_test(hold: Hold, how: Json) -> None:
+async def test_a_response_that_is_invalid_is_not_a_passed_test(hold: Hold, how: Json) -> None:
     results = await hold(Canned(how), "  - {name: a, tool: x}")
     assert rules(results) == ["envelope"]
 
 
 @pytest.mark.parametrize("error", [{}, {"code": None}, {"message": "no"}, {"code": -1}])
-async def test_an_error_that_says_little_is_told_as_it_is(hold: Hold, error: Json) -> None:
+async def test_an_error_that_says_little_is_reported_as_it_is(hold: Hold, error: Json) -> None:
     results = await hold(Canned({"error": error}), "  - {name: a, tool: x}")
     assert len(messages(results)) == 1
     assert "None" not in messages(results)[0]
@@ -173,7 +173,7 @@ async def test_what_does_not_fit_where_it_is_used_fails_its_test_and_not_the_run
     assert "pydantic" not in messages([second])[0]
 
 
-async def test_a_variable_that_is_not_set_is_told(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_variable_that_is_not_set_is_reported(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
     results = await hold(Canned(), "  - {name: a, tool: x, arguments: {a: '${env:NOT_SET_ANYWHERE}'}}")
     assert messages(results) == ["the environment has no NOT_SET_ANYWHERE; set it before the run"]
@@ -283,7 +283,7 @@ async def test_the_cap_of_a_test_goes_before_the_cap_of_its_suite(hold: Hold, su
 # What ends a conversation
 
 
-async def test_a_server_that_hangs_breaks_a_rule_and_is_reached_anew(hold: Hold) -> None:
+async def test_a_server_that_hangs_breaks_a_rule_and_is_reached_again(hold: Hold) -> None:
     server = Silent()
     results = await hold(server, "  - {name: a, tool: x}\n  - {name: b, tool: x}", NOW)
     assert messages(results) == ["the server did not respond: no answer to tools/call within 0.05 s"] * 2
@@ -306,7 +306,7 @@ async def test_a_timeout_of_a_tests_own_is_not_for_the_servers_start(hold: Hold)
     assert messages(await hold(Slow(), "  - {name: a, tool: x, timeout: 0.05}")) == []
 
 
-async def test_a_server_that_hangs_up_is_told_and_reached_anew(hold: Hold) -> None:
+async def test_a_server_that_hangs_up_is_reported_and_reached_again(hold: Hold) -> None:
     server = Gone()
     results = await hold(server, "  - {name: a, tool: x}\n  - {name: b, tool: x}")
     assert messages(results) == ["the conversation was cut off: the server has hung up"] * 2
@@ -339,7 +339,7 @@ async def test_a_server_that_cannot_be_reached_fails_each_of_its_tests(tmp_path:
     assert failure.message.startswith("there is no file 'nowhere.py'")
 
 
-async def test_a_server_that_dies_in_mid_call_is_told_with_what_it_printed(tmp_path: Path) -> None:
+async def test_a_server_that_dies_in_the_middle_of_a_call_is_reported_with_what_it_printed(tmp_path: Path) -> None:
     found = json.dumps({"jsonrpc": "2.0", "id": 1, "result": FOUND})
     script = f"read line; echo '{found}'; read line; echo the till is stuck >&2; exit 3"
     path = tmp_path / "a.bespeak.yaml"
@@ -356,7 +356,7 @@ async def test_a_server_that_dies_in_mid_call_is_told_with_what_it_printed(tmp_p
 # A run
 
 
-async def test_a_run_ends_where_it_is_told_to_and_closes_its_connections(tmp_path: Path, hold: Hold) -> None:
+async def test_a_run_ends_where_it_is_reported_to_and_closes_its_connections(tmp_path: Path, hold: Hold) -> None:
     server = Canned()
     await hold(server, "  - {name: a, tool: x}\n  - {name: b, tool: x}\n  - {name: c, tool: x}")
     finished: list[Result] = []

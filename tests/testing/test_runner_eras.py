@@ -300,7 +300,7 @@ async def test_a_foreign_fixture_answers_rounds_and_pushed_questions(hold: Hold)
         {"method": "sampling/createMessage", "params": {"messages": []}},
     ],
 )
-async def test_a_pushed_question_that_is_none_is_found(hold: Hold, question: Json) -> None:
+async def test_a_pushed_question_that_is_invalid_is_found(hold: Hold, question: Json) -> None:
     results = await hold(Pushing(question), "  - {name: a, tool: x, inputResponses: [{otherwise: {raw: {}}}]}")
     assert rules(results) == ["question"]
 

@@ -146,7 +146,7 @@ async def test_not_even_the_beginning_of_a_secret_is_left_where_a_name_is_cut(
     assert TELLTALE not in shown(results)
 
 
-async def test_a_secret_that_does_not_fit_its_form_is_not_told(hold: Hold, secret: str) -> None:
+async def test_a_secret_that_does_not_fit_its_form_is_not_reported(hold: Hold, secret: str) -> None:
     server = Canned(asking(n=form("How many?", n={"type": "integer"})))
     results = await hold(server, "  - {name: a, tool: x, inputResponses: {n: '${env:PASSWORD}'}}")
     assert "does not fit its form" in results[0].failures[0].message
@@ -177,7 +177,7 @@ PASSWORD = "os.environ['PASSWORD']"
     ],
     ids=["a line", "a long line", "a crash", "a crash after many words"],
 )
-async def test_a_secret_that_a_server_prints_is_not_told(
+async def test_a_secret_that_a_server_prints_is_not_reported(
     tmp_path: Path, secret: str, where: str, what: str, then: str, said: str
 ) -> None:
     (tmp_path / "server.py").write_text(SPEAKING.format(where=where, what=what, then=then))
@@ -192,7 +192,9 @@ async def test_a_secret_that_a_server_prints_is_not_told(
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/${env:PASSWORD}/mcp", "http://u:${env:PASSWORD}@127.0.0.1:1/mcp"])
-async def test_a_secret_in_an_address_is_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+async def test_a_secret_in_an_address_is_not_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
     monkeypatch.setenv("PASSWORD", PLAIN)
     path = tmp_path / "a.bespeak.yaml"
     path.write_text(f"version: 1\nservers: {{desk: {{url: '{url}'}}}}\ntests: [{{name: a, tool: x}}]\n")
@@ -201,7 +203,9 @@ async def test_a_secret_in_an_address_is_not_told(tmp_path: Path, monkeypatch: p
     assert TELLTALE not in shown(results)
 
 
-async def test_a_secret_that_one_test_captures_is_told_by_no_other(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_secret_that_one_test_captures_is_reported_by_no_other(
+    hold: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PASSWORD", PLAIN)
     server = Canned(told(structuredContent={"said": f"({PLAIN})"}), error(f"no ({PLAIN})"))
     tests = f"{CALL}, capture: {{it: structuredContent.said}}}}\n  - {{name: b, tool: x, arguments: {{a: '${{it}}'}}}}"
@@ -230,7 +234,7 @@ async def test_all_answers_can_be_redacted_at_once(hold: Hold) -> None:
     assert "918273" not in shown(results)
 
 
-async def test_a_redacted_part_of_a_result_is_not_told(hold: Hold) -> None:
+async def test_a_redacted_part_of_a_result_is_not_reported(hold: Hold) -> None:
     server = Canned(told(structuredContent={"pin": "918273", "ok": 1}))
     tests = "  - {name: a, tool: x, expect: {structuredContent: {pin: '[redacted]', ok: 2}}}"
     results = await hold(server, tests, f"{HEAD}redact: [structuredContent.pin]\n")

@@ -6,6 +6,8 @@ import pytest
 
 from tests.testing.conftest import Bench
 
+pytestmark = pytest.mark.timing
+
 TESTS = 200
 LONGEST = 20.0
 """Seconds of this process's own time, which others on the machine do not lengthen much. It takes about two."""

@@ -136,7 +136,7 @@ def test_a_path_is_read_step_by_step(written: str, steps: tuple[Any, ...]) -> No
         ),
     ],
 )
-def test_what_is_no_path_is_refused_with_what_to_write(written: str) -> None:
+def test_what_is_not_a_path_is_refused_with_what_to_write(written: str) -> None:
     with pytest.raises(ValueError, match="cannot be read; write it like") as caught:
         parse_path(written)
     assert 'a.b[0].c, with * for any step and ["..."] for names with special characters' in str(caught.value)

@@ -180,7 +180,7 @@ async def test_no_token_is_in_a_cassette_nor_any_part_of_one(taped: Desk) -> Non
     assert [part for part in parts if part in tape] == []
 
 
-async def test_a_token_that_a_server_quotes_is_not_written_down(taped: Desk) -> None:
+async def test_a_token_that_a_server_quotes_is_not_recorded(taped: Desk) -> None:
     taped.server = Trip([CITY], always="a-token-that-is-quoted", result=text("Thanks for a-token-that-is-quoted."))
     assert b"a-token-that-is-quoted" not in await taped.recorded(anyhow())
 
@@ -217,7 +217,7 @@ async def test_what_a_result_says_beside_its_content_is_kept_without_the_servers
         pytest.param({"content": [], "requestState": "token-of-a-server"}, id="without a resultType"),
     ],
 )
-async def test_a_state_in_a_result_that_asks_nothing_is_not_written_down_either(taped: Desk, result: Json) -> None:
+async def test_a_state_in_a_result_that_asks_nothing_is_not_recorded_either(taped: Desk, result: Json) -> None:
     taped.server = Trip([], result=result)
     assert b"token-of-a-server" not in await taped.recorded(anyhow())
 
@@ -230,7 +230,7 @@ def handles(cassette: Json) -> list[tuple[Any, Any]]:
     return [(turn["sent"].get("requestState"), turn.get("state")) for turn in cassette["turns"]]
 
 
-async def test_states_are_numbered_in_the_order_they_are_handed_out(taped: Desk) -> None:
+async def test_states_are_numbered_in_the_order_they_are_returned(taped: Desk) -> None:
     await taped.recorded(trip())
     assert handles(taped.cassette) == [
         (None, {"$state": 1}),
@@ -245,14 +245,14 @@ async def test_a_round_without_a_state_has_no_handle(taped: Desk) -> None:
     assert handles(taped.cassette) == [(None, None), (None, None)]
 
 
-async def test_a_round_that_only_hands_out_a_state_asks_and_answers_nothing(taped: Desk) -> None:
+async def test_a_round_that_only_returns_a_state_asks_and_answers_nothing(taped: Desk) -> None:
     taped.server = Trip([None])
     await taped.recorded(anyhow())
     turn = taped.cassette["turns"][0]
     assert ("asked" in turn, "answered" in turn, turn["state"]) == (False, False, {"$state": 1})
 
 
-async def test_an_altered_state_is_none_that_was_handed_out(taped: Desk) -> None:
+async def test_an_altered_state_is_none_that_was_returned(taped: Desk) -> None:
     await taped.recorded(trip(inputResponses={"city": "Lisbon"}, tamper={"round": 1, "requestState": "flip"}))
     assert handles(taped.cassette)[1] == ({"$state": "altered"}, None)
 

@@ -231,7 +231,7 @@ async def test_what_is_expected_is_what_was_recorded(taped: Desk) -> None:
     assert (failure.expected, failure.actual) == ("Sunny.", "Rainy.")
 
 
-async def test_a_server_that_differs_is_told_with_what_to_do(taped: Desk) -> None:
+async def test_a_server_that_differs_is_reported_with_what_to_do(taped: Desk) -> None:
     await taped.recorded(trip())
     taped.server = Trip(result=text("Rainy."))
     failure = stale(await taped.run(trip(), verify=True))

@@ -192,7 +192,7 @@ async def test_a_folder_in_place_of_a_cassette_fails_the_test_and_leaves_nothing
     assert list(taped.tapes.iterdir()) == [path]
 
 
-async def test_text_that_is_no_unicode_is_recorded_all_the_same(taped: Desk) -> None:
+async def test_text_that_is_not_unicode_is_recorded_all_the_same(taped: Desk) -> None:
     taped.server = Trip([], result=text("half a pair: \ud800"))
     await taped.recorded(anyhow())
     assert taped.cassette["turns"][0]["result"]["content"][0]["text"] == "half a pair: \ud800"

@@ -229,7 +229,7 @@ INSIDE: dict[str, tuple[list[str], Any, Any]] = {
 
 
 @pytest.mark.parametrize(("paths", "asked", "answer"), INSIDE.values(), ids=INSIDE)
-async def test_what_is_declared_inside_a_question_is_kept_out_or_not_recorded_at_all(
+async def test_what_is_declared_inside_a_question_is_redacted_or_not_recorded_at_all(
     taped: Desk, paths: list[str], asked: Any, answer: Any
 ) -> None:
     if isinstance(asked, list):

@@ -51,7 +51,7 @@ def test_a_key_that_looks_like_a_handle_keeps_its_place(turns: list[Json]) -> No
     assert handles(*turns) == {"city~00000001": "city~2", "city~00000002": "city~3"}
 
 
-def test_a_handle_takes_the_place_of_its_key_in_every_text() -> None:
+def test_a_handle_replaces_its_key_in_every_text() -> None:
     found = KeyHandles.of([turn("größe:ask~0000000a", "ask~0000000a", "ask~0000000b")], "")
     said = "ask~0000000b, größe:ask~0000000a and ask~0000000a; not xask~0000000c"
     assert found.stored(said) == "ask~2, größe:ask~1 and ask~1; not xask~0000000c"

@@ -106,7 +106,7 @@ async def test_a_live_server_that_asks_under_another_name_is_not_verified(taped:
     assert (failure.expected, failure.actual) == ("units~1", "scale~1")
 
 
-async def test_a_question_that_changes_in_mid_call_has_two_handles(taped: Desk) -> None:
+async def test_a_question_that_changes_in_the_middle_of_a_call_has_two_handles(taped: Desk) -> None:
     price = [{"pay~0000aaaa": form("Pay 5?")}, {"pay~0000bbbb": form("Pay 6?")}, {"pay~0000aaaa": form("Pay 5?")}]
     taped.server = Trip(price)
     test = trip(inputResponses={"pay": "yes"}, expect={"asked": ["pay", "pay", "pay"]})
@@ -125,7 +125,7 @@ async def test_an_answer_under_another_key_than_the_one_that_was_asked_diverges(
     assert only(await taped.run(anyhow())).message.startswith("diverged at round 1: turns[0].answered")
 
 
-async def test_the_place_where_a_replay_parts_is_told_as_the_cassette_has_it(taped: Desk) -> None:
+async def test_the_place_where_a_replay_parts_is_reported_as_the_cassette_has_it(taped: Desk) -> None:
     taped.server = asking("0000aaaa")
     await taped.recorded(trip())
     failure = stale(await taped.run(trip(inputResponses={"city": "Oslo", "units": "C"})))
@@ -142,7 +142,7 @@ async def test_the_ids_of_the_compatibility_dialect_are_kept_as_handles(taped: D
     assert (await taped.run(test)).passed
 
 
-async def test_nothing_is_left_of_a_question_that_is_kept_out_by_name(taped: Desk) -> None:
+async def test_nothing_is_left_of_a_question_that_is_redacted_by_name(taped: Desk) -> None:
     redact = ["inputRequests.city.params.message", "inputResponses.city.content.value"]
     taped.server = asking("0000aaaa")
     tape = await taped.recorded(trip(), redact=redact)
@@ -154,7 +154,7 @@ async def test_nothing_is_left_of_a_question_that_is_kept_out_by_name(taped: Des
     assert (await taped.run(trip(), redact=redact)).passed
 
 
-async def test_a_secret_in_a_key_is_kept_out_and_put_back(taped: Desk) -> None:
+async def test_a_secret_in_a_key_is_redacted_and_put_back(taped: Desk) -> None:
     taped.server = asking("0000aaaa", city=f"of {SECRET}", result=text(f"asked of {SECRET}~0000aaaa"))
     test = trip(
         inputResponses={"of ${env:SECRET}": "Lisbon", "units": "C"}, expect={"asked": ["of ${env:SECRET}", "units"]}
@@ -209,7 +209,7 @@ async def test_a_cassette_with_keys_written_out_is_replayed_and_verified(taped: 
 
 
 @pytest.mark.parametrize("listed", [None, "city~1", ["city"], ["city~0"], [5], ["city~1", "city~1"], {"city~1": 1}])
-async def test_handles_that_are_none_make_no_cassette(taped: Desk, listed: Any) -> None:
+async def test_handles_that_are_invalid_make_no_cassette(taped: Desk, listed: Any) -> None:
     taped.server = asking("0000aaaa")
     await taped.recorded(trip())
     taped.alter(lambda tape: tape.update(keys=listed))
@@ -239,7 +239,7 @@ class Shop:
 
 
 @pytest.mark.parametrize("era", [MODERN, LEGACY])
-async def test_what_is_kept_out_of_a_question_of_ours_does_not_show_in_its_cassette(
+async def test_what_is_redacted_of_a_question_of_ours_does_not_show_in_its_cassette(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str
 ) -> None:
     number, asked = "4711-a", list[str]()

@@ -136,7 +136,7 @@ async def send(player: Player, **retry: Any) -> Json:
     return received.envelope["result"]
 
 
-async def test_replay_hands_out_a_token_of_its_own_for_each_handle_and_takes_them_back(taped: Desk) -> None:
+async def test_replay_returns_a_token_of_its_own_for_each_handle_and_takes_them_back(taped: Desk) -> None:
     playing = await player(taped)
     first = await send(playing)
     second = await send(playing, requestState=first["requestState"], inputResponses=ANSWERS[0])
@@ -170,7 +170,7 @@ async def test_a_client_that_does_not_echo_the_last_state_diverges(taped: Desk, 
         await send(playing, inputResponses=ANSWERS[1], **wrong(first, second))
 
 
-async def test_a_client_that_sends_a_state_where_none_was_handed_out_diverges(taped: Desk) -> None:
+async def test_a_client_that_sends_a_state_where_none_was_returned_diverges(taped: Desk) -> None:
     taped.server = Trip([CITY], with_state=False)
     await taped.recorded(trip(inputResponses={"city": "Lisbon"}))
     playing = Player(taped.cassette, Redactor())

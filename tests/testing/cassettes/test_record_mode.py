@@ -150,7 +150,7 @@ def test_none_is_allowed_under_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     check_allowed(RecordMode.NONE)
 
 
-def test_a_mode_that_is_none_names_those_that_are() -> None:
+def test_a_mode_that_is_invalid_names_those_that_are() -> None:
     with pytest.raises(ValueError, match="one of none, once, new, rewrite, not 'always'"):
         RecordMode.named("always")
 

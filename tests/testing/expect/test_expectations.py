@@ -126,7 +126,7 @@ def test_rounds_questions_and_notifications_are_those_of_the_conversation() -> N
         ({"notifications": {"length": 1}}, "notifications", "its length: expected 1, got 0", {"length": 1}, []),
     ],
 )
-def test_what_is_not_as_expected_is_told_with_the_first_differing_path(
+def test_what_is_not_as_expected_is_reported_with_the_first_differing_path(
     expect: dict[str, Any], path: str, said: str, expected: Any, actual: Any
 ) -> None:
     failure = only(judged(expect))
@@ -134,7 +134,7 @@ def test_what_is_not_as_expected_is_told_with_the_first_differing_path(
     assert said in failure.message
 
 
-def test_all_that_is_not_as_expected_is_told() -> None:
+def test_all_that_is_not_as_expected_is_reported() -> None:
     failures = judged({"text": "x", "rounds": 3, "structuredContent": {}, "isError": True})
     assert {failure.path for failure in failures} == {"rounds", "text", "structuredContent.cents", "isError"}
 
@@ -203,7 +203,9 @@ def test_an_error_that_is_expected_passes(expect: dict[str, Any]) -> None:
         ({"data": None}, "error.data"),
     ],
 )
-def test_an_error_that_differs_from_what_is_expected_is_told_with_its_path(expect: dict[str, Any], path: str) -> None:
+def test_an_error_that_differs_from_what_is_expected_is_reported_with_its_path(
+    expect: dict[str, Any], path: str
+) -> None:
     assert only(judged({"error": expect}, error=REFUSED)).path == path
 
 
@@ -278,7 +280,7 @@ def test_a_snapshot_is_asked_for_the_value_in_its_place() -> None:
     assert sorted(kept.asked) == [("said", "Paid."), ("who", {"name": "Ada"})]
 
 
-def test_a_snapshot_that_differs_is_told_with_the_path_to_it() -> None:
+def test_a_snapshot_that_differs_is_reported_with_the_path_to_it() -> None:
     kept = Kept(difference=Difference("name", 'expected "Eve", got "Ada"', "Eve", "Ada"))
     failure = only(judged({"structuredContent": {"contains": {"to": {"snapshot": "who"}}}}, snapshots=kept))
     assert failure.path == "structuredContent.to.name"

@@ -84,7 +84,7 @@ async def test_a_call_afterwards_can_have_snapshots(desk: Desk) -> None:
     assert await keep(desk, test) == {"a trip": {"after": "Sunny.", "weather": "Sunny."}}
 
 
-async def test_text_that_is_no_unicode_is_kept_all_the_same(desk: Desk) -> None:
+async def test_text_that_is_not_unicode_is_kept_all_the_same(desk: Desk) -> None:
     desk.server = Trip([], result=text("half a pair: \ud800"))
     assert await keep(desk) == {"a trip": {"weather": "half a pair: \ud800"}}
     assert (await run(desk)).failures == []

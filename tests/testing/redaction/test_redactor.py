@@ -66,7 +66,7 @@ def test_only_questions_are_reached_by_a_name() -> None:
 
 
 @pytest.mark.parametrize("path", ["inputResponses", "*"])
-def test_all_questions_can_be_kept_out_at_once(path: str) -> None:
+def test_all_questions_can_be_redacted_at_once(path: str) -> None:
     assert Redactor([path], {}).apply({"inputResponses": {"pay": 3}}) == {"inputResponses": REDACTED}
 
 
@@ -110,7 +110,7 @@ def test_the_value_of_a_secret_gives_way_to_its_name(secrets: dict[str, str], te
 
 
 @pytest.mark.parametrize("value", [None, True, 5, 1.5, [], {}, ABSENT])
-def test_what_is_no_text_stays_as_it_is(value: Any) -> None:
+def test_what_is_not_a_text_stays_as_it_is(value: Any) -> None:
     assert Redactor((), {"A": "5"}).apply(value) == value
 
 
@@ -123,7 +123,7 @@ def test_a_secret_is_found_in_json_and_urls_inside_of_a_text(secret: str) -> Non
     assert redaction.text(json.dumps(secret)) == '"${env:KEY}"'
 
 
-def test_a_secret_that_is_no_unicode_is_hidden_too() -> None:
+def test_a_secret_that_is_not_unicode_is_hidden_too() -> None:
     """The environment may hold any bytes, and Python has a way to keep them in a text."""
     assert Redactor((), {"KEY": "a\udcff"}).text("xa\udcffx?") == "x${env:KEY}x?"
 

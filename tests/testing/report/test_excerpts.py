@@ -54,25 +54,25 @@ def reports(*results: Result) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("value", ["a", 5, None, True, 1.5, [], {}, {"a": [1, {"b": "c"}]}, ABSENT, ["x" * 1000] * 10])
-def test_what_is_small_is_told_in_full(value: Any) -> None:
+def test_what_is_small_is_reported_in_full(value: Any) -> None:
     assert excerpt(value) == value
 
 
-def test_a_long_text_is_told_in_part_with_how_much_was_left_out() -> None:
+def test_a_long_text_is_reported_in_part_with_how_much_was_left_out() -> None:
     assert excerpt("x" * (LONGEST_TEXT + 1234)) == "x" * LONGEST_TEXT + "... (1,234 more characters)"
     assert excerpt({"x" * 300: 1}) == {"x" * 200 + "... (100 more characters)": 1}
     assert shortened("abc", 3) == "abc"
     assert without_middle("a" * 50 + "b" * 50, 40) == "a" * 10 + "\n... (60 characters left out)\n" + "b" * 30
 
 
-def test_a_large_collection_is_told_in_part_with_how_much_was_left_out() -> None:
+def test_a_large_collection_is_reported_in_part_with_how_much_was_left_out() -> None:
     entries = excerpt(["x" * 1000] * 1000)
     assert entries[-1] == f"({1000 - len(entries) + 1} more entries)"
     members = excerpt({f"k{number}": "x" * 1000 for number in range(1000)})
     assert members["..."] == f"({1000 - len(members) + 1} more members)"
 
 
-def test_a_deep_value_and_a_huge_number_are_told_in_part() -> None:
+def test_a_deep_value_and_a_huge_number_are_reported_in_part() -> None:
     deep: Any = "end"
     for _ in range(5000):
         deep = [deep]
@@ -132,7 +132,7 @@ def test_a_report_with_many_large_tests_tells_the_last_ones_in_one_line_each() -
     assert written["junit"].count("<testcase ") == 600
 
 
-def test_a_test_that_passed_is_told_in_a_full_report_too() -> None:
+def test_a_test_that_passed_is_reported_in_a_full_report_too() -> None:
     results = [bounded(of([Failure("x" * 4000)] * 15, name=f"t{number:04}")) for number in range(200)]
     passed = of(rounds=[Round({"k": "?"}, {}, False)], name="t9999")
     told_ = json.loads(reports(*results, passed)["json"])["results"][-1]

@@ -39,7 +39,7 @@ def test_each_test_has_its_line_as_soon_as_it_ends() -> None:
     ]
 
 
-def test_a_failed_test_is_told_in_full_at_the_end() -> None:
+def test_a_failed_test_is_reported_in_full_at_the_end() -> None:
     assert pretty_lines(PASSED, FAILED, deselected=2, seconds=1.5)[2:] == [
         "",
         "suites/weather.bespeak.yaml:31: refuses a changed state [flip, 2026-07-28]",
@@ -99,7 +99,7 @@ def test_a_difference_at_the_top_says_so() -> None:
     assert lines[4:7] == ["    at the top level", "    expected 1", "    actual   null"]
 
 
-def test_a_value_that_is_not_there_is_no_value_in_any_report() -> None:
+def test_a_value_that_is_not_there_is_not_a_value_in_any_report() -> None:
     failed = with_failure(path="a", expected=None, actual=ABSENT)
 
     assert pretty_lines(failed)[5:7] == ["    expected null", "    actual   (nothing)"]
@@ -120,7 +120,7 @@ def test_values_are_shown_short_and_on_one_line(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf"), object, {1: "one"}, ("a", "b")])
-def test_a_value_that_is_no_json_is_shown_all_the_same(value: Any) -> None:
+def test_a_value_that_is_not_json_is_shown_all_the_same(value: Any) -> None:
     assert "    expected " in "\n".join(pretty_lines(with_failure(path="a", expected=value)))
 
 

@@ -78,7 +78,7 @@ def test_an_unknown_report_says_what_there_is(spec: str) -> None:
 
 
 @pytest.mark.parametrize("file", [".", "file/report", "full/a", "loop/a", "a\0b", "x" * 300, "\ud800", "/dev/null"])
-def test_a_file_that_cannot_be_written_is_told_before_anything_runs(
+def test_a_file_that_cannot_be_written_is_reported_before_anything_runs(
     file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -14,7 +14,7 @@ def test_an_era_is_a_revision_or_the_newest_of_its_kind(era: str, meant: str) ->
 
 
 @pytest.mark.parametrize("era", ["", "Modern", "2025", "auto", "2027-01-01"])
-def test_an_era_that_is_none_is_refused_with_those_there_are(era: str) -> None:
+def test_an_era_that_is_invalid_is_refused_with_those_there_are(era: str) -> None:
     with pytest.raises(ValueError, match=r"an era is modern, legacy or one of 2026-07-28, .*not ") as caught:
         revision(era)
     assert repr(era) in str(caught.value)

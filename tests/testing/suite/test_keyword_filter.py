@@ -3,6 +3,7 @@
 import shlex
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -73,7 +74,7 @@ def test_an_expression_means_the_titles_it_fits(expression: str, title: str, mea
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_an_expression_that_is_none_is_refused(expression: str, said: str) -> None:
+def test_an_expression_that_is_invalid_is_refused(expression: str, said: str) -> None:
     with pytest.raises(ValueError, match="-k: ") as caught:
         keyword(expression)
     assert said in str(caught.value)

@@ -14,7 +14,7 @@ def test_a_good_suite_is_read(tmp_path: Path) -> None:
     assert suite.line("tests", 0) == 5
 
 
-def test_a_fault_is_told_with_its_file_and_line(tmp_path: Path) -> None:
+def test_a_fault_is_reported_with_its_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "desk.bespeak.yaml"
     path.write_text(in_test("tols: pay"))
     with pytest.raises(BadSuite) as caught:
@@ -66,7 +66,7 @@ def test_an_unknown_key_is_refused_at_every_level_and_the_one_that_was_meant_is_
         (in_test("fault: {round: 1, drop: response, zzz: 1}", "retry: 1"), "round, drop"),
     ],
 )
-def test_an_unknown_key_that_resembles_none_is_told_with_those_there_are(
+def test_an_unknown_key_that_resembles_none_is_reported_with_those_there_are(
     tmp_path: Path, text: str, listed: str
 ) -> None:
     _, message = only_fault(tmp_path, text)
@@ -117,7 +117,7 @@ def test_an_unknown_key_that_resembles_none_is_told_with_those_there_are(
         (GOOD + "wire: both\n", NEXT, "wire: must be 'spec', 'any' or 'list'"),
     ],
 )
-def test_a_suite_of_the_wrong_shape_is_told_in_the_words_of_yaml(
+def test_a_suite_of_the_wrong_shape_is_reported_in_the_words_of_yaml(
     tmp_path: Path, text: str, line: int, said: str
 ) -> None:
     found, message = only_fault(tmp_path, text)
@@ -173,7 +173,7 @@ def test_a_suite_of_the_wrong_shape_is_told_in_the_words_of_yaml(
         ),
     ],
 )
-def test_a_test_of_the_wrong_shape_is_told_in_the_words_of_yaml(
+def test_a_test_of_the_wrong_shape_is_reported_in_the_words_of_yaml(
     tmp_path: Path, lines: list[str], line: int, said: str
 ) -> None:
     found, message = only_fault(tmp_path, in_test(*lines))
@@ -241,13 +241,13 @@ def test_what_an_author_would_write_is_accepted(tmp_path: Path, lines: list[str]
 # All of it at once
 
 
-def test_all_that_is_wrong_with_the_shape_is_told_at_once_in_the_order_of_lines(tmp_path: Path) -> None:
+def test_all_that_is_wrong_with_the_shape_is_reported_at_once_in_the_order_of_lines(tmp_path: Path) -> None:
     text = "version: 2\nservers:\n  s: {python: x, zzz: 1}\ntests:\n  - name: a\n    yyy: 1\n    tool: 5\nxxx: 1\n"
     told = refused(tmp_path, text)
     assert [line for line, _ in told] == [1, 3, 6, 7, 8]
 
 
-def test_all_that_is_wrong_with_the_meaning_is_told_at_once_in_the_order_of_lines(tmp_path: Path) -> None:
+def test_all_that_is_wrong_with_the_meaning_is_reported_at_once_in_the_order_of_lines(tmp_path: Path) -> None:
     told = refused(
         tmp_path,
         in_test(
@@ -295,7 +295,7 @@ def test_a_suite_with_very_many_faults_says_that_there_are_more(tmp_path: Path) 
         (GOOD.encode() + b"x: a: b\n", NEXT, "quote a text that has"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_with_the_line_that_is_to_blame(
+def test_a_file_that_cannot_be_read_is_reported_with_the_line_that_is_to_blame(
     tmp_path: Path, raw: bytes, line: int, said: str
 ) -> None:
     found, message = only_fault(tmp_path, raw)
@@ -309,13 +309,13 @@ def test_files_of_other_systems_are_read(tmp_path: Path, encoded: bytes) -> None
 
 
 @pytest.mark.parametrize(("name", "said"), [("gone.bespeak.yaml", "No such file"), ("", "Is a directory")])
-def test_a_file_that_is_not_there_is_told_without_a_traceback(tmp_path: Path, name: str, said: str) -> None:
+def test_a_file_that_is_not_there_is_reported_without_a_traceback(tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(BadSuite) as caught:
         load_suite(tmp_path / name)
     assert f"the file cannot be read: {said}" in str(caught.value)
 
 
-def test_a_fault_in_what_an_alias_repeats_is_told_where_it_was_written(tmp_path: Path) -> None:
+def test_a_fault_in_what_an_alias_repeats_is_reported_where_it_was_written(tmp_path: Path) -> None:
     text = in_test("inputResponses: &answers {city: {accept: C}}") + "  - name: two\n    tool: x\n"
     told = refused(tmp_path, text + "    inputResponses: *answers\n")
     assert {line for line, _ in told} == {NEXT}

@@ -80,7 +80,7 @@ def test_the_answers_of_a_case_are_put_over_those_of_its_test(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("mine", ["{city: Paris}", "[{otherwise: decline}]"])
-def test_rules_in_a_case_take_the_place_of_the_tests_answers(tmp_path: Path, mine: str) -> None:
+def test_rules_in_a_case_replace_the_tests_answers(tmp_path: Path, mine: str) -> None:
     lines = [f"inputResponses: {mine}", "cases:", "  - {name: a, inputResponses: [{otherwise: omit}]}"]
     assert cases(tmp_path, *lines)[0].test.inputResponses == [{"otherwise": "omit"}]
 
@@ -97,7 +97,7 @@ def test_the_expectations_of_a_case_are_put_over_those_of_its_test_one_by_one(tm
     assert b.test.expect.model_dump(exclude_unset=True) == {"rounds": 1, "structuredContent": {"a": 1, "b": 2}}
 
 
-def test_the_rounds_of_a_case_take_the_place_of_the_tests(tmp_path: Path) -> None:
+def test_the_rounds_of_a_case_replace_the_tests(tmp_path: Path) -> None:
     lines = [
         "rounds: [{answer: {a: 1}}, {answer: {b: 1}}]",
         "cases:",

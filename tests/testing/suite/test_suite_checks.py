@@ -114,7 +114,7 @@ def test_what_could_never_matter_is_refused(tmp_path: Path, text: str, line: int
         ("[{otherwise: null}]", "not null"),
     ],
 )
-def test_an_answer_that_is_none_is_refused(tmp_path: Path, place: str, written: str, said: str) -> None:
+def test_an_answer_that_is_invalid_is_refused(tmp_path: Path, place: str, written: str, said: str) -> None:
     found, message = only_fault(tmp_path, in_test(f"{place}: {written}"))
     assert found == NEXT
     assert said in message
@@ -129,7 +129,7 @@ def test_an_answer_that_is_none_is_refused(tmp_path: Path, place: str, written: 
         ["verify:", "  tool: balance", "  inputResponses:", "    city:"],
     ],
 )
-def test_an_answer_is_told_with_its_own_line_wherever_it_stands(tmp_path: Path, lines: list[str]) -> None:
+def test_an_answer_is_reported_with_its_own_line_wherever_it_stands(tmp_path: Path, lines: list[str]) -> None:
     assert only_fault(tmp_path, in_test(*lines))[0] == NEXT + 3
 
 
@@ -217,7 +217,7 @@ def test_what_does_not_agree_with_the_rest_of_a_suite_is_refused(
         (["verify:", "  - tool: x", "    expect: {text: {snapshot: 5}}"], NEXT + 2, "snapshot needs a name"),
     ],
 )
-def test_a_matcher_that_is_none_is_refused_with_its_own_line(
+def test_a_matcher_that_is_invalid_is_refused_with_its_own_line(
     tmp_path: Path, lines: list[str], line: int, said: str
 ) -> None:
     found, message = only_fault(tmp_path, in_test(*lines))

@@ -141,12 +141,13 @@ def fits(value: Any) -> bool:
 
 # What the schema need not know: what keys mean to each other, and what is inside a text.
 MEANING = re.compile(
-    "name one of tool|a resource takes no|fault and retry|tamper and fault|both say what|are the same; use one|a server has|"
-    "are for a|there is no server|there is another|listed twice|used twice|name the server|needs rounds|has no value|"
-    "does not name an env|cannot be read|matches many|a name consists|captur|belongs to other|may follow otherwise|"
-    "only a tool|only a server|captures nothing|captured at other|can never be|"
-    "is no matcher|allows for fewer|is an operator|needs a regular|oneOf needs|is no JSON Schema|needs a number|length needs|"
-    "write {absent|write {present|snapshot needs|has no form|eras of its own"
+    "name exactly one of tool|a resource takes no|fault and retry|tamper and fault|both give answers|"
+    "are the same key; use one|a server needs|are for a|there is no server|there is another|listed twice|"
+    "used twice|name the server|needs rounds|has no value|does not name an env|cannot be read|matches many|"
+    "a name consists|captur|belongs to other|may follow otherwise|only the result of a tool|only a server|"
+    "can never be|is no|is not a matcher|maxRounds allows|is an operator|needs a regular|oneOf needs|"
+    "is no JSON Schema|needs a number|length needs|write {absent|write {present|snapshot needs|"
+    "cannot be written as JSON|its own eras"
 )
 
 

@@ -84,7 +84,7 @@ def test_a_scalar_is_read_by_the_core_schema(written: str, meant: Any) -> None:
         *("nULL", "1e", "e1", ".", "+", "0x", "0o8", "=", "<<", "1.2.3", "+0x1", "\u0661", "inf", "nan", "-.nan"),
     ],
 )
-def test_what_is_no_null_boolean_or_number_of_the_core_schema_stays_a_string(written: str) -> None:
+def test_what_is_not_a_null_boolean_or_number_of_the_core_schema_stays_a_string(written: str) -> None:
     assert read(f"a: {written}") == {"a": written}
 
 
