@@ -79,17 +79,10 @@ async def test_nothing_else_stays_in_the_folder(taped: Desk) -> None:
 
 ODD = {
     "slashes": "../../etc/passwd",
-    "a backslash": "..\\..\\windows",
-    "dots": "..",
-    "a drive": "C:con",
     "unicode": "Größe 東京 🗼",
     "nothing a slug keeps": "東京",
-    "only spaces": "   ",
     "very long": "long " * 400,
-    "line breaks": "one\ntwo\r\nthree",
     "control characters": "bell \x07 and \x1b[31m",
-    "wildcards": 'a*b?c"d<e>f|g',
-    "a dash in front": "-rf",
 }
 
 
@@ -109,12 +102,8 @@ async def test_a_test_with_an_odd_title_is_recorded_in_the_folder_and_replayed(t
     [
         ("a trip", "a-trip"),
         ("a trip", "A trip"),
-        ("a trip", "a trip "),
-        ("a/b", "a\\b"),
         ("東京", "大阪"),
-        ("é", "e\u0301"),
         ("x" * 300, "x" * 301),
-        ("a: 1", "a, 1"),
     ],
 )
 async def test_titles_that_look_alike_have_different_cassettes(taped: Desk, one: str, other: str) -> None:
@@ -150,12 +139,7 @@ async def test_a_cassette_is_called_the_same_wherever_its_suite_lies(taped: Desk
 FAILING = {
     "what is expected": trip(expect={"text": "Rainy."}),
     "an answer nobody asked for": trip(inputResponses={"city": "Lisbon", "units": "C", "nights": 3}),
-    "a question without an answer": trip(inputResponses={"city": "Lisbon"}),
-    "an answer that does not fit": trip(inputResponses={"city": "Lisbon", "units": {"accept": {"value": 3}}}),
-    "rounds": trip(inputResponses=None, rounds=[{"answer": {"city": "Lisbon"}}]),
-    "too many rounds": trip(maxRounds=1),
     "a call afterwards": trip(verify=[{"tool": "balance", "inputResponses": {"city": "Rome", "units": "F", "x": 1}}]),
-    "a capture": trip(capture={"order": "structuredContent.order"}),
     "a round that was never reached": trip(tamper={"round": 3, "requestState": "flip"}),
 }
 

@@ -196,30 +196,19 @@ PAGE: Json = {
 FIELD: Json = {"id": "4711", "kind": "string", "description": "order 4711", "required": True}
 INSIDE: dict[str, tuple[list[str], Any, Any]] = {
     "choices": ([f"{SCHEMA}.properties.value.enum"], form("Which?", value=CHOICES), "Lisbon"),
-    "options": ([f"{SCHEMA}.properties.value.oneOf"], form("Which?", value=OPTIONS), "Lisbon"),
-    "values of options": ([f"{SCHEMA}.properties.value.oneOf[*].const"], form("Which?", value=OPTIONS), "Lisbon"),
     "a bound": (
         [f"{SCHEMA}.properties.value.maxLength"],
         form("Which?", value={"type": "string", "maxLength": 4711}),
         "Lisbon",
     ),
-    "a field": ([f"{SCHEMA}.properties.value"], form("Which?", value=TITLED), "Lisbon"),
-    "all fields": ([f"{SCHEMA}.properties"], form("Which?", value=TITLED), "Lisbon"),
     "a form": ([SCHEMA], form("Which?", value=TITLED), "Lisbon"),
     "a text for a model": (
         ["inputRequests.city.params.messages[*].content.text", "inputRequests.city.params.maxTokens"],
         SAMPLED,
         {"sample": "Lisbon"},
     ),
-    "texts for a model": (
-        ["inputRequests.city.params.messages", "inputRequests.city.params.maxTokens"],
-        SAMPLED,
-        {"sample": "Lisbon"},
-    ),
-    "a page": (["inputRequests.city.params.url", "inputRequests.city.params.message"], PAGE, {"url": "done"}),
     "params": (["inputRequests.city.params"], PAGE, {"url": "done"}),
     "fields of the compatibility dialect": (["inputRequests", "inputResponses"], [FIELD], "Lisbon"),
-    "a field of the compatibility dialect": (["inputRequests[0]", "inputResponses[0]"], [FIELD], "Lisbon"),
     "an id of the compatibility dialect": (
         ["inputRequests[*].id", "inputRequests[*].description", "inputResponses[*].id"],
         [FIELD],

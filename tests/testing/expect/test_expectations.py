@@ -99,7 +99,6 @@ def test_rounds_questions_and_notifications_are_those_of_the_conversation() -> N
     ("expect", "path", "said", "expected", "actual"),
     [
         ({"text": "paid."}, "text", 'text: expected "paid.", got "Paid."', "paid.", "Paid."),
-        ({"text": None}, "text", 'text: expected null, got "Paid."', None, "Paid."),
         ({"text": {"contains": "x"}}, "text", 'text: does not contain "x": "Paid."', {"contains": "x"}, "Paid."),
         (
             {"structuredContent": {"cents": 5, "to": {"name": "Eve"}}},
@@ -119,9 +118,7 @@ def test_rounds_questions_and_notifications_are_those_of_the_conversation() -> N
         ({"content": []}, "content[0]", "expected 0 entries, got 1", ABSENT, {"type": "text", "text": "Paid."}),
         ({"isError": True}, "isError", "isError: expected true, got false", True, False),
         ({"messages": []}, "messages", "messages: is not there", [], ABSENT),
-        ({"contents": {"not": []}}, "contents", "contents: is not there", {"not": []}, ABSENT),
         ({"rounds": 1}, "rounds", "rounds: expected 1, got 0", 1, 0),
-        ({"rounds": {"gte": 1}}, "rounds", "rounds: must be at least 1, is 0", {"gte": 1}, 0),
         ({"asked": ["city"]}, "asked[0]", "asked[0]: is not there", "city", ABSENT),
         ({"notifications": {"length": 1}}, "notifications", "its length: expected 1, got 0", {"length": 1}, []),
     ],
@@ -244,11 +241,9 @@ def test_an_error_of_no_shape_at_all_is_a_failure_too(error: Any) -> None:
         ({"messages": [{"role": "user", "content": [{"text": "a"}, {"text": "b"}]}]}, "a\nb"),
         ({"contents": [{"uri": "x", "text": "a"}, {"uri": "y", "blob": "AA=="}, {"uri": "z", "text": "b"}]}, "a\nb"),
         ({"content": []}, ""),
-        ({}, ""),
         ({"content": "a"}, ""),
         ({"content": ["a", None, {"text": 5}, {"text": None}, {}]}, ""),
         ({"messages": [{"content": "a"}, {"content": None}, {}, "a"]}, ""),
-        ({"contents": {"text": "a"}}, ""),
     ],
 )
 def test_the_text_of_a_tool_a_prompt_or_a_resource_is_that_of_its_blocks(result: dict[str, Any], text: str) -> None:
