@@ -124,12 +124,6 @@ def test_who_cannot_type_or_cannot_see_is_not_asked(desk: str, lacking: str) -> 
 
 SPOKEN = {"role": "user", "content": {"type": "text", "text": EVIL}}
 MODEL = {"method": "sampling/createMessage", "params": {"systemPrompt": EVIL, "messages": [SPOKEN], "maxTokens": 9}}
-HOSTILE: dict[str, Any] = {
-    "question": asking(**{EVIL: form(EVIL, **{EVIL: {"type": "string", "title": EVIL, "description": EVIL}})}),
-    "choices": asking(q=form(EVIL, x={"type": "string", "enum": [EVIL], "default": EVIL})),
-    "model": asking(q=MODEL),
-    "list": {"result": {"inputRequests": [{"id": EVIL, "kind": EVIL, "description": EVIL}], "requestState": "s"}},
-}
 
 
 ERRORS: dict[str, Any] = {

@@ -161,7 +161,7 @@ def altered(pending: dict[str, Any], path: str, value: Any) -> str:
 @pytest.mark.parametrize("saved", ["", "{", "[]", "5", "null", "{}", '{"conversation": {}}', "[" * 99_999, '"\\ud800"'])
 def test_what_is_not_a_call_that_waits_is_refused_with_our_own_message(saved: str) -> None:
     said = told(bespeak("call", "--resume", "-", stdin=saved), 2)
-    assert said.startswith("bespeak: --resume: ")
+    assert said.startswith("bespeak: --resume: standard input does not contain a call that is waiting for answers")
     for word in ("object", "indices", "subscriptable", "KeyError", "TypeError", "argument", "'conversation'"):
         assert word not in said
 

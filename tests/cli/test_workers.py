@@ -11,8 +11,6 @@ from bespeak.state.seal import KEYS_VARIABLE
 from bespeak.transports.http.app import HttpApp
 from tests.cli.conftest import ONE, Write
 
-TWO = "from bespeak import MCPServer\nfirst = MCPServer('first')\nsecond = MCPServer('second')\n"
-
 
 def test_workers_share_one_port_and_each_makes_its_own_app(write: Write, started: list[Any]) -> None:
     target = str(write("target_shop.py", ONE))

@@ -144,32 +144,6 @@ async def test_a_single_call_may_be_held_at_another_revision(converse: Converse)
     assert (await converse(desk(), "book", **booking(), era=MODERN)).version == MODERN
 
 
-def test_the_mark_of_a_test_goes_before_that_of_its_class_and_is_known_to_pytest(bench: Bench) -> None:
-    bench.write(
-        "test_marks.py",
-        """
-        import pytest
-
-        @pytest.mark.bespeak_eras("2025-11-25")
-        class TestMarked:
-            def test_class(self, bespeak_era): pass
-
-            @pytest.mark.bespeak_eras("2025-06-18", "2026-07-28")
-            def test_own(self, bespeak_era): pass
-
-        def test_unmarked(converse): pass
-        """,
-    )
-    ran = bench.pytest("--strict-markers", "--collect-only", "-q")
-    assert [line.rpartition("::")[2] for line in ran.outlines if "::" in line] == [
-        "test_class[2025-11-25]",
-        "test_own[2025-06-18]",
-        "test_own[2026-07-28]",
-        "test_unmarked[2025-11-25]",
-        "test_unmarked[2026-07-28]",
-    ]
-
-
 # Strict both ways
 
 

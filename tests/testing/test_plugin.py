@@ -161,32 +161,6 @@ def test_k_looks_at_names_cases_and_eras(bench: Bench, suite: Path, words: str, 
     assert titles(bench.pytest("--collect-only", "-q", "-k", words).outlines) == chosen
 
 
-def test_a_node_id_chooses_one_item(bench: Bench, suite: Path) -> None:
-    ids = [f"{suite.name}::{TITLES[number]}" for number in (1, 4)]
-    assert titles(bench.pytest("--collect-only", "-q", *ids).outlines) == [TITLES[1], TITLES[4]]
-
-
-def test_lf_runs_what_failed_again(bench: Bench, suite: Path) -> None:
-    bench.pytest("-p", "cacheprovider").assert_outcomes(passed=4, failed=1)
-    again = bench.pytest("-p", "cacheprovider", "--lf")
-    again.assert_outcomes(failed=1)
-    assert "says otherwise" in said(again)
-
-
-def test_marks_from_a_conftest_hold_for_suites(bench: Bench, suite: Path) -> None:
-    bench.write(
-        "conftest.py",
-        """
-        import pytest
-
-        def pytest_collection_modifyitems(items):
-            items[0].add_marker(pytest.mark.skip(reason="not today"))
-            items[-1].add_marker(pytest.mark.xfail(reason="known"))
-        """,
-    )
-    bench.pytest().assert_outcomes(passed=3, skipped=1, xfailed=1)
-
-
 def test_a_server_is_started_once_and_ended_with_the_run(bench: Bench) -> None:
     bench.write(
         "counted.py",

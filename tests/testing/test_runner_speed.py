@@ -25,16 +25,6 @@ def many(bench: Bench) -> Bench:
     return bench
 
 
-@pytest.mark.long
-def test_two_hundred_tests_of_two_rounds_take_seconds_in_pytest(many: Bench) -> None:
-    began = time.process_time()
-    ran = many.pytest("-q")
-    seconds = time.process_time() - began
-    print(f"\n{TESTS} tests of two rounds in pytest: {seconds:.2f} s")
-    ran.assert_outcomes(passed=TESTS)
-    assert seconds < LONGEST
-
-
 def test_two_hundred_tests_of_two_rounds_take_seconds_on_the_command_line(many: Bench) -> None:
     began = time.process_time()
     code, output = many.bespeak("test")

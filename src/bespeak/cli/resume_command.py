@@ -48,18 +48,23 @@ class SavedCall(BaseModel):
 def read_saved(file: str) -> SavedCall:
     """Load a call from a file; `-` is standard input. Raises `CannotResume`."""
     text = ""
+    source = _source(file)
     try:
         text = sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
         return SavedCall.model_validate_json(text)
     except OSError as error:
-        raise CannotResume(f"--resume: {file} cannot be read: {error.strerror or error}") from None
+        raise CannotResume(f"--resume: {source} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise CannotResume(f"--resume: {file} is not a text file") from None
+        raise CannotResume(f"--resume: {source} is not a text file") from None
     except ValidationError:
         again = _again(text)
         raise CannotResume(
-            f"--resume: {again or f'{file} does not contain a call that is waiting for answers'}"
+            f"--resume: {again or f'{source} does not contain a call that is waiting for answers'}"
         ) from None
+
+
+def _source(file: str) -> str:
+    return "standard input" if file == STDIN else file
 
 
 def _again(text: str) -> str | None:
@@ -87,9 +92,8 @@ async def choose_target(saved: SavedCall, file: str, named: str | None, prompt: 
         return named
     command = shlex.join(["bespeak", "call", "TARGET", "--resume", file])
     if prompt is None or file == STDIN:
-        source = "standard input" if file == STDIN else file
         raise CannotResume(
-            f"--resume: {source} names the server itself ({_shown(saved.target)}), and somebody else may have written it."
+            f"--resume: {_source(file)} names the server itself ({_shown(saved.target)}), and somebody else may have written it."
             f" Name the server on the command line: {command}"
         )
     if not await prompt.confirm(lambda screen: _show(screen, saved, file), "Continue this call there?"):

@@ -89,7 +89,8 @@ def check_recordable(options: Options, suites: Sequence[Suite]) -> None:
     for suite in suites:
         if options.cassettes is not None or suite.model.cassettes is not None:
             continue
-        where = f"{relative(suite.path, options.start)} does not name a cassette folder; add cassettes: FOLDER to it, or name one on the command line"
+        name = relative(suite.path, options.start)
+        where = f"{name} does not name a cassette folder; add cassettes: FOLDER to it, or name one on the command line"
         if options.verify:
             raise ValueError(f"nothing can be verified: {where}")
         if options.record is not RecordMode.NONE and not has_snapshot(suite.document.value):

@@ -28,7 +28,6 @@ from tests.testing.taping import (
     write_suite,
 )
 
-BROKEN = Path(__file__).resolve().parents[3] / "suites" / "broken"
 NOTE: Json = {"method": "notifications/message", "params": {"level": "info", "data": "on the way"}}
 LOUDER: Json = {"method": "notifications/message", "params": {"level": "info", "data": "almost there"}}
 

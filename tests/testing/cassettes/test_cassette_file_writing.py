@@ -27,8 +27,6 @@ from tests.testing.taping import (
     write_suite,
 )
 
-ROOT = Path(__file__).resolve().parents[3]
-
 
 @pytest.fixture
 def taped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:

@@ -183,7 +183,6 @@ async def test_whatever_is_declared_what_could_be_recorded_can_be_replayed(taped
 
 SCHEMA = "inputRequests.city.params.requestedSchema"
 CHOICES = {"type": "string", "enum": ["Lisbon", "order 4711"]}
-OPTIONS = {"type": "string", "oneOf": [{"const": "Lisbon"}, {"const": "order 4711"}]}
 TITLED = {"type": "string", "title": "order 4711"}
 SAMPLED: Json = {
     "method": "sampling/createMessage",

@@ -10,7 +10,6 @@ from typer.testing import CliRunner, Result
 from bespeak.cli.commands import app
 from bespeak.conversation.results import Kind
 from bespeak.testing.cassettes.record_mode import RecordingRefused, RecordMode, check_allowed
-from bespeak.testing.pytest_run import SuiteRun
 from tests.testing.taping import CITY, UNITS, Desk, Trip, form, only, stale, text, trip, without_cassettes, write_suite
 
 MODES = ("none", "once", "new", "rewrite")
@@ -205,10 +204,6 @@ def test_a_suite_without_a_folder_of_cassettes_talks_to_its_server(suite: Path) 
 
 
 # In pytest
-
-
-def session(tmp_path: Path, record: str, *, verify: bool = False) -> SuiteRun:
-    return SuiteRun(start=tmp_path, record=record, verify=verify, cassettes=None, servers=[], era=None, reports=[])
 
 
 def test_a_stale_cassette_is_a_failure_of_its_own_kind() -> None:
