@@ -78,7 +78,7 @@ def test_elsewhere_lines_stay_as_long_as_they_are() -> None:
 )
 def test_a_complaint_has_an_end(text: str, what: str) -> None:
     lines = complained(text, Terminal())
-    assert lines[-1] == f"{INDENT}(cut: there are {what})"
+    assert lines[-1] == f"{INDENT}(cut: the message has {what})"
     assert len(lines) <= 302
     assert sum(map(len, lines)) < 40_000
 

@@ -60,8 +60,8 @@ def attack(tmp_path: Path, pending: dict[str, Any]) -> Attack:
 def test_without_a_terminal_the_command_in_a_file_is_not_run_and_the_error_says_what_to_type(attack: Attack) -> None:
     result = bespeak("call", "--resume", str(attack.file), "--answer", "sure=true")
     assert told(result, 2) == (
-        f"bespeak: --resume: {attack.file} names the server itself ('{attack.target[:200]}'), and may come from somebody"
-        f" else. Name the server on the command line: bespeak call TARGET --resume {attack.file}\n"
+        f"bespeak: --resume: {attack.file} names the server itself ('{attack.target[:200]}'), and somebody"
+        f" else may have written it. Name the server on the command line: bespeak call TARGET --resume {attack.file}\n"
     )
     assert (result.stdout, attack.ran) == ("", False)
 
@@ -112,7 +112,7 @@ def test_the_server_on_the_command_line_wins_over_the_file_and_a_line_says_so(de
     assert (result.exit_code, result.stdout, attack.ran) == (0, "Rome True today\n", False)
     assert result.stderr == (
         f"bespeak: the call was made with the server '{attack.target[:200]}'; it continues with '{desk}',"
-        " as the command line says\n"
+        " which the command line names\n"
     )
 
 
@@ -125,7 +125,7 @@ async def test_a_url_that_differs_in_its_secrets_only_is_reported_without_them(d
     assert (result.exit_code, result.stdout) == (0, "Rome True today\n")
     assert result.stderr == (
         f"bespeak: the call was made with the server {server.url}; it continues with {server.url}"
-        " (with other credentials or another query), as the command line says\n"
+        " (with other credentials or another query), which the command line names\n"
     )
 
 
@@ -151,16 +151,16 @@ def test_at_a_terminal_a_person_may_confirm_the_server_of_a_file(
     ended = at_terminal("call", "--resume", str(file), typed=f"{typed}a\ny\n")
     assert (ended.code, ended.out) == (0, "Rome True today\n")
     shown = ended.screen.partition(CONFIRM)[0]
-    assert shown.startswith("\nThe server of this call is named by the file only:\n     file | ")
+    assert shown.startswith("\nOnly the file names the server of this call:\n     file | ")
     assert f"   python | {desk}"[:40] in shown
     assert '     tool | trip\narguments | {}\n  answers | {"other": "x"}\n' in shown
-    assert shown.endswith("This would be run on your computer, with your rights.\n")
+    assert shown.endswith("This command would run on your computer, with your permissions.\n")
 
 
 def test_a_command_is_shown_as_one(attack: Attack) -> None:
     shown = at_terminal("call", "--resume", str(attack.file), typed="\n").screen.partition(CONFIRM)[0]
     assert f"  command | {sys.executable}"[:40] in shown
-    assert shown.endswith("This would be run on your computer, with your rights.\n")
+    assert shown.endswith("This command would run on your computer, with your permissions.\n")
 
 
 def test_a_url_is_shown_with_its_host_and_without_its_secrets(tmp_path: Path, pending: dict[str, Any]) -> None:

@@ -126,8 +126,8 @@ def run(*arguments: str) -> Any:
     [
         (["missing.py", "--http"], "bespeak: there is no file 'missing.py'; a target is FILE or FILE:OBJECT"),
         (["missing.py", "--http", "--workers", "2"], "bespeak: there is no file 'missing.py'"),
-        (["x.py", "--workers", "2"], "bespeak: several workers need --http: over stdio there is one client"),
-        (["x.py", "--http", "--path", "mcp"], "bespeak: --path must start with '/', unlike 'mcp'"),
+        (["x.py", "--workers", "2"], "bespeak: --workers needs --http: over stdio there is only one client"),
+        (["x.py", "--http", "--path", "mcp"], "bespeak: --path must start with '/'; 'mcp' does not"),
         (["x.py", "--port", "9000"], "bespeak: --host, --port, --path and --trusted-proxy need --http"),
         (["x.py", "--trusted-proxy", "10.0.0.4"], "bespeak: --host, --port, --path and --trusted-proxy need --http"),
         (

@@ -169,7 +169,7 @@ PAGES: dict[str, tuple[Any, str]] = {
     "no list": ({"tools": 5}, "lists no tools"),
     "refused": (
         {"error": {"code": -32601, "message": "only prompts\x1b[2J here"}},
-        "does not list its tools: only prompts",
+        "did not list its tools: only prompts",
     ),
 }
 

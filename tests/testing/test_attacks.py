@@ -73,12 +73,12 @@ def test_a_round_without_a_state_cannot_be_tampered_with() -> None:
 
 @pytest.mark.parametrize("how", ["empty", "truncate"])
 def test_an_empty_state_cannot_be_made_emptier(how: How) -> None:
-    with pytest.raises(NotReached, match="nothing is tried"):
+    with pytest.raises(NotReached, match="the attack was not made"):
         Attack(tamper(how)).alter(1, {**CALL, "requestState": ""})
 
 
 def test_other_arguments_that_are_the_same_try_nothing() -> None:
-    with pytest.raises(NotReached, match="nothing is tried"):
+    with pytest.raises(NotReached, match="the attack was not made"):
         Attack(tamper("other-arguments")).alter(1, {**CALL, "arguments": OTHER})
 
 
@@ -91,7 +91,7 @@ def test_only_the_request_of_its_round_loses_its_response() -> None:
 def test_an_attack_that_was_never_made_is_not_reached(attack: Attack) -> None:
     attack.alter(1, CALL)
     attack.loses(1)
-    with pytest.raises(NotReached, match="round 3 never came, so nothing was tried in it"):
+    with pytest.raises(NotReached, match="the server never reached round 3, so the attack was not made"):
         attack.check_reached()
 
 
@@ -230,11 +230,15 @@ async def test_who_begins_again_without_a_state_has_not_asked_again_after_a_decl
 @pytest.mark.parametrize(
     ("replies", "attack", "message"),
     [
-        ([told()], "tamper: {round: 1, requestState: flip}", "round 1 never came, so nothing was tried in it"),
-        ([asking("ok"), told()], "tamper: {round: 2, requestState: flip}", "round 2 never came"),
-        ([asking("ok", state=None), told()], "tamper: {round: 1, requestState: flip}", "handed out no requestState"),
-        ([asking("ok", state=""), told()], "tamper: {round: 1, requestState: empty}", "nothing is tried"),
-        ([asking("ok"), told()], "fault: {round: 2, drop: response}, retry: 1", "round 2 never came"),
+        (
+            [told()],
+            "tamper: {round: 1, requestState: flip}",
+            "the server never reached round 1, so the attack was not made",
+        ),
+        ([asking("ok"), told()], "tamper: {round: 2, requestState: flip}", "the server never reached round 2"),
+        ([asking("ok", state=None), told()], "tamper: {round: 1, requestState: flip}", "returned no requestState"),
+        ([asking("ok", state=""), told()], "tamper: {round: 1, requestState: empty}", "the attack was not made"),
+        ([asking("ok"), told()], "fault: {round: 2, drop: response}, retry: 1", "the server never reached round 2"),
     ],
 )
 async def test_a_hostile_test_that_never_reached_its_round_fails(

@@ -173,7 +173,7 @@ async def test_an_answer_that_does_not_fit_is_not_sent(converse: Converse) -> No
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ("Rome", "answers must be a map of key to answer, or a list of rules"),
+        ("Rome", "answers are a map of key to answer, or a list"),
         ({"city": None}, "city: an answer is a value, decline, .*not null"),
         ([{"city": "Rome"}], r"\[0\]: a rule is"),
     ],

@@ -150,9 +150,9 @@ LOOKS = "when looks at one or more of key, message, method, mode"
 
 
 REFUSED: list[tuple[Any, str]] = [
-    ("city", "answers must be a map of key to answer, or a list of rules"),
-    (5, "answers must be a map of key to answer, or a list of rules"),
-    (True, "answers must be a map of key to answer, or a list of rules"),
+    ("city", "answers are a map of key to answer, or a list"),
+    (5, "answers are a map of key to answer, or a list"),
+    (True, "answers are a map of key to answer, or a list"),
     ({"city": None}, "city: an answer is a value"),
     ({"city": {"wrong": 1}}, "city: an answer is a value"),
     ([{"id": "a", "value": "x"}, "decline"], f"[1]: {RULE}"),

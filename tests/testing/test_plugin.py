@@ -135,7 +135,7 @@ def test_a_bad_suite_does_not_keep_the_others_from_running(bench: Bench, suite: 
 def test_without_what_reads_yaml_it_is_said_what_to_install(bench: Bench, suite: Path) -> None:
     bench.write("conftest.py", "import sys\nsys.modules['ruamel.yaml'] = None")
     ran = bench.pytest()
-    ran.stdout.fnmatch_lines("*reading suites needs ruamel.yaml: pip install 'bespeak?test?'")
+    ran.stdout.fnmatch_lines("*loading suites needs ruamel.yaml: pip install 'bespeak?test?'")
     assert "plugin.py" not in said(ran)
 
 

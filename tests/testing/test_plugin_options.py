@@ -325,7 +325,7 @@ def test_recording_is_refused_under_ci(bench: Bench, suite: Path, monkeypatch: p
     monkeypatch.setenv("CI", ci)
     ran = bench.pytest("--bespeak-record=once", "--bespeak-cassettes=tapes")
     assert ran.ret == pytest.ExitCode.USAGE_ERROR
-    ran.stderr.fnmatch_lines(["ERROR: recording (once) is refused under CI; record at your desk, *"])
+    ran.stderr.fnmatch_lines(["ERROR: recording (once) is refused in CI; record on your own machine, *"])
     assert not (bench.path / "tapes").exists()
 
 

@@ -69,7 +69,7 @@ def test_a_path_into_what_has_no_such_part_is_a_lookup_error(value: Any) -> None
 
 @pytest.mark.parametrize("path", ["*", "content[*]", "structuredContent.*.id"])
 def test_a_path_to_many_values_is_a_lookup_error_that_says_so(path: str) -> None:
-    with pytest.raises(LookupError, match=r"a path with \* leads to many values"):
+    with pytest.raises(LookupError, match=r"a path with \* matches many values"):
         value_at({"content": [1], "structuredContent": {"a": {"id": 1}}}, path)
 
 

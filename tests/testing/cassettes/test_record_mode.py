@@ -140,7 +140,7 @@ async def test_a_test_is_replayed_right_after_it_was_recorded(taped: Desk) -> No
 @pytest.mark.parametrize("ci", ["true", "1", "yes", "True", "woodpecker"])
 def test_anything_but_none_is_refused_under_ci(monkeypatch: pytest.MonkeyPatch, mode: str, ci: str) -> None:
     monkeypatch.setenv("CI", ci)
-    with pytest.raises(RecordingRefused, match="refused under CI"):
+    with pytest.raises(RecordingRefused, match="refused in CI"):
         check_allowed(RecordMode(mode))
 
 
