@@ -169,7 +169,7 @@ def test_a_url_is_shown_with_its_host_and_without_its_secrets(tmp_path: Path, pe
     file.write_text(json.dumps({**pending, "target": url}))
     ended = at_terminal("call", "--resume", str(file), typed="\n")
     assert "      url | https://xn--pple-43d.example/mcp\n     host | xn--pple-43d.example\n" in ended.screen
-    assert "Mind: the host is an international name, and may look like another.\n" in ended.screen
+    assert "Warning: the host is an international name, and may look like another.\n" in ended.screen
     assert "The call, its state and your answers would be sent to this host.\n" in ended.screen
     assert "hunter2" not in ended.screen
 

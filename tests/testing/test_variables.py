@@ -356,7 +356,7 @@ async def test_a_captured_value_that_does_not_fit_fails_its_test_and_the_run_goe
     assert before.passed
     assert not result.passed
     assert after.passed
-    assert "what ${v} stands for does not fit where it is used" in told(result)
+    assert "the value of ${v} does not fit where it is used" in told(result)
 
 
 # Secrets
