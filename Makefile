@@ -60,7 +60,7 @@ $(OLDEST)/.installed: pyproject.toml
 	touch $@
 
 oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m pytest -n 3 -m "" tests/server/test_running.py tests/cli/test_run.py tests/test_stopping.py
+	$(OLDEST)/bin/python -m pytest -n 3 -m "" tests/server/test_running.py tests/cli/test_run_command.py tests/test_stopping.py
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

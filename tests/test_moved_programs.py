@@ -15,7 +15,7 @@ from interop.checks import MODERN, Expected, Person
 from interop.run import LEGACY
 
 from bespeak import Client, MCPError, StdioServerParameters
-from tests.cli.test_run import COMMAND, listening, over_http
+from tests.cli.test_run_command import COMMAND, listening, over_http
 
 BOOKSHOP = Path(shop.__file__).parent
 

@@ -20,7 +20,7 @@ from bespeak.conversation.matchers import (
     join,
     parse_matcher,
 )
-from bespeak.testing.redaction import EVERY, parse_path
+from bespeak.testing.value_paths import EVERY, parse_path
 from bespeak.transports.interfaces import MissingExtra
 
 

@@ -13,7 +13,7 @@ import pytest
 from bespeak.conversation.servers import Reached
 from bespeak.testing.report.results import Result
 from bespeak.testing.runner import Options, Runner
-from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.suite.loader import load_suite
 from bespeak.testing.suite.plan import items_of
 from bespeak.transports.interfaces import Ask, Outgoing
 

@@ -6,8 +6,9 @@ from io import StringIO
 from typing import Any
 
 from bespeak.conversation.call_rounds import Round
-from bespeak.testing.report.reports import Summary, Writer
 from bespeak.testing.report.results import Failure, Kind, Result
+from bespeak.testing.report.summary import Summary
+from bespeak.testing.report.writers import Writer
 
 PASSED = Result("suites/weather.bespeak.yaml", 9, "asks for the city", None, None, "weather", seconds=0.25)
 FAILED = Result(

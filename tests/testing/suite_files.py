@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.testing.suite.loading import BadSuite, Suite, load_suite
+from bespeak.testing.suite.loader import BadSuite, Suite, load_suite
 
 GOOD = """\
 version: 1

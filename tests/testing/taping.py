@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from bespeak.conversation.servers import Reached
-from bespeak.testing.cassettes.cassettes import Mode
+from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.report.results import Failure, Kind, Result
 from bespeak.testing.runner import Options, Runner
-from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.suite.loader import load_suite
 from bespeak.testing.suite.plan import items_of
 from bespeak.transports.interfaces import Ask, Outgoing
 
@@ -185,13 +185,14 @@ def write_suite(folder: Path, *tests: Json, name: str = "trip", **more: Any) -> 
 
 AGAIN = """
 import asyncio, pathlib, sys
-from bespeak.testing.cassettes.cassettes import Mode
-from bespeak.testing.suite.loading import load_suite
+from bespeak.testing.cassettes.record_mode import RecordMode
+from bespeak.testing.report.results import Failure, Kind, Result
+from bespeak.testing.suite.loader import load_suite
 from bespeak.testing.suite.plan import items_of
 from bespeak.testing.runner import Options, Runner
 
 async def main():
-    suite, mode, titles, times = pathlib.Path(sys.argv[1]), Mode(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+    suite, mode, titles, times = pathlib.Path(sys.argv[1]), RecordMode(sys.argv[2]), sys.argv[3], int(sys.argv[4])
     items = [item for item in items_of(load_suite(suite)) if item.title.startswith(titles)] * times
     runner = Runner(Options(record=mode))
     failures = [failure for item in items for failure in (await runner.run(item)).failures]
@@ -226,7 +227,7 @@ async def run_suite(
     titles: str = "",
 ) -> list[Result]:
     """Run the tests of a suite whose titles begin so, one after the other."""
-    options = Options(record=Mode(record), verify=verify, cassettes=cassettes, start=start or suite.parent)
+    options = Options(record=RecordMode(record), verify=verify, cassettes=cassettes, start=start or suite.parent)
     runner = Runner(options)
     try:
         items = [item for item in items_of(load_suite(suite)) if item.title.startswith(titles)]

@@ -8,8 +8,8 @@ import pytest
 
 from bespeak import Elicit, ElicitationResult, MCPServer, Resolve
 from bespeak.testing import converse
-from bespeak.testing.cassettes.cassettes import Mode
-from bespeak.testing.report.reports import describe
+from bespeak.testing.cassettes.record_mode import RecordMode
+from bespeak.testing.report.pretty_report import describe
 from bespeak.testing.runner import Options
 from tests.testing.canned import HEAD, Canned, Hold, Json, Pushing, form, messages, round_of, told
 from tests.testing.canned import hold as hold
@@ -171,7 +171,7 @@ async def test_rounds_without_end_are_told_by_name(hold: Hold) -> None:
 
 async def test_a_snapshot_of_what_was_asked_holds_names(hold: Hold, tmp_path: Path) -> None:
     tests = f"  - {{name: a, tool: pay, inputResponses: {ANSWERED}, expect: {{asked: {{snapshot: asked}}}}}}\n"
-    recording = Options(record=Mode.ONCE)
+    recording = Options(record=RecordMode.ONCE)
     assert messages(await hold(Canned(round_of({FIRST: form()}), told()), tests, options=recording)) == []
     kept = json.loads((tmp_path / "desk.snapshots.json").read_text())
     assert kept == {"a": {"asked": [NAME]}}

@@ -4,11 +4,11 @@ import sys
 
 
 def main() -> None:
-    """What the `bespeak` command does."""
+    """Run the `bespeak` command."""
     try:
         from bespeak.cli.commands import app
     except ImportError as error:
         if error.name not in ("typer", "rich"):
             raise
-        sys.exit("the command line needs typer: pip install 'bespeak[cli]'")
+        sys.exit("the bespeak command needs typer: pip install 'bespeak[cli]'")
     app()

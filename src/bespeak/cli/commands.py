@@ -1,122 +1,96 @@
-"""What can be said on the command line, and what is done about it."""
+"""The commands, arguments and options of `bespeak`, with their help texts."""
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
-
-from bespeak.cli import workers
-from bespeak.server.running import run_stdio
-from bespeak.server.server import MCPServer
-from bespeak.server.targets import NoServer, load
-from bespeak.transports.http.client_addresses import ClientAddresses
-from bespeak.transports.interfaces import MissingExtra
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.callback()
 def bespeak() -> None:
-    """MCP servers whose tools get what a model must never invent from your functions, and from people."""
+    """Run, call and test MCP servers."""
 
 
 @app.command()
 def run(
     target: Annotated[str, typer.Argument(help="FILE or FILE:OBJECT, such as server.py:mcp", metavar="FILE[:OBJECT]")],
-    http: Annotated[bool, typer.Option("--http", help="Listen for HTTP instead of speaking over stdio.")] = False,
-    host: Annotated[str | None, typer.Option(help="Where to listen, with --http; 127.0.0.1 if not given.")] = None,
+    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of stdio.")] = False,
+    host: Annotated[str | None, typer.Option(help="The address to listen on, with --http. Default: 127.0.0.1.")] = None,
     port: Annotated[
-        int | None, typer.Option(help="Where to listen, with --http; 8000 if not given.", min=1, max=65535)
+        int | None, typer.Option(help="The port to listen on, with --http. Default: 8000.", min=1, max=65535)
     ] = None,
-    path: Annotated[
-        str | None, typer.Option(help="The path of the MCP endpoint, with --http; /mcp if not given.")
-    ] = None,
-    number: Annotated[
-        int, typer.Option("--workers", help="How many processes share the work, with --http.", min=1)
-    ] = 1,
+    path: Annotated[str | None, typer.Option(help="The path of the MCP endpoint, with --http. Default: /mcp.")] = None,
+    number: Annotated[int, typer.Option("--workers", help="The number of worker processes, with --http.", min=1)] = 1,
     proxies: Annotated[
         list[str] | None,
         typer.Option(
             "--trusted-proxy",
-            help="A proxy that is believed about its clients' addresses, with --http; may be repeated.",
+            help="A proxy whose forwarded client addresses are trusted, with --http. Can be repeated.",
             metavar="ADDRESS|NETWORK",
         ),
     ] = None,
 ) -> None:
-    """Run a server: over stdio for the client that starts it, or over HTTP for many."""
-    if path is not None and not path.startswith("/"):
-        _refuse(f"--path must start with '/', unlike {path!r}")
-    if not http and number > 1:
-        _refuse("several workers need --http: over stdio there is one client")
-    if not http and (host, port, path, proxies) != (None, None, None, None):
-        _refuse("--host, --port, --path and --trusted-proxy need --http")
-    if not http:
-        return run_stdio(lambda: _loaded(target))
-    try:
-        ClientAddresses(proxies or ())
-    except ValueError as error:
-        _refuse(f"--{str(error).replace('trusted_proxies', 'trusted-proxy')}")
-    where = workers.Settings(target, host or "127.0.0.1", port or 8000, path or "/mcp", tuple(proxies or ()))
-    server = _loaded(target)  # for several workers too: what is wrong with it is said once, and not by each of them
-    try:
-        if number > 1:
-            workers.run(where, number)
-        else:
-            server.run(
-                "streamable-http",
-                host=where.host,
-                port=where.port,
-                streamable_http_path=where.path,
-                trusted_proxies=where.proxies,
-            )
-    except MissingExtra as error:
-        _refuse(str(error))
+    """Run a server over stdio, or over HTTP with --http."""
+    from bespeak.cli.run_command import Flags, run_server
+
+    raise typer.Exit(run_server(Flags(target, http, host, port, path, number, proxies or [])))
 
 
 @app.command("test")
 def run_tests(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Suites (*.bespeak.yaml), or folders to look for them in.", metavar="FILE..."),
+        typer.Argument(help="Suites (*.bespeak.yaml), or folders that contain suites.", metavar="FILE..."),
     ] = None,
-    validate: Annotated[bool, typer.Option("--validate", help="Only check the suites; start no server.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of suites.")] = False,
+    validate: Annotated[bool, typer.Option("--validate", help="Check the suites without starting a server.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of suite files.")] = False,
     init: Annotated[
         str | None, typer.Option("--init", help="Print a first suite for the tools of this server.", metavar="TARGET")
     ] = None,
     words: Annotated[
-        str | None, typer.Option("-k", help="Only tests whose title has these words; and, or, not.", metavar="WORDS")
+        str | None,
+        typer.Option(
+            "-k", help="Run only tests whose title matches; supports and, or, not and parentheses.", metavar="WORDS"
+        ),
     ] = None,
-    era: Annotated[str | None, typer.Option(help="Only at this revision; modern and legacy name the newest.")] = None,
-    record: Annotated[
-        str, typer.Option(help="When conversations are written to cassettes: none, once, new, rewrite.")
-    ] = "none",
+    era: Annotated[
+        str | None, typer.Option(help="Run tests at this revision only; modern and legacy mean the newest of each.")
+    ] = None,
+    record: Annotated[str, typer.Option(help="When to record cassettes: none, once, new or rewrite.")] = "none",
     cassettes: Annotated[
-        Path | None, typer.Option(help="The folder of cassettes, whatever the suites say.", metavar="FOLDER")
+        Path | None, typer.Option(help="The cassette folder, instead of the one in the suites.", metavar="FOLDER")
     ] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Hold recorded conversations with the live server, and compare.")
+        bool, typer.Option("--verify", help="Run against the live server and compare with the cassettes.")
     ] = False,
     servers: Annotated[
         list[str] | None,
-        typer.Option("--server", help="Use this server instead of the suite's of that name.", metavar="NAME=TARGET"),
+        typer.Option("--server", help="Use this server instead of the suite's server NAME.", metavar="NAME=TARGET"),
     ] = None,
     reports: Annotated[
         list[str] | None,
-        typer.Option("--report", help="pretty, json or junit, each also with =FILE.", metavar="FORM[=FILE]"),
+        typer.Option(
+            "--report",
+            help="The report to write: pretty, json or junit, with or without a file. Can be repeated.",
+            metavar="FORM[=FILE]",
+        ),
     ] = None,
-    first: Annotated[bool, typer.Option("-x", help="Stop at the first failure.")] = False,
+    first: Annotated[bool, typer.Option("-x", help="Stop after the first failure.")] = False,
     interactive: Annotated[
-        bool, typer.Option("--interactive", help="Ask at the terminal first; without one, the fixture answers.")
+        bool,
+        typer.Option(
+            "--interactive", help="Ask the questions at the terminal. Without a terminal, inputResponses are used."
+        ),
     ] = False,
 ) -> None:
-    """Hold the conversations of suites with the servers they name, and say what went otherwise.
+    """Run test suites and report failures.
 
-    Ends with 0 if all passed, 1 if some failed, 2 for a bad suite or flag, 3 if a server cannot be reached, 4 for a
-    cassette that is missing or stale, 5 if recording is refused, 7 if nothing was selected, 130 if interrupted.
+    Exit codes: 0 all tests passed, 1 a test failed, 2 a suite or option is wrong, 3 a server cannot be reached, 4 a cassette is
+    missing or stale, 5 recording is refused, 7 no tests were selected, 130 interrupted.
     """
-    from bespeak.cli.test_command import Flags, run_suites  # not before it is asked for: a server starts without it
+    from bespeak.cli.test_command import Flags, run_suites  # imported late: a server starts without it
 
     given = Flags(
         files or [],
@@ -141,59 +115,55 @@ def call(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help="A URL, FILE[:OBJECT] or a command in quotes; a tool; its arguments.",
+            help="The server: a URL, FILE[:OBJECT] or a command in quotes. The tool. Its arguments.",
             metavar="TARGET [TOOL [KEY=VALUE...]]",
         ),
     ] = None,
-    arguments: Annotated[str | None, typer.Option("--arguments", help="All arguments, as a JSON object.")] = None,
+    arguments: Annotated[str | None, typer.Option("--arguments", help="All arguments as a JSON object.")] = None,
     answers: Annotated[
         list[str] | None,
         typer.Option(
-            "--answer", help="An answer, as a suite writes it, to be used before anybody is asked.", metavar="KEY=VALUE"
+            "--answer",
+            help="An answer to a question, as written in a suite. It is used instead of asking. Can be repeated.",
+            metavar="KEY=VALUE",
         ),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option("--save-answers", help="Write what was answered as an inputResponses: block.")
+        Path | None,
+        typer.Option("--save-answers", help="Write the answers to a file, as the inputResponses of a suite."),
     ] = None,
     resume: Annotated[
         str | None,
         typer.Option(
             "--resume",
-            help="Continue a call that waits for answers, with the server TARGET; - reads it from stdin.",
+            help="Continue a call that is waiting for answers, with the server TARGET. - reads stdin.",
             metavar="FILE",
         ),
     ] = None,
     era: Annotated[
-        str | None, typer.Option(help="The revision to speak: modern, legacy or one of them; found out if not given.")
+        str | None,
+        typer.Option(help="The protocol revision: modern, legacy or a date. Default: negotiated with the server."),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option("--max-rounds", help="How many rounds are answered at most; 10 if not given.", min=0)
+        int | None, typer.Option("--max-rounds", help="The maximum number of rounds to answer. Default: 10.", min=0)
     ] = None,
     seconds: Annotated[
-        float, typer.Option("--timeout", help="Seconds a request may take, people's time not counted.")
+        float,
+        typer.Option(
+            "--timeout", help="The timeout of a request in seconds. Time that people take to answer does not count."
+        ),
     ] = 30.0,
-    whole: Annotated[bool, typer.Option("--json", help="Print the whole result, as JSON.")] = False,
+    whole: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
 ) -> None:
-    """Call a tool, and ask at the terminal what it wants to know.
+    """Call a tool, and answer its questions at the terminal.
 
-    The result is on stdout, the questions on stderr. Without a terminal, what is asked is printed as JSON with what is
-    needed to go on: TARGET --resume FILE. Without a TARGET, the server that the file names must be confirmed at the terminal.
-    Ends with 0, with 1 if the call failed, 2 for bad flags, 3 if the server cannot be reached, 6 if the
-    call waits for answers, 130 if interrupted.
+    The result is printed on stdout, the questions on stderr. Without a terminal, the open questions are printed as JSON; save
+    it to a file and continue with TARGET --resume FILE. Without TARGET, you must confirm the server that the file names.
+
+    Exit codes: 0 success, 1 the call failed, 2 an option is wrong, 3 the server cannot be reached, 6 the call is waiting for
+    answers, 130 interrupted.
     """
     from bespeak.cli.call_command import Flags, call_tool
 
     given = Flags(words or [], arguments, answers or [], save, resume, era, rounds, seconds, whole)
     raise typer.Exit(call_tool(given))
-
-
-def _loaded(target: str) -> MCPServer[Any]:
-    try:
-        return load(target)
-    except NoServer as error:
-        _refuse(str(error))
-
-
-def _refuse(problem: str) -> NoReturn:
-    print(f"bespeak: {problem}", file=sys.stderr)
-    raise typer.Exit(2)

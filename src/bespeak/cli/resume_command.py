@@ -1,7 +1,7 @@
-"""`bespeak call --resume`: a call that was put down, read back from its file.
+"""`bespeak call --resume`: load a saved call, and decide which server to continue it with.
 
-The file says which server the call was made with. Somebody else may have written it, and a target may be any command, so it is
-never used on the file's word alone: the command line names the server, or a person at the terminal confirms it.
+The file names the server of the call. Somebody else may have written the file, and a target may be any command. So either the
+command line names the server, or a person at the terminal confirms it.
 """
 
 import json
@@ -25,7 +25,7 @@ STDIN = "-"
 
 
 class CannotResume(ValueError):
-    """A call is not continued. Says why, and what to type instead."""
+    """A call cannot be continued. The message says why, and what to type instead."""
 
 
 class NotConfirmed(Exception):
@@ -33,7 +33,7 @@ class NotConfirmed(Exception):
 
 
 class SavedCall(BaseModel):
-    """A call that was put down, as it was printed."""
+    """A saved call, as `bespeak call` printed it."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -46,48 +46,54 @@ class SavedCall(BaseModel):
 
 
 def read_saved(file: str) -> SavedCall:
-    """The call in a file; `-` is standard input. Raises `CannotResume`."""
+    """Load a call from a file; `-` is standard input. Raises `CannotResume`."""
     text = ""
+    source = _source(file)
     try:
         text = sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
         return SavedCall.model_validate_json(text)
     except OSError as error:
-        raise CannotResume(f"--resume: {file} cannot be read: {error.strerror or error}") from None
+        raise CannotResume(f"--resume: {source} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise CannotResume(f"--resume: {file} is no text") from None
+        raise CannotResume(f"--resume: {source} is not a text file") from None
     except ValidationError:
         again = _again(text)
-        raise CannotResume(f"--resume: {again or 'that is no call that waits for answers'}") from None
+        raise CannotResume(
+            f"--resume: {again or f'{source} does not contain a call that is waiting for answers'}"
+        ) from None
+
+
+def _source(file: str) -> str:
+    return "standard input" if file == STDIN else file
 
 
 def _again(text: str) -> str | None:
-    """How to make a call again that was put down in mid-call, and cannot be gone on with."""
+    """How to repeat a call of an older revision, which cannot be continued."""
     try:
         saved: Any = json.loads(text)
     except (ValueError, RecursionError):
         return None
     again: Any = cast("dict[str, Any]", saved).get("again") if isinstance(saved, dict) else None
-    return f"that call cannot be gone on with; make it again: {again}" if isinstance(again, str) else None
+    return f"that call cannot be continued; make it again: {again}" if isinstance(again, str) else None
 
 
 async def choose_target(saved: SavedCall, file: str, named: str | None, prompt: Prompt | None) -> str:
-    """The server to continue with: the one the command line names, or the file's, if a person confirms it.
+    """Return the server to continue with: the one on the command line, or the one in the file if a person confirms it.
 
-    Raises `CannotResume` where there is nobody to ask, and `NotConfirmed`.
+    Raises `CannotResume` if there is nobody to ask, and `NotConfirmed`.
     """
     if named is not None:
         if named != saved.target:
             before, now = _shown(saved.target), _shown(named)
             other = " (with other credentials or another query)" if before == now else ""
             tell(
-                f"the call was made with the server {before}; it continues with {now}{other}, as the command line says"
+                f"the call was made with the server {before}; it continues with {now}{other}, which the command line names"
             )
         return named
     command = shlex.join(["bespeak", "call", "TARGET", "--resume", file])
     if prompt is None or file == STDIN:
-        source = "standard input" if file == STDIN else file
         raise CannotResume(
-            f"--resume: {source} names the server itself ({_shown(saved.target)}), and may come from somebody else."
+            f"--resume: {_source(file)} names the server itself ({_shown(saved.target)}), and somebody else may have written it."
             f" Name the server on the command line: {command}"
         )
     if not await prompt.confirm(lambda screen: _show(screen, saved, file), "Continue this call there?"):
@@ -96,16 +102,16 @@ async def choose_target(saved: SavedCall, file: str, named: str | None, prompt: 
 
 
 def _shown(target: str) -> str:
-    """A target in a message: of a URL, without what may be secret in it."""
+    """A target for a message. Secret parts of a URL are left out."""
     if target.startswith(("http://", "https://")):
         return public(target) or "a URL that is not valid"
     return f"'{one_line(target)}'"
 
 
 def _show(screen: Screen, saved: SavedCall, file: str) -> None:
-    """What a file would have us do, for who is to confirm it. All of it may be somebody else's words."""
+    """Show what the file would make us do, for confirmation. Somebody else may have written all of it."""
     server = parse_target(saved.target)
-    screen.say("\nThe server of this call is named by the file only:")
+    screen.say("\nOnly the file names the server of this call:")
     screen.mention("file", file)
     if server.url is not None:
         address = read_address(public(server.url) or server.url)
@@ -115,7 +121,7 @@ def _show(screen: Screen, saved: SavedCall, file: str) -> None:
         consequence = "The call, its state and your answers would be sent to this host."
     else:
         screen.show("command" if server.command is not None else "python", saved.target)
-        consequence = "This would be run on your computer, with your rights."
+        consequence = "This command would run on your computer, with your permissions."
     params: Any = saved.conversation.get("params")
     if isinstance(params, Mapping):
         told = cast("Mapping[str, Any]", params)

@@ -1,4 +1,4 @@
-"""Being told to stop: whatever the signal and whatever is under way, what was begun is ended."""
+"""SIGINT, SIGTERM and SIGHUP end a command in order, whatever it is doing."""
 
 import asyncio
 import contextlib
@@ -10,11 +10,12 @@ from collections.abc import Coroutine, Generator
 from types import FrameType
 from typing import Any, TypeVar
 
+from bespeak.cli.exit_codes import ExitCode
+
 PATIENCE_SECONDS = 1.0
-"""How long something may keep the event loop from hearing that it is to stop, before it is broken off where it is."""
+"""How long code may block the event loop after a signal, before it is interrupted."""
 LEAVE_SECONDS = 5.0
-"""How long the tool waits, after it was told to stop, for threads such as those of a server in its own process."""
-INTERRUPTED = 130
+"""How long to wait for other threads after a signal, such as those of a server in this process."""
 T = TypeVar("T")
 
 
@@ -27,13 +28,13 @@ def stoppable() -> Generator[None]:
 
     with contextlib.ExitStack() as stack:
         for told in _signals():
-            with contextlib.suppress(ValueError):  # only the main thread is told
+            with contextlib.suppress(ValueError):  # signals can be handled in the main thread only
                 stack.callback(signal.signal, told, signal.signal(told, stop))
         yield
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end. Raises `KeyboardInterrupt` if told to stop, once all servers that were started are ended."""
+    """Run a coroutine. Raises `KeyboardInterrupt` after a signal, once all started servers have ended."""
     told = threading.Event()
     try:
         return asyncio.run(_until_told(work, told))
@@ -45,14 +46,14 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _leave() -> None:
-    """End the process once its main thread has ended, should a thread of somebody else's keep it."""
+    """End the process some time after its main thread, in case another thread keeps it alive."""
     threading.main_thread().join()
     time.sleep(LEAVE_SECONDS)
-    os._exit(INTERRUPTED)
+    os._exit(ExitCode.INTERRUPTED)
 
 
 async def _until_told(work: Coroutine[Any, Any, T], told: threading.Event) -> T:
-    """Run to the end, or raise `CancelledError` when told to stop."""
+    """Run to the end, or raise `CancelledError` after a signal."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     main = threading.get_ident()
@@ -67,14 +68,14 @@ async def _until_told(work: Coroutine[Any, Any, T], told: threading.Event) -> T:
             raise KeyboardInterrupt
         told.set()
         loop.call_soon_threadsafe(end)
-        # Code that never awaits keeps the loop from hearing it: then it is told again, and broken off.
+        # Code that never awaits blocks the event loop: then the signal is sent again and interrupts it.
         again = threading.Timer(PATIENCE_SECONDS, lambda: heard.is_set() or signal.pthread_kill(main, number))
         again.daemon = True
         again.start()
 
     with contextlib.ExitStack() as stack:
         for one in _signals():
-            with contextlib.suppress(ValueError):  # only the main thread is told
+            with contextlib.suppress(ValueError):  # signals can be handled in the main thread only
                 stack.callback(signal.signal, one, signal.signal(one, stop))
         return await task
 

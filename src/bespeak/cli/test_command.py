@@ -1,4 +1,4 @@
-"""`bespeak test`: which suites, which of their tests, and where the reports go."""
+"""`bespeak test`: find the suites, select tests, run them and write the reports."""
 
 import json
 import sys
@@ -8,28 +8,29 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
+from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
 from bespeak.cli.signals import run, stoppable
 from bespeak.conversation.servers import Unreachable
 from bespeak.terminal.prompt import Prompt, at_terminal
-from bespeak.testing.cassettes.cassettes import RecordingRefused
-from bespeak.testing.report.reports import Summary, Writer, open_writers
-from bespeak.testing.report.results import Result
+from bespeak.testing.cassettes.record_mode import RecordingRefused
+from bespeak.testing.report.results import Kind, Result
+from bespeak.testing.report.summary import Summary, gravest
+from bespeak.testing.report.writers import Writer, open_writers
+from bespeak.testing.run_options import Options, check_recordable, check_servers, make_options
 from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.drafts import draft
-from bespeak.testing.suite.loading import SUFFIX, BadSuite, Mistake, Suite, load_suite
-from bespeak.testing.suite.plan import Item, at_era, items_of, keyword
-from bespeak.testing.suite.run_options import Options, check_recordable, check_servers, make_options
-from bespeak.testing.suite.suite_file import json_schema
+from bespeak.testing.suite.keyword_filter import keyword
+from bespeak.testing.suite.loader import SUFFIX, BadSuite, Mistake, Suite, load_suite
+from bespeak.testing.suite.plan import Item, at_era, items_of
+from bespeak.testing.suite.suite_schema import json_schema
 from bespeak.testing.suite.variables import Unknown, environment
 from bespeak.transports.interfaces import MissingExtra
-
-BAD, UNREACHABLE, REFUSED, NOTHING, INTERRUPTED = 2, 3, 5, 7, 130
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What was said on the command line."""
+    """The command line of `bespeak test`."""
 
     files: Sequence[Path]
     validate: bool
@@ -47,12 +48,12 @@ class Flags:
 
 
 def run_suites(flags: Flags) -> int:
-    """Do what was said; the exit code."""
+    """Run `bespeak test`. Return the exit code."""
     try:
         with stoppable():
             return _run_suites(flags)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
 
 
 def _run_suites(flags: Flags) -> int:
@@ -68,8 +69,8 @@ def _run_suites(flags: Flags) -> int:
         suites = _suites(flags.files or [Path()])
         everything = [item for suite in suites for item in items_of(suite)]
         if flags.validate:
-            print(f"{_count(suites, 'suite')}, {_count(everything, 'test')}: nothing is wrong")
-            return 0 if suites else NOTHING
+            print(f"{_count(suites, 'suite')}, {_count(everything, 'test')}: no mistakes found")
+            return 0 if suites else ExitCode.NOTHING_SELECTED
         options = make_options(
             record=flags.record,
             verify=flags.verify,
@@ -85,24 +86,24 @@ def _run_suites(flags: Flags) -> int:
         writers = open_writers(flags.reports, sys.stdout, sys.stdout.isatty())
     except BadSuite as error:
         print(error, file=sys.stderr)
-        return BAD
+        return ExitCode.BAD_USAGE
     except (ValueError, MissingExtra) as error:
-        return complain(str(error), BAD)
+        return complain(str(error), ExitCode.BAD_USAGE)
     except RecordingRefused as error:
-        return complain(str(error), REFUSED)
+        return complain(str(error), ExitCode.RECORDING_REFUSED)
     except Unreachable as error:
-        return complain(str(error), UNREACHABLE)
+        return complain(str(error), ExitCode.UNREACHABLE)
     return _run(options, chosen, len(everything) - len(chosen), writers, first=flags.first)
 
 
 def _suites(given: Sequence[Path]) -> list[Suite]:
-    """The suites that were named. Raises `BadSuite` with whatever is wrong with any of them."""
+    """Load the given suites. Raises `BadSuite` with the mistakes of all of them."""
     suites: list[Suite] = []
     faults: list[Mistake] = []
     files = [file for path in given for file in (_inside(path) if path.is_dir() else [path])]
     for file in {file.resolve(): file for file in files}.values():
         if file.suffix == ".py":
-            what = f"this is a program, and a suite is a file called *{SUFFIX}; --init {file} prints a first one for a server"
+            what = f"this is a Python file; a suite is called *{SUFFIX}. To print a first suite for a server, use --init {file}"
             faults.append(Mistake(file, 1, what))
             continue
         try:
@@ -115,7 +116,7 @@ def _suites(given: Sequence[Path]) -> list[Suite]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The suites in a folder, but for those of other people's programs."""
+    """The suites in a folder, except in hidden folders and node_modules."""
     found = sorted(folder.rglob(f"*{SUFFIX}"))
     return [file for file in found if not any(_is_foreign(part) for part in file.relative_to(folder).parts[:-1])]
 
@@ -153,21 +154,38 @@ def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequ
         writer.started(len(items))
     interrupted = False
     try:
-        with redirect_stdout(sys.stderr):  # what a server in this process prints is no part of a report
+        with redirect_stdout(sys.stderr):  # what a server in this process prints is not part of a report
             run(run_items(Runner(options), items, finished))
     except KeyboardInterrupt:
         interrupted = True
     summary = Summary(results, deselected, interrupted, time.perf_counter() - began)
-    code = summary.exit_code
+    code = exit_code_of(summary)
     for writer in writers:
         try:
             writer.ended(summary)
         except OSError as error:
-            code = code or BAD
+            code = code or ExitCode.BAD_USAGE
             print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
     if not items:
-        print("bespeak: no test was selected", file=sys.stderr)
+        print("bespeak: no tests were selected", file=sys.stderr)
     return code
+
+
+_BY_KIND = {
+    Kind.FAILED: ExitCode.FAILED,
+    Kind.UNREACHABLE: ExitCode.UNREACHABLE,
+    Kind.CASSETTE: ExitCode.STALE_CASSETTE,
+}
+
+
+def exit_code_of(summary: Summary) -> ExitCode:
+    """The exit code of a run of tests."""
+    if summary.interrupted:
+        return ExitCode.INTERRUPTED
+    if not summary.results:
+        return ExitCode.NOTHING_SELECTED
+    failures = [failure for result in summary.results for failure in result.failures]
+    return _BY_KIND[gravest(failures).kind] if failures else ExitCode.OK
 
 
 def _count(things: Sequence[object], noun: str) -> str:

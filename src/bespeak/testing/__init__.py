@@ -1,4 +1,4 @@
-"""The test tool: conversations with any MCP server, scripted, recorded and attacked."""
+"""The test tool: test any MCP server with scripted answers, recordings and attacks."""
 
 import importlib
 from typing import TYPE_CHECKING, Any
@@ -82,7 +82,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    # Lazily: pytest loads the plugin of this package in every run, also in those that have nothing to do with it.
+    # Lazily: pytest loads the plugin of this package in every run, even if nothing uses it.
     if name not in _HOME:
         raise AttributeError(f"module 'bespeak.testing' has no attribute {name!r}")
     return getattr(importlib.import_module(f"bespeak.{_HOME[name]}"), name)

@@ -1,4 +1,4 @@
-"""What a client can do to a server that it should not get away with: altered states, and responses that are lost."""
+"""Attacks on a server: altered request states and lost responses, and checking that they fail."""
 
 import base64
 import json
@@ -15,12 +15,12 @@ from bespeak.testing.suite.suite_file import Fault, Tamper
 
 
 class NotReached(Exception):
-    """The round in which something was to be done never came."""
+    """The round of the attack was not reached, or there was nothing to attack."""
 
 
 @dataclass(slots=True)
 class Attack(Interference):
-    """What is done to one request of a conversation."""
+    """An attack on one request of a conversation."""
 
     tamper: Tamper | None = None
     fault: Fault | None = None
@@ -29,13 +29,13 @@ class Attack(Interference):
     """Whether the round was reached."""
 
     def alter(self, number: int, params: dict[str, Any]) -> dict[str, Any]:
-        """The params of the request that follows so many answered rounds, altered if it is their turn."""
+        """Return the params of the request after so many answered rounds, altered if it is the one to attack."""
         tamper = self.tamper
         if tamper is None or number != tamper.round:
             return params
         state: Any = params.get("requestState")
         if state is None:
-            raise NotReached(f"round {number} handed out no requestState that could be altered")
+            raise NotReached(f"round {number} returned no requestState, so there is nothing to alter")
         self.done = True
         if tamper.requestState == "other-arguments":
             return _other_than(params, {**params, "arguments": tamper.arguments})
@@ -47,7 +47,7 @@ class Attack(Interference):
         return self.tamper is not None and number == self.tamper.round
 
     def loses(self, number: int) -> int:
-        """How often the request is sent again because its response is lost."""
+        """Return how many times the request is sent again because its response is lost."""
         if self.fault is None or number != self.fault.round:
             return 0
         self.done = True
@@ -57,17 +57,17 @@ class Attack(Interference):
         """Raises `NotReached`."""
         part = self.tamper or self.fault
         if part is not None and not self.done:
-            raise NotReached(f"round {part.round} never came, so nothing was tried in it")
+            raise NotReached(f"the server never reached round {part.round}, so the attack was not made")
 
 
 def _other_than(params: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     if other == params:
-        raise NotReached("what is sent instead is what would be sent anyway, so nothing is tried")
+        raise NotReached("the altered request equals the original one, so the attack was not made")
     return other
 
 
 def altered(state: str, how: str) -> str:
-    """A state that is not the one that was handed out."""
+    """Return an altered request state."""
     if how == "empty":
         return ""
     if how == "truncate":
@@ -76,13 +76,13 @@ def altered(state: str, how: str) -> str:
 
 
 def _flipped(text: str) -> str:
-    """One character in the middle is another: the last one of Base64 may hold bits that nobody reads."""
+    """Change one character in the middle. The last character of Base64 may hold unused bits."""
     middle = len(text) // 2
     return f"{text[:middle]}{'A' if text[middle : middle + 1] != 'A' else 'B'}{text[middle + 1 :]}"
 
 
 def _readably_altered(state: str) -> str | None:
-    """A state that anybody could have written, altered so that it can still be read: only who verifies it will refuse it."""
+    """Alter an unprotected JSON state so that it is still valid JSON. Only a server that verifies states refuses it."""
     for decode, encode in _CODINGS:
         try:
             text = decode(state)
@@ -111,7 +111,7 @@ _CODINGS: tuple[tuple[Callable[[str], str], Callable[[str], str]], ...] = (
 
 
 def _another(value: Any) -> Any:
-    """A value of the same shape with one part altered; `None` if there is nothing in it to alter."""
+    """Return the value with one part changed, or `None` if nothing can be changed."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
@@ -130,9 +130,9 @@ def _another(value: Any) -> Any:
 
 
 def judge_tampered(tamper: Tamper, envelope: Any, rounds: Sequence[Round], *, expected: bool = False) -> list[Failure]:
-    """Whether an altered state was refused, as it must be: an error, not a result and not the question once more.
+    """Return a failure unless the server refused the altered state with an error.
 
-    A result that says it is one of a failure passes only where the test says what it expects.
+    A result with `isError` passes only if the test says what it expects.
     """
     if isinstance(envelope, dict) and "error" in envelope:
         return []
@@ -148,16 +148,16 @@ def judge_tampered(tamper: Tamper, envelope: Any, rounds: Sequence[Round], *, ex
         "truncate": "a requestState cut in half",
         "empty": "an empty requestState",
         "drop": "answers without the requestState they belong to",
-        "other-arguments": "a requestState that was handed out for other arguments",
+        "other-arguments": "a requestState that was issued for other arguments",
     }[how]
-    did = "asked again at" if asks and how != "drop" else "took" if _fails(envelope) else "accepted"
+    did = "asked again after receiving" if asks and how != "drop" else "processed" if _fails(envelope) else "accepted"
     return [Failure(f"the server {did} {what}; it must answer with an error", rule="state-verified")]
 
 
 def _begins_anew(keys: list[str], rounds: Sequence[Round]) -> bool:
-    """Whether questions are those of the first round, or those that were just answered: then nothing was taken for granted.
+    """Return whether the questions are those of the first or the last round: then the server accepted nothing.
 
-    Their names are compared, each as often as it is there: a price may have moved, and then the keys are others.
+    Names are compared, not keys: the key changes when a price has changed.
     """
     names = sorted(map(name_of, keys))
     return any(names == sorted(map(name_of, one.asked)) for one in (rounds[0], rounds[-1]))

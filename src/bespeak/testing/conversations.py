@@ -1,4 +1,4 @@
-"""One conversation from Python code: scripted answers, either era, any server."""
+"""`converse`: call any server from Python code with scripted answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.conversation.result_text import text_of
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
 from bespeak.testing.expect.expectations import ended
-from bespeak.testing.redaction import Redaction
+from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.report.results import Failure
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Answering, Transport
@@ -30,33 +30,33 @@ from bespeak.transports.stdio.client import StdioServerParameters, StdioTranspor
 
 
 class ConversationFailed(AssertionError):
-    """A conversation went otherwise than it was scripted: an answer was missing or not asked for, or a rule was broken."""
+    """A conversation did not follow its script: an answer was missing or unused, or the server broke a rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversed:
-    """What came of a conversation."""
+    """The outcome of a conversation."""
 
     envelope: dict[str, Any]
-    """The response that ended it, as it came."""
+    """The final response, as it was received."""
     rounds: list[Round]
-    """What was asked and answered, by the names of the questions."""
+    """What was asked and answered, by question name."""
     asked: list[str]
-    """The names of all questions, in their order."""
+    """The names of all questions, in the order they arrived."""
     keys: list[str]
     """Their keys, as the server wrote them."""
     notifications: list[dict[str, Any]]
     version: str
-    """The revision that was spoken."""
+    """The protocol revision that was used."""
 
     @property
     def result(self) -> dict[str, Any]:
-        """The result; empty if there was an error."""
+        """The result; empty after an error."""
         return cast("dict[str, Any]", self.envelope.get("result", {}))
 
     @property
     def error(self) -> dict[str, Any] | None:
-        """The JSON-RPC error, if that was how it ended."""
+        """The JSON-RPC error, or `None`."""
         return self.envelope.get("error")
 
     @property
@@ -85,13 +85,13 @@ async def converse(
     max_rounds: int = DEFAULT_MAX_ELICITATION_ROUNDS,
     timeout: float = TIMEOUT_SECONDS,
 ) -> Conversed:
-    """Call a tool, get a prompt or read a resource, and answer what is asked as a suite's `inputResponses` would.
+    """Call a tool, get a prompt or read a resource. `answers` has the form of a suite's `inputResponses`.
 
-    Strict both ways: a question without an answer and an answer without a question raise `ConversationFailed`, and so does
-    whatever the protocol does not allow. `era` is a revision, or `auto`, `modern` or `legacy`.
+    Raises `ConversationFailed` for a question without an answer, an answer without a question, and anything that the protocol
+    does not allow. `era` is a revision, or `auto`, `modern` or `legacy`.
     """
     if sum(target is not None for target in (tool, prompt, resource)) != 1:
-        raise TypeError("name one of tool, prompt= and resource=")
+        raise TypeError("pass exactly one of tool, prompt= and resource=")
     mode = mode_of(era)
     connection: Connection | None = None
 
@@ -115,7 +115,7 @@ async def converse(
             problems = script.leftovers()
             problems += [ended(talk.envelope).removeprefix("; ")] if problems else []
         if problems:
-            raise ConversationFailed(Redaction(tokens=conversation.states).message("\n".join(problems)))
+            raise ConversationFailed(Redactor(tokens=conversation.states).message("\n".join(problems)))
         return Conversed(
             talk.envelope,
             [one.named() for one in conversation.rounds],
@@ -127,7 +127,7 @@ async def converse(
 
 
 async def _problems(talk: Talk) -> list[str]:
-    """Hold a conversation; what keeps it from its end, apart from what is found wrong with the server."""
+    """Hold a conversation. Return why it did not end, apart from broken rules."""
     try:
         await talk.hold()
     except MissingAnswer as error:
@@ -135,9 +135,9 @@ async def _problems(talk: Talk) -> list[str]:
     except (CannotAnswer, RoundsExceeded) as error:
         return [str(error)]
     except TimeoutError as error:
-        return [str(Failure(f"the server hangs: {error}", rule="answers"))]
+        return [str(Failure(f"the server did not respond: {error}", rule="answers"))]
     except (BrokenRule, MalformedResponse):
-        pass  # which is among the findings
+        pass  # they are among the findings
     return []
 
 
@@ -152,6 +152,4 @@ def _transport(server: Any, stray: Callable[[bytes], None]) -> Transport:
         if hasattr(server, "exchange"):
             return server
     kind = type(server).__name__
-    raise TypeError(
-        f"a conversation is held with a URL, StdioServerParameters, an MCPServer or a transport, not with {kind}"
-    )
+    raise TypeError(f"the server must be a URL, StdioServerParameters, an MCPServer or a transport, not {kind}")

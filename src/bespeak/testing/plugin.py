@@ -1,6 +1,6 @@
-"""pytest collects suites, one item for each test, case and era, and gives tests in code a scripted conversation.
+"""The pytest plugin: collects suites, one item for each test, case and era, and provides the fixture `converse`.
 
-Nothing of the tool is loaded before a suite is collected or a fixture used: every run of pytest loads this file.
+Every run of pytest loads this file, so the rest of the tool is loaded only when a suite is collected or the fixture is used.
 """
 
 import json
@@ -12,16 +12,16 @@ import pytest
 
 if TYPE_CHECKING:
     from bespeak.testing.conversations import Conversed
-    from bespeak.testing.pytest_run import Session
+    from bespeak.testing.pytest_run import SuiteRun
     from bespeak.testing.report.results import Result
     from bespeak.testing.suite.plan import Item
 
 SUFFIX = ".bespeak.yaml"
 BOTH = ("2025-11-25", "2026-07-28")
-"""The revisions at which a test in code is held, unless it says otherwise."""
-_SESSION = pytest.StashKey["Session"]()
+"""The default revisions of a test that uses `converse`."""
+_RUN = pytest.StashKey["SuiteRun"]()
 _RESULT = "bespeak_result"
-"""The attribute of a report that carries the result, as text: it may travel from one process to another."""
+"""The attribute of a pytest report that carries the result as text, also between processes."""
 _DESELECTED = "bespeak_deselected"
 
 
@@ -37,35 +37,53 @@ _DEFAULTS: dict[str, Any] = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("bespeak", "conversations with MCP servers (*.bespeak.yaml)")
-    group.addoption("--bespeak-era", metavar="ERA", help="only at this revision; modern and legacy name the newest")
-    group.addoption("--bespeak-record", metavar="MODE", default="none", help="none, once, new or rewrite")
-    group.addoption("--bespeak-cassettes", metavar="FOLDER", help="the folder of cassettes, whatever the suites say")
-    group.addoption("--bespeak-verify", action="store_true", help="hold recorded conversations with the live server")
     group.addoption(
-        "--bespeak-server", metavar="NAME=TARGET", action="append", default=[], help="use this server instead"
+        "--bespeak-era",
+        metavar="ERA",
+        help="run tests at this revision only; modern and legacy mean the newest of each",
     )
     group.addoption(
-        "--bespeak-report", metavar="FORM=FILE", action="append", default=[], help="json or junit, of suites only"
+        "--bespeak-record", metavar="MODE", default="none", help="when to record cassettes: none, once, new or rewrite"
+    )
+    group.addoption(
+        "--bespeak-cassettes", metavar="FOLDER", help="the cassette folder, instead of the one in the suites"
+    )
+    group.addoption(
+        "--bespeak-verify", action="store_true", help="run against the live server and compare with the cassettes"
+    )
+    group.addoption(
+        "--bespeak-server",
+        metavar="NAME=TARGET",
+        action="append",
+        default=[],
+        help="use this server instead of the suite's server NAME",
+    )
+    group.addoption(
+        "--bespeak-report",
+        metavar="FORM=FILE",
+        action="append",
+        default=[],
+        help="write a json or junit report of the suites",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(_Heard(config))
+    config.pluginmanager.register(_Results(config))
     if any(config.getoption(name) != default for name, default in _DEFAULTS.items()):
-        _session(config)  # what is wrong with them is said before anything is done
-    config.addinivalue_line("markers", "bespeak_eras(*revisions): the revisions at which `converse` is held")
+        _suite_run(config)  # reports wrong options before anything runs
+    config.addinivalue_line("markers", "bespeak_eras(*revisions): the protocol revisions at which `converse` runs")
 
 
-def _session(config: pytest.Config) -> "Session":
-    """What all suites of a run share, made when the first is collected."""
-    if _SESSION not in config.stash:
-        from bespeak.testing.pytest_run import Session, UnusableOptions
+def _suite_run(config: pytest.Config) -> "SuiteRun":
+    """The state that all suites of a run share, created when the first is collected."""
+    if _RUN not in config.stash:
+        from bespeak.testing.pytest_run import SuiteRun, UnusableOptions
 
         def option(name: str) -> Any:
             return config.getoption(f"--bespeak-{name}")
 
         try:
-            config.stash[_SESSION] = Session(
+            config.stash[_RUN] = SuiteRun(
                 start=config.invocation_params.dir,
                 record=option("record"),
                 verify=option("verify"),
@@ -76,7 +94,7 @@ def _session(config: pytest.Config) -> "Session":
             )
         except UnusableOptions as error:
             raise pytest.UsageError(str(error)) from None
-    return config.stash[_SESSION]
+    return config.stash[_RUN]
 
 
 # Suites
@@ -90,15 +108,15 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteFile
 
 
 class SuiteFile(pytest.File):
-    """A suite. It is read to be collected, and no server is started."""
+    """A suite file. Collecting it does not start a server."""
 
     def collect(self) -> Iterable["SuiteItem"]:
         from bespeak.testing.pytest_run import UnusableOptions
-        from bespeak.testing.suite.loading import BadSuite
+        from bespeak.testing.suite.loader import BadSuite
         from bespeak.transports.interfaces import MissingExtra
 
         try:
-            items = _session(self.config).items(self.path)
+            items = _suite_run(self.config).items(self.path)
         except (BadSuite, MissingExtra, UnusableOptions) as error:
             raise self.CollectError(str(error)) from None
         make = cast("Callable[..., SuiteItem]", SuiteItem.from_parent)
@@ -123,14 +141,14 @@ class SuiteItem(pytest.Item):
         self.result: Result | None = None
 
     def runtest(self) -> None:
-        self.result = _session(self.config).run(self.item)
+        self.result = _suite_run(self.config).run(self.item)
         if not self.result.passed:
             raise SuiteFailed(self.result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if not isinstance(excinfo.value, SuiteFailed):
             return super().repr_failure(excinfo, style)
-        from bespeak.testing.report.reports import describe
+        from bespeak.testing.report.pretty_report import describe
 
         return describe(excinfo.value.result)
 
@@ -142,15 +160,15 @@ class SuiteItem(pytest.Item):
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     report: Any = yield
     if isinstance(item, SuiteItem) and call.when == "call":
-        from bespeak.testing.report.reports import as_text
+        from bespeak.testing.report.plain_json import as_text
 
-        result = item.result or _session(item.config).broken_off(item.item, repr(call.excinfo and call.excinfo.value))
+        result = item.result or _suite_run(item.config).broken_off(item.item, repr(call.excinfo and call.excinfo.value))
         setattr(report, _RESULT, as_text(result.as_json()))
     return report
 
 
-class _Heard:
-    """What came of all suites, also of those that other processes ran."""
+class _Results:
+    """Collects the results of all suites, including those from other processes."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -172,17 +190,17 @@ class _Heard:
         self._deselected += sum(isinstance(item, SuiteItem) for item in items)
 
     def pytest_collection_finish(self) -> None:
-        if _SESSION not in self._config.stash:
+        if _RUN not in self._config.stash:
             return
         from bespeak.testing.pytest_run import UnusableOptions
 
-        session = _session(self._config)
+        run = _suite_run(self._config)
         try:
-            session.check_servers()
+            run.check_servers()
         except UnusableOptions as error:
             if not hasattr(self._config, "workerinput"):
                 raise pytest.UsageError(str(error)) from None
-            session.unusable = str(error)  # nobody would read what a worker says at this point
+            run.unusable = str(error)  # pytest does not show errors of a worker at this point
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -190,11 +208,11 @@ class _Heard:
         self._deselected = max(self._deselected, getattr(node, "workeroutput", {}).get(_DESELECTED, 0))
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        if _SESSION not in self._config.stash:
+        if _RUN not in self._config.stash:
             return
-        session = _session(self._config)
-        session.close()
-        deselected = self._deselected + session.elsewhere
+        run = _suite_run(self._config)
+        run.close()
+        deselected = self._deselected + run.elsewhere
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
         if output is not None:
             output[_DESELECTED] = deselected
@@ -202,7 +220,7 @@ class _Heard:
         if stopped and not self._results:
             return  # something could not be collected, and nothing was run
         try:
-            session.report(self._results, deselected, interrupted=self._interrupted)
+            run.report(self._results, deselected, interrupted=self._interrupted)
         except OSError as error:
             self._unwritten = f"bespeak: a report could not be written: {error}"
 
@@ -222,13 +240,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def bespeak_era(request: pytest.FixtureRequest) -> str:
-    """The revision at which the test is held this time."""
+    """The protocol revision of this run of the test."""
     return cast("str", request.param)
 
 
 @pytest.fixture
 def converse(bespeak_era: str) -> "Callable[..., Awaitable[Conversed]]":
-    """`bespeak.testing.converse` at each revision in turn: a call to a server, with its answers scripted."""
+    """`bespeak.testing.converse` at each revision: call a server with scripted answers."""
 
     async def held(*args: Any, **more: Any) -> "Conversed":
         from bespeak.testing.conversations import converse as hold

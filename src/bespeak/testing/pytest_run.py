@@ -6,22 +6,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bespeak.testing.cassettes.cassettes import RecordingRefused
-from bespeak.testing.report.reports import Summary, Writer, open_writers
+from bespeak.testing.cassettes.record_mode import RecordingRefused
 from bespeak.testing.report.results import Result
+from bespeak.testing.report.summary import Summary
+from bespeak.testing.report.writers import Writer, open_writers
+from bespeak.testing.run_options import check_recordable, check_servers, make_options
 from bespeak.testing.runner import Runner
-from bespeak.testing.suite.loading import Suite, load_suite
+from bespeak.testing.suite.loader import Suite, load_suite
 from bespeak.testing.suite.plan import Item, at_era, items_of
-from bespeak.testing.suite.run_options import check_recordable, check_servers, make_options
 from bespeak.transports.interfaces import MissingExtra
 
 
 class UnusableOptions(Exception):
-    """What was said on the command line makes no sense. Says what would."""
+    """The command line options cannot be used."""
 
 
-class Session:
-    """Collects and runs suites for somebody else's runner."""
+class SuiteRun:
+    """Collects and runs the suites of a pytest run."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class Session:
                 start=start,
             )
             if any(not spec.startswith(("json=", "junit=")) for spec in reports):
-                raise ValueError("a report is given as json=FILE or junit=FILE")
+                raise ValueError("--bespeak-report takes json=FILE or junit=FILE")
             self._writers: list[Writer] = open_writers(reports, sys.stdout, colour=False) if reports else []
         except (ValueError, RecordingRefused, MissingExtra) as error:
             raise UnusableOptions(str(error)) from None
@@ -52,12 +53,12 @@ class Session:
         self._runner = Runner(self.options)
         self._suites: dict[Path, Suite] = {}
         self.unusable: str | None = None
-        """Why nothing can be run, if that was found too late to say so otherwise."""
+        """Why no test can run, if that was found after collection."""
         self.elsewhere = 0
-        """Tests that were left out because they are held at other revisions."""
+        """The number of tests left out because they run at other revisions."""
 
     def items(self, path: Path) -> list[Item]:
-        """The tests of a suite. Raises `BadSuite`."""
+        """Return the tests of a suite. Raises `BadSuite` and `UnusableOptions`."""
         suite = self._suites.get(path)
         if suite is None:
             suite = self._suites[path] = load_suite(path)
@@ -73,7 +74,7 @@ class Session:
         return kept
 
     def check_servers(self) -> None:
-        """Raises `UnusableOptions` for a server that takes the place of none."""
+        """Raises `UnusableOptions` for a replacement of a server that no suite has."""
         try:
             if self._suites:
                 check_servers(self.options, list(self._suites.values()))
@@ -89,7 +90,7 @@ class Session:
         try:
             return self._loop.run(self._runner.run(item))
         except BaseException:
-            self._give_up()  # what was under way must not go on beside the next test
+            self._give_up()  # nothing of it may run beside the next test
             raise
 
     def _give_up(self) -> None:
@@ -99,7 +100,7 @@ class Session:
         self._runner = Runner(self.options)
 
     def broken_off(self, item: Item, how: str) -> Result:
-        """The result of a test that somebody else ended."""
+        """Return the result of a test that pytest stopped."""
         return self._runner.broken_off(item, how)
 
     def close(self) -> None:

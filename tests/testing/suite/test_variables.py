@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.testing.cassettes.cassettes import Mode
+from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.report.results import Result
+from bespeak.testing.run_options import Options
 from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.plan import items_of
-from bespeak.testing.suite.run_options import Options
 from bespeak.testing.suite.variables import Unknown, environment, environment_names, fill, lookup, names_in
 from tests.testing.suite_files import GOOD, NEXT, in_test, load, only_fault, with_server
 
@@ -155,26 +155,30 @@ def test_a_name_that_stands_for_nothing_is_told() -> None:
         (
             in_test("arguments:", "  a: 1", "  b: x ${id}"),
             NEXT + 2,
-            "${id} stands for nothing here: no test before this one",
+            "${id} has no value here: no test before this one",
         ),
-        (in_test("arguments:", "  ${id}: 1"), NEXT + 1, "${id} stands for nothing here"),
-        (in_test("capture: {id: a}", "arguments: {a: '${id}'}"), NEXT + 1, "${id} stands for nothing here"),
+        (in_test("arguments:", "  ${id}: 1"), NEXT + 1, "${id} has no value here"),
+        (in_test("capture: {id: a}", "arguments: {a: '${id}'}"), NEXT + 1, "${id} has no value here"),
         (
             in_test("verify:", "  - tool: x", "    arguments: {a: '${port}'}"),
             NEXT + 2,
-            "${port} stands for nothing here",
+            "${port} has no value here",
         ),
-        (in_test("arguments: {a: '${}'}"), NEXT, "${} stands for nothing here"),
-        (in_test("arguments: {a: '${env:}'}"), NEXT, "${env:} names no variable of the environment; write ${env:NAME}"),
-        (with_server("{command: [serve, '${id}']}"), 3, "a server can have ${env:NAME}"),
+        (in_test("arguments: {a: '${}'}"), NEXT, "${} has no value here"),
+        (
+            in_test("arguments: {a: '${env:}'}"),
+            NEXT,
+            "${env:} does not name an environment variable; write ${env:NAME}",
+        ),
+        (with_server("{command: [serve, '${id}']}"), 3, "a server may use ${env:NAME}"),
         (with_server("{url: 'http://127.0.0.1:${port}/'}"), 3, "${port} if it has a command and a url"),
-        (GOOD + "cassettes: tapes/${id}\n", NEXT, "${id} stands for nothing here"),
-        (GOOD + "redact: ['a.${env:X}']\n", NEXT, "nothing is filled into a path; write it out"),
-        (in_test("capture: {id: a}", "cases: [{name: c}]"), NEXT, "a test with cases captures nothing"),
+        (GOOD + "cassettes: tapes/${id}\n", NEXT, "${id} has no value here"),
+        (GOOD + "redact: ['a.${env:X}']\n", NEXT, "a path cannot contain ${...}; write it out"),
+        (in_test("capture: {id: a}", "cases: [{name: c}]"), NEXT, "a test with cases cannot capture"),
         (
             in_test("capture: {id: a}", "eras: [2026-07-28]") + "  - {name: two, tool: x, arguments: {a: '${id}'}}\n",
             NEXT + 2,
-            "${id} is captured at other revisions than this test is held at; give both the same eras",
+            "${id} is captured at other revisions than this test runs at; give both tests the same eras",
         ),
     ],
 )
@@ -220,7 +224,7 @@ async def test_a_value_that_is_not_in_the_result_fails_its_test_and_those_that_n
         folder, suite({"capture": {"v": "structuredContent.nope[0]"}}, {"arguments": {"value": "${v}"}}, {})
     )
     assert told(first) == "capture: the result has nothing at 'structuredContent.nope[0]'"
-    assert told(second) == "${v} stands for nothing: the test 't0', which captures it, failed"
+    assert told(second) == "${v} has no value: the test 't0', which captures it, failed"
     assert third.passed
 
 
@@ -329,7 +333,7 @@ async def test_a_captured_value_that_does_not_fit_fails_its_test_and_the_run_goe
     assert before.passed
     assert not result.passed
     assert after.passed
-    assert "what ${v} stands for does not fit where it is used" in told(result)
+    assert "the value of ${v} does not fit where it is used" in told(result)
 
 
 # Secrets
@@ -380,7 +384,7 @@ async def test_a_value_of_the_environment_can_name_a_server_and_a_folder(
 ) -> None:
     monkeypatch.setenv("BESPEAK_NAME", value)
     test = {"arguments": {"value": "told"}, "expect": {"structuredContent": {"contains": {"value": "told"}}}}
-    record = Options(record=Mode.ONCE if "cassettes" in more else Mode.NONE)
+    record = Options(record=RecordMode.ONCE if "cassettes" in more else RecordMode.NONE)
     (result,) = await run(folder, suite(test, **more), options=record)
     assert told(result) == ""
     assert (folder / "tapes" / "mine").is_dir() or "cassettes" not in more

@@ -1,4 +1,4 @@
-"""What a cassette holds: the shape of its turns, and how each part of a conversation is written down."""
+"""The format of cassettes: the turns of a conversation, how each part is written, and how two are compared."""
 
 import json
 import re
@@ -14,17 +14,18 @@ from bespeak.conversation.matchers import ABSENT, Difference, equal_to
 from bespeak.conversation.responses import Verdict, is_secret, read_envelope
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.cassettes.key_handles import is_handle
-from bespeak.testing.redaction import Redaction, parse_path
+from bespeak.testing.redaction.redactor import Redactor
+from bespeak.testing.value_paths import parse_path
 
 FORMAT = 1
 ALTERED = {"$state": "altered"}
-"""Stands for a state that was never handed out."""
-ANEW = "if that is right, record it anew with --record new"
-AFRESH = "if that is right, record it anew with --record rewrite"
+"""Stands for a state that the server did not issue."""
+ANEW = "if that is right, record it again with --record new"
+AFRESH = "if that is right, record it again with --record rewrite"
 
 
 class StaleCassette(Exception):
-    """A cassette is missing, or no longer what happens. Says where they part."""
+    """A cassette is missing, or differs from what happens. The message says where."""
 
     def __init__(self, message: str, path: str | None = None, expected: Any = ABSENT, actual: Any = ABSENT) -> None:
         self.path, self.expected, self.actual = path, expected, actual
@@ -40,7 +41,7 @@ class _State(_Strict):
 
 
 class _Asked(_Strict):
-    """A question, and the key it was asked under; a list keeps the order they came in."""
+    """A question and its key."""
 
     key: str
     request: dict[str, Any]
@@ -52,19 +53,19 @@ class _Heard(_Strict):
 
 
 class Turn(_Strict):
-    """What was sent, what was asked, what was answered; in the last one, the result."""
+    """One request, with the questions and answers; the last turn has the result."""
 
     method: str | None = None
     sent: dict[str, Any] | None = None
-    """The params, without answers: those stand in the turn that asked. A turn that was pushed has none."""
+    """The params without the answers, which are in the turn that asked. Absent for a pushed question."""
     notifications: list[_Heard] = []
     asked: list[_Asked] | None = None
-    """The questions of the MCP shape."""
+    """Questions in the MCP format."""
     listed: list[Any] | None = None
-    """Those of the compatibility dialect."""
+    """Questions in the compatibility dialect."""
     state: _State | None = None
     asking: dict[str, Any] | None = None
-    """What else an asking result said."""
+    """The other keys of a result that asks."""
     answered: Any = None
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
@@ -73,7 +74,7 @@ class Turn(_Strict):
     @classmethod
     def _nothing_empty(cls, written: Any) -> Any:
         if isinstance(written, dict) and None in cast("dict[str, Any]", written).values():
-            raise ValueError("a member is null; it would be left out")
+            raise ValueError("a key is null; it should be left out")
         return cast("Any", written)
 
     @model_validator(mode="after")
@@ -90,12 +91,12 @@ class Turn(_Strict):
             or (pushed and not asked)
             or (asked and self.listed is not None)
         ):
-            raise ValueError("these are no questions")
+            raise ValueError("these are not questions")
         return self
 
 
 def is_question(request: Any) -> bool:
-    """Whether something could be asked."""
+    """Return whether a request is a valid question."""
     read = read_envelope({"result": {"resultType": "input_required", "inputRequests": {"it": request}}})
     return read.verdict is Verdict.ASKING
 
@@ -107,32 +108,32 @@ def _no_bool(written: Any) -> Any:
 
 
 class Cassette(_Strict):
-    """A conversation as it is kept."""
+    """The content of a cassette."""
 
     format: Annotated[Literal[1], BeforeValidator(_no_bool)]
     revision: Literal[SPOKEN]  # pyright: ignore[reportInvalidTypeForm] - the revisions there are, listed once
     turns: list[Turn] = Field(min_length=1)
     keys: list[str] = []
-    """Which keys in the turns are handles. There are none where a server's keys never change."""
+    """The keys in the turns that are handles. Empty if the server's keys never change."""
 
     @model_validator(mode="after")
     def _handles(self) -> "Cassette":
         if len(set(self.keys)) < len(self.keys) or not all(map(is_handle, self.keys)):
-            raise ValueError("these are no handles")
+            raise ValueError("these are not handles")
         return self
 
 
 IN_ORDER = ("method", "sent", "notifications", "asked", "listed", "asking", "state", "result", "error", "answered")
-"""The members of a turn, in the order in which they happen."""
+"""The keys of a turn, in the order in which they happen."""
 
 
 def first_difference(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Difference | None:
-    """Where two conversations part for the first time."""
+    """Return the first difference of two conversations."""
     for number in range(max(len(before), len(now))):
         path = f"turns[{number}]"
         if number >= len(before) or number >= len(now):
             old, new = (turns[number] if number < len(turns) else ABSENT for turns in (before, now))
-            what = "is there, and was not recorded" if old is ABSENT else "was recorded, and is not there any more"
+            what = "was not recorded" if old is ABSENT else "was recorded and is missing now"
             return Difference(path, what, old, new)
         for name in IN_ORDER:
             old, new = before[number].get(name, ABSENT), now[number].get(name, ABSENT)
@@ -143,7 +144,7 @@ def first_difference(before: list[dict[str, Any]], now: list[dict[str, Any]]) ->
 
 
 def compared(path: str, expected: Any, actual: Any) -> Difference | None:
-    """How one part of a conversation differs from what was recorded."""
+    """Return how one part of a conversation differs from what was recorded."""
     if expected is ABSENT and actual is ABSENT:
         return None
     if expected is ABSENT:
@@ -152,7 +153,7 @@ def compared(path: str, expected: Any, actual: Any) -> Difference | None:
 
 
 def diverged(found: Difference, anew: str = ANEW) -> StaleCassette:
-    """Two conversations part somewhere. What answers a question belongs to its round, and the first request to round 0."""
+    """Return the error for a difference. An answer belongs to the round of its question, the first request to round 0."""
     place = re.match(r"turns\[([0-9]+)\](?:\.(asked|listed|state|asking|answered))?", found.path)
     number = int(place[1]) + (place[2] is not None) if place else 0
     message = f"diverged at round {number}: {found.path}: {found.message}; {anew}"
@@ -160,7 +161,7 @@ def diverged(found: Difference, anew: str = ANEW) -> StaleCassette:
 
 
 class _States:
-    """Tokens, and the numbers that stand for them."""
+    """Request states, and the numbers that replace them."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, Any] = {}
@@ -177,22 +178,22 @@ class _States:
 
 
 class Writing:
-    """What is written down of each part of a turn: nothing that is another every time, and nothing that is declared."""
+    """Writes each part of a turn without values that change from run to run and without redacted values."""
 
-    def __init__(self, redaction: Redaction) -> None:
+    def __init__(self, redaction: Redactor) -> None:
         self._given = redaction
         self._asking = [path for path in redaction.paths if parse_path(path)[0] == "inputRequests"]
-        """What is declared of questions. What is declared of everything is not: a question would be none any more."""
+        """The redacted paths inside questions. Paths such as `*` do not apply: without its parts, it is not a question."""
         self._said = ""
-        self._made: dict[tuple[tuple[str, ...], str, int, int], Redaction] = {}
+        self._made: dict[tuple[tuple[str, ...], str, int, int], Redactor] = {}
         self.states = _States()
 
     def _redact(self, value: Any) -> Any:
-        """What a server said, without the tokens it may have put into its texts. What we say ourselves holds none."""
+        """Redact a value of the server, which may contain request states."""
         return self._without(self._given.paths).apply(value)
 
-    def _without(self, paths: Sequence[str]) -> Redaction:
-        """What takes tokens out, made anew only when there are others: a token can be long, and questions many."""
+    def _without(self, paths: Sequence[str]) -> Redactor:
+        """The redactor for the current tokens. It is cached because tokens can be long and questions many."""
         key = (tuple(paths), self._said, len(self.states.numbers), len(self.states.altered))
         if key not in self._made:
             self._made[key] = replace(self._given, paths=paths, tokens=self._tokens())
@@ -203,7 +204,7 @@ class Writing:
         return [one for one in (*handed_out, *self.states.altered) if one not in self._said]
 
     def sent(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """What was sent, without the answers: those stand in the turn that asked for them."""
+        """The params of a request without the answers, which are in the turn that asked."""
         said = {name: one for name, one in params.items() if name not in ADDED}
         self._said = json.dumps(said, ensure_ascii=False)
         told = self._given.apply(said)
@@ -225,7 +226,7 @@ class Writing:
         ]
 
     def _inner(self, value: dict[str, Any], levels: int, paths: Sequence[str]) -> Any:
-        """What lies so many levels inside, as far as nothing that holds it is declared."""
+        """Redact a value and return the part so many levels inside it."""
         told: Any = self._without(paths).apply(value)
         for _ in range(levels):
             if not isinstance(told, dict):
@@ -240,11 +241,11 @@ class Writing:
         ]
 
     def _hide(self, value: Any) -> Any:
-        """A value without secrets and tokens, whatever its place."""
+        """Remove secrets and tokens from a value. Paths do not apply."""
         return self._without(()).apply(value)
 
     def _question(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
-        """One question. What makes it one stays, whatever is declared: it could not be asked again otherwise."""
+        """One question. The keys that a replay needs are kept, whatever is redacted."""
         if "params" not in request:
             return request
         told = {
@@ -254,7 +255,7 @@ class Writing:
         return {"method": request["method"], "params": told}
 
     def came(self, envelope: Any) -> dict[str, Any]:
-        """What a response brought: questions and a state, a result, or an error."""
+        """The content of a response: questions and a state, a result, or an error."""
         message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
         if "error" in message:
             return {"error": self._redact(message["error"])}
@@ -276,7 +277,7 @@ class Writing:
 
 
 def _same_every_time(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A question or notification without the id that older revisions give a page, which is another each time."""
+    """Remove `elicitationId`, which older revisions send and which changes every time."""
     params: Any = message.get("params")
     if not isinstance(params, dict) or "elicitationId" not in params:
         return dict(message)
@@ -285,7 +286,7 @@ def _same_every_time(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kept(members: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides what a result is, and is kept whatever is declared."""
+    """The keys that decide what kind of result it is. They are kept, whatever is redacted."""
     kept = {name: one for name, one in members.items() if name in ("resultType", "isError")}
     if "content" in told and not isinstance(told["content"], list):
         kept["content"] = [{"type": "text", "text": told["content"]}]
@@ -293,7 +294,7 @@ def _kept(members: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _meta(meta: Any) -> Any:
-    """What a result says beside its content, without the server's version."""
+    """The `_meta` of a result, without the server's name and version."""
     if not isinstance(meta, dict):
         return meta
     return {name: one for name, one in cast("dict[str, Any]", meta).items() if name != SERVER_INFO_META_KEY} or None

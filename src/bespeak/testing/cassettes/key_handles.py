@@ -1,8 +1,8 @@
-"""What stands in a cassette for the keys of questions that are others whenever the wording changes.
+"""Handles: what a cassette has in place of question keys that change with the wording.
 
-Such a key ends in digits that are made of what was asked. They would change a cassette where nothing else does, and they would
-tell something of a text that is kept out of it. So each is written down as its name and a number: `confirm~1` for the first key
-of that name, `confirm~2` for the next. A cassette lists these handles, because a server may have a key that only looks like one.
+Such a key ends in a digest of the question. The digest would change the cassette with every wording, and would reveal something
+about redacted text. So a key is recorded as its name with a number: `confirm~1` for the first key of that name, `confirm~2` for
+the next. A cassette lists its handles, because a server may have a key that only looks like one.
 """
 
 import hashlib
@@ -13,10 +13,10 @@ from typing import Any, cast
 
 from bespeak.conversation.question_names import name_of
 from bespeak.protocol.question_keys import full_key
-from bespeak.testing.secret_forms import forms_of
+from bespeak.testing.redaction.secret_forms import forms_of
 
 Turns = Sequence[Mapping[str, Any]]
-"""The turns of a conversation, as a cassette has them."""
+"""The turns of a conversation in a cassette."""
 _HANDLE = re.compile(r"(.+)(~[1-9][0-9]*)", re.DOTALL)
 _ENDING = re.compile(r"~[0-9a-f]{8}")
 
@@ -31,10 +31,10 @@ class KeyHandles:
 
     by_key: Mapping[str, str]
     others: Set[str] = frozenset()
-    """The keys that have no handle, and are written down as they are."""
+    """The keys without a handle, which are recorded as they are."""
     _keys: Mapping[str, str] = field(init=False, repr=False)
     _numbers: Mapping[str, Sequence[tuple[str, str]]] = field(init=False, repr=False)
-    """By the ending of a key: what stands before it, in each form in which a text may hold it, and the number instead."""
+    """By the ending of a key: the name before it in each escaped form, and the number that replaces the ending."""
 
     def __post_init__(self) -> None:
         numbers: dict[str, list[tuple[str, str]]] = {}
@@ -48,7 +48,7 @@ class KeyHandles:
 
     @classmethod
     def of(cls, turns: Turns, written: str) -> "KeyHandles":
-        """Handles for the keys of a conversation, but for those that a suite has written out itself."""
+        """Create handles for the keys of a conversation, except those that the suite writes out."""
         keys = list(dict.fromkeys(_asked(turns)))
         taken, numbers = set(keys), dict[str, int]()
         by_key: dict[str, str] = {}
@@ -65,7 +65,7 @@ class KeyHandles:
 
     @classmethod
     def listed(cls, handles: Sequence[str], turns: Turns) -> "KeyHandles":
-        """The handles that a cassette lists, each for a key that is made up: what it was is not written down."""
+        """The handles that a cassette lists, each with an invented key: the original is not recorded."""
         taken, by_key = set(_asked(turns)), dict[str, str]()
         others = taken.difference(handles)
         for handle in handles:
@@ -77,11 +77,11 @@ class KeyHandles:
         return cls(by_key, others)
 
     def key(self, stored: str) -> str:
-        """The key that something written down stands for."""
+        """Return the key of a handle. Other text is returned as it is."""
         return self._keys.get(stored, stored)
 
     def stored(self, value: Any) -> Any:
-        """A value as it is written down: with handles in place of keys, wherever they are."""
+        """Return a value with handles in place of keys, wherever they appear."""
         if not self.by_key:
             return value
         if isinstance(value, str):
@@ -101,7 +101,7 @@ class KeyHandles:
 
 
 def _asked(turns: Turns) -> Iterator[str]:
-    """The keys of all questions, in the order they came, in either dialect."""
+    """The keys of all questions in the order they arrived, in either format."""
     for turn in turns:
         yield from (one["key"] for one in turn.get("asked", []))
         listed: Any = turn.get("listed")

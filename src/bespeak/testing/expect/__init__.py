@@ -1,1 +1,1 @@
-"""What a test expects, and whether it came to that."""
+"""What a test expects, and comparing the outcome with it."""

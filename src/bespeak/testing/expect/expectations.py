@@ -1,4 +1,4 @@
-"""Whether a conversation came to what its test expects: what is not as expected, each with its first differing path."""
+"""Compare the outcome of a call with what its test expects."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, cast
@@ -11,11 +11,11 @@ from bespeak.testing.report.results import Failure
 from bespeak.testing.suite.suite_file import Expect
 
 Hide = Callable[[Any], Any]
-"""A value without what must not be seen."""
+"""Removes secrets from a value."""
 _ENVELOPE = ("resultType", "_meta")
-"""Members of a result that say nothing of what it is."""
+"""Keys of a result that are not part of its content."""
 _FAILED = {"isError", "error"}
-"""Expectations that allow for a call that fails."""
+"""Expectations with which a call may fail."""
 
 
 def judge(
@@ -28,7 +28,7 @@ def judge(
     snapshots: Snapshots | None,
     hide: Hide = lambda value: value,
 ) -> list[Failure]:
-    """All that is not as expected. What is told of it is what `hide` leaves of both sides."""
+    """Return all differences, each with its path. `hide` is applied to the values that are shown."""
     given = expect.model_fields_set
     message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
     error: Any = message.get("error")
@@ -87,7 +87,7 @@ def _differs(written: Any, actual: Any, path: str, snapshots: Snapshots | None, 
 
 
 def as_told(difference: Difference, written: Any, actual: Any, path: str, hide: Hide) -> Difference:
-    """A difference as it may be seen: what is cut out of a long text must not be half of a secret."""
+    """Return a difference without secrets. It is computed again on the hidden values, so that no half of a secret is quoted."""
     seen, expected = hide(actual), hide(written)
     if actual is ABSENT or (seen == actual and expected == written):
         return difference
@@ -101,7 +101,7 @@ def as_told(difference: Difference, written: Any, actual: Any, path: str, hide: 
 
 
 def _bare(result: Any) -> dict[str, Any]:
-    """A result without what only its envelope needs."""
+    """A result without `resultType` and `_meta`."""
     if not isinstance(result, dict):
         return {}
     return {name: value for name, value in cast("dict[str, Any]", result).items() if name not in _ENVELOPE}
@@ -112,12 +112,12 @@ def _told(error: Any) -> str:
         return repr(error)
     members = cast("dict[str, Any]", error)
     said, code = members.get("message"), members.get("code")
-    told = said if isinstance(said, str) and said else "it says nothing"
+    told = said if isinstance(said, str) and said else "no message"
     return f"{told} ({code})" if isinstance(code, int) else told
 
 
 def ended(envelope: Any) -> str:
-    """What a call ended with, to be put after what is wrong."""
+    """Return how a call ended, to append to a failure message."""
     message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
     error, result = message.get("error"), message.get("result")
     if isinstance(error, dict):

@@ -1,1 +1,1 @@
-"""Reports of a run."""
+"""Reports of a run: for people, as JSON and as JUnit XML."""

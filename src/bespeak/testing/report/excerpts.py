@@ -1,6 +1,6 @@
-"""How much of what a server said is told in a report: enough to see what was wrong, whatever it sent.
+"""Shortens large values and results for reports.
 
-Everything here comes after redaction: what is cut through is what stands for a secret, never the secret.
+Everything here happens after redaction, so that no part of a secret is left where a text is cut.
 """
 
 import json
@@ -13,33 +13,33 @@ from bespeak.conversation.matchers import ABSENT
 from bespeak.testing.report.results import Failure, Kind, Result
 
 LONGEST_TEXT = 4_000
-"""How many characters of one text are told."""
+"""The maximum number of characters of one text."""
 LONGEST_NAME = 200
-"""How many characters of the name of a member are told, and of a path."""
+"""The maximum number of characters of a key or path."""
 LARGEST_VALUE = 16 * 1024
-"""How many bytes of JSON one value comes to."""
+"""The maximum number of JSON bytes of one value."""
 LARGEST_TEST = 64 * 1024
-"""How many bytes of JSON the failures and rounds of one test come to, about."""
+"""The approximate maximum of JSON bytes for the failures and rounds of one test."""
 LARGEST_REPORT = 8 * 1024 * 1024
-"""How many bytes of JSON failures and rounds come to before the tests that follow are told in one line each."""
-LEFT_OUT = f"the rest is left out: the report has come to {LARGEST_REPORT // 2**20} MiB"
+"""The number of JSON bytes after which each further test gets only one line."""
+LEFT_OUT = f"details are left out: the report has reached {LARGEST_REPORT // 2**20} MiB"
 DEEPEST = 100
 MORE = "..."
-"""The name of a member that says how many were left out."""
+"""The key of a value that says how much was left out."""
 
 
 def excerpt(value: Any, room: int = LARGEST_VALUE) -> Any:
-    """The value, or if it is large the beginning of it, with how much was left out."""
+    """Return the value, or the beginning of a large one with how much was left out."""
     return _Excerpt(room).of(value)
 
 
 def shortened(text: str, limit: int = LONGEST_TEXT) -> str:
-    """The text, or if it is long the beginning of it, with how much was left out."""
+    """Return the text, or the beginning of a long one with how much was left out."""
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text) - limit:,} more characters)"
 
 
 def without_middle(text: str, limit: int = LONGEST_TEXT) -> str:
-    """A long text without its middle: what a server printed last is told at the end of it."""
+    """Return a long text without its middle. The end of a server's output matters most."""
     if len(text) <= limit:
         return text
     left = f"... ({len(text) - limit:,} characters left out)"
@@ -107,15 +107,27 @@ def _weight(part: Failure | Round) -> int:
 
 
 def round_excerpt(one: Round) -> Round:
-    """A round, or of a large one as much as one value may have of its questions and of its answers."""
+    """Return a round with its questions and answers shortened."""
     asked, answered = excerpt(one.asked), excerpt(one.answered)
     if MORE not in one.asked:
-        asked.pop(MORE, None)  # they are counted beside the others
+        asked.pop(MORE, None)  # they are counted in left_out
     return replace(one, asked=asked, answered=answered, left_out=len(one.asked) - len(asked))
 
 
+def failure_excerpt(failure: Failure) -> Failure:
+    """Return a failure with its texts and values shortened."""
+    return replace(
+        failure,
+        message=without_middle(failure.message),
+        path=None if failure.path is None else shortened(failure.path, LONGEST_NAME),
+        expected=excerpt(failure.expected),
+        actual=excerpt(failure.actual),
+        hint=None if failure.hint is None else without_middle(failure.hint),
+    )
+
+
 def bounded(result: Result) -> Result:
-    """A result, or of a large one as many of its failures and rounds as a test may have."""
+    """Return a result with only as many failures and rounds as fit."""
     failures, room = _kept(result.failures, LARGEST_TEST)
     rounds, _ = _kept(result.rounds, room)
     if left := result.failures[len(failures) :]:
@@ -126,13 +138,13 @@ def bounded(result: Result) -> Result:
 
 
 @dataclass(slots=True)
-class Told:
-    """The results of one report, in their order."""
+class ReportBudget:
+    """How much more a report may hold. Results are charged to it in their order."""
 
     room: int = LARGEST_REPORT
 
     def of(self, result: Result) -> Result:
-        """A result as it may be told after the others: in full, or where there have been too many in one line."""
+        """Return a result in full, or in one line if the report is full."""
         if self.room <= 0:
             result = _in_one_line(result)
         self.room -= sum(map(_weight, (*result.failures, *result.rounds)))
@@ -157,7 +169,7 @@ T = TypeVar("T", Failure, Round)
 
 
 def _kept(parts: Sequence[T], room: int) -> tuple[list[T], int]:
-    """As many as there is room for, and the room that is left."""
+    """As many parts as fit, and the room that is left."""
     kept: list[T] = []
     for part in parts:
         room -= _weight(part)

@@ -1,1 +1,1 @@
-"""Suite files: what they may say, reading and checking them, and which tests they come to."""
+"""Suite files: their format, loading and checking them, and the plan of tests in them."""

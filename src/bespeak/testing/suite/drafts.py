@@ -1,4 +1,4 @@
-"""A first suite for a server, made of its list of tools."""
+"""`bespeak test --init`: a first suite for a server, with one test for each tool."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,33 +11,21 @@ from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS
 from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.errors import MCPError
+from bespeak.testing.suite.tool_list import list_tools
 
-PAGES = 100
 DEEPEST = 5
 
 
 async def draft(target: str) -> str:
-    """A suite with one test for each tool. Raises `Unreachable`, and `ValueError` for a target that is none."""
+    """Return a suite with one test for each tool. Raises `Unreachable`, and `ValueError` for an invalid target."""
     server = parse_target(target)
     pool = Pool()
     try:
         wanted = Wanted("server", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS)
         connection = await pool.connection(wanted)
-        tools: list[dict[str, Any]] = []
-        cursor: str | None = None
-        for _ in range(PAGES):
-            page = await connection.session.request("tools/list", {} if cursor is None else {"cursor": cursor})
-            listed: Any = page.get("tools")
-            tools += (
-                [tool for tool in cast("list[Any]", listed) if isinstance(tool, dict)]
-                if isinstance(listed, list)
-                else []
-            )
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str):
-                break
+        tools = [tool async for tool in list_tools(connection)]
     except (OSError, MCPError, InvalidServerResponse) as error:
-        raise Unreachable(f"the server does not list its tools: {error}") from None
+        raise Unreachable(f"the server did not list its tools: {error}") from None
     finally:
         await pool.close()
     named = {name: tool for tool in tools if isinstance(name := tool.get("name"), str)}
@@ -57,13 +45,13 @@ def _suite(server: Target, tools: Mapping[str, Mapping[str, Any]]) -> str:
         lines += [f"  - name: {in_yaml(f'{name} answers')}", f"    tool: {in_yaml(name)}"]
         if arguments:
             lines.append(f"    arguments: {in_yaml(arguments)}")
-        lines += ["    # inputResponses: what it asks, by name; run it once, and the failure shows what to paste"]
+        lines += ["    # inputResponses: answers by question name; run the test once and copy them from the failure"]
         lines += ["    expect:", "      isError: false"]
     return "\n".join(lines) + "\n"
 
 
 def example(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any] | None = None) -> Any:
-    """A value that a schema would take, as far as can be told."""
+    """Return a value that a schema probably accepts."""
     root = schema if root is None else root
     schema = _meant(schema, root)
     for name in ("const", "default"):
@@ -98,7 +86,7 @@ def _of_type(schema: Mapping[str, Any], depth: int, root: Mapping[str, Any]) -> 
 
 
 def _meant(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a schema refers to, if it does and that is in the same document."""
+    """Follow a reference to another schema in the same document."""
     reference: Any = schema.get("$ref")
     if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
         return schema

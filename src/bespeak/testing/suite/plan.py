@@ -1,25 +1,24 @@
-"""Which conversations a run holds: one for each test, case and era, less those that were not asked for."""
+"""The plan of a run: one item for each test, case and era."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS
-from bespeak.testing.suite.loading import Suite
+from bespeak.testing.suite.loader import Suite
 from bespeak.testing.suite.suite_file import Case, Server, Test
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One conversation to hold."""
+    """One test, case and era to run."""
 
     suite: Suite
     test: Test
-    """The test, with what its case says put over it."""
+    """The test, with the keys of its case put in."""
     case: str | None
     era: str | None
-    """The revision it is to be held at; `None` if the server's own setting decides."""
+    """The revision to run at; `None` if the server's `protocol` setting decides."""
     line: int
 
     @property
@@ -38,7 +37,7 @@ class Item:
 
 
 def items_of(suite: Suite) -> list[Item]:
-    """All there is in a suite, in its order."""
+    """Return all items of a suite in their order."""
     found: list[Item] = []
     for number, test in enumerate(suite.model.tests):
         eras: Sequence[str | None] = test.eras or suite.model.eras or [None]
@@ -50,7 +49,7 @@ def items_of(suite: Suite) -> list[Item]:
 
 
 def _put_over(test: Test, case: Case) -> Test:
-    """A test as one of its cases has it: maps are put together, and anything else is put in place."""
+    """Put the keys of a case into a test: maps are merged, other values replaced."""
     changes: dict[str, Any] = {"cases": None}
     for name in case.model_fields_set - {"name"}:
         ours, theirs = getattr(test, name), getattr(case, name)
@@ -65,80 +64,10 @@ def _put_over(test: Test, case: Case) -> Test:
 
 
 def at_era(items: Sequence[Item], era: str) -> list[Item]:
-    """Those that are held at a revision: those that name it, and those that leave it open."""
+    """Return the items that run at a revision: those that name it, and those that name none."""
     modern = era in MODERN_PROTOCOL_VERSIONS
     return [
         Item(item.suite, item.test, item.case, era, item.line)
         for item in items
         if (item.era is None or item.era == era) and (modern or not (item.test.tamper or item.test.fault))
     ]
-
-
-# `-k`
-
-_WORD = re.compile(r"""\(|\)|"[^"]*"|'[^']*'|[^\s()]+""")
-
-
-def keyword(expression: str) -> Callable[[str], bool]:
-    """Whether a title is meant by words, `and`, `or`, `not` and parentheses. Raises `ValueError`."""
-    words = _WORD.findall(expression)
-    try:
-        test = _either(words)
-    except RecursionError:
-        raise ValueError("-k: there are too many parentheses") from None
-    if words:
-        raise ValueError(f"-k: there is one {words[0]!r} too many in {expression!r}")
-    return lambda title: test(title.lower())
-
-
-def _bare(word: str) -> str:
-    return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'" else word
-
-
-def exactly(title: str) -> str:
-    """The words that mean a title, whatever is in it."""
-    if '"' not in title:
-        return f'"{title}"'
-    if "'" not in title:
-        return f"'{title}'"
-    return " and ".join(f'"{part}"' for part in title.split('"') if part)
-
-
-Meant = Callable[[str], bool]
-
-
-def _either(words: list[str]) -> Meant:
-    found = [_both(words)]
-    while words and words[0].lower() == "or":
-        words.pop(0)
-        found.append(_both(words))
-    return lambda title: any(one(title) for one in found)
-
-
-def _both(words: list[str]) -> Meant:
-    found = [_one(words)]
-    while words and words[0].lower() == "and":
-        words.pop(0)
-        found.append(_one(words))
-    return lambda title: all(one(title) for one in found)
-
-
-def _one(words: list[str]) -> Meant:
-    if not words or words[0] == ")" or words[0].lower() in ("and", "or"):
-        raise ValueError("-k: a word is missing; it takes words with and, or, not and parentheses")
-    word = words.pop(0)
-    if word.lower() == "not":
-        inner = _one(words)
-        return lambda title: not inner(title)
-    if word == "(":
-        inner = _either(words)
-        if not words or words.pop(0) != ")":
-            raise ValueError("-k: a parenthesis is not closed")
-        return inner
-    wanted = [word]
-    while words and words[0] not in "()" and words[0].lower() not in ("and", "or", "not"):
-        wanted.append(words.pop(0))  # words side by side are meant as they stand
-    phrase = " ".join(_bare(one) for one in wanted).lower()
-    if not phrase.strip() or phrase == '"':
-        raise ValueError("-k: a word is missing; it takes words with and, or, not and parentheses")
-    return lambda title: phrase in title

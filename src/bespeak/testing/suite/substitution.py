@@ -1,4 +1,4 @@
-"""A test with values in place of its `${...}`: each as its place demands, and checked once more."""
+"""Replace the `${...}` of a test by their values, and check the test again."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,11 +12,11 @@ from bespeak.testing.suite.variables import fill, fill_answers, fill_expected, h
 
 
 class DoesNotFit(Exception):
-    """What stands for a name is of no use where the name stands."""
+    """The value of a name does not fit where the name is used."""
 
 
 def _filled(written: dict[str, Any], find: Callable[[str], Any]) -> dict[str, Any]:
-    """A test with its holes filled, each as its place demands."""
+    """Fill in the values. How a value is filled in depends on the key."""
     ways: dict[str, Callable[[Any, Callable[[str], Any]], Any]] = {
         "inputResponses": fill_answers,
         "expect": fill_expected,
@@ -33,7 +33,7 @@ def _filled(written: dict[str, Any], find: Callable[[str], Any]) -> dict[str, An
 
 
 def _check_filled(test: Test) -> None:
-    """Raises `ValueError` for answers and expectations that are none any more."""
+    """Raises `ValueError` for answers and expectations that the values have made invalid."""
     rounds, verify = test.rounds or (), test.verify or ()
     answered = (test.inputResponses, *(one.answer for one in rounds), *(one.inputResponses for one in verify))
     for answers in answered:
@@ -49,7 +49,7 @@ def _check_filled(test: Test) -> None:
 
 
 def filled(test: Test, find: Callable[[str], Any]) -> Test:
-    """The test as it is run. Raises `Unknown`, and `DoesNotFit`."""
+    """Return the test with its values filled in. Raises `Unknown` and `DoesNotFit`."""
     written = test.model_dump(by_alias=True, exclude_unset=True)
     if not has_holes(written):
         return test
@@ -63,5 +63,5 @@ def filled(test: Test, find: Callable[[str], Any]) -> Test:
             found = {".".join(map(str, detail["loc"])) for detail in error.errors()}
             places = f" at {', '.join(sorted(found)[:5])}"
         holes = ", ".join(f"${{{name}}}" for name in names)
-        raise DoesNotFit(f"what {holes} stands for does not fit where it is used{places}") from None
+        raise DoesNotFit(f"the value of {holes} does not fit where it is used{places}") from None
     return complete

@@ -1,4 +1,4 @@
-"""What a suite file may say: one model for reading it, and for the JSON Schema that editors use."""
+"""The keys and values of a suite file, as models. Suites are validated with them, and their JSON Schema is made of them."""
 
 from typing import Annotated, Any, Literal, TypeVar, cast
 
@@ -6,89 +6,25 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from bespeak.conversation.call_rounds import DEFAULT_MAX_ELICITATION_ROUNDS
 from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
-from bespeak.conversation.fixtures import CONDITIONS
 from bespeak.conversation.server_targets import Target
 from bespeak.protocol.versions import SPOKEN
+from bespeak.testing.suite.answer_schema import ANSWERS
 
 MODES = ("auto", "legacy", *SPOKEN)
 
 
 class Part(BaseModel):
-    """Unknown keys are errors everywhere."""
+    """A map in a suite file. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=False)
 
 
-_SCALAR = {"type": ["string", "number", "boolean"]}
-_ANSWER: dict[str, Any] = {
-    "description": "A value for the form's only field, decline, cancel, omit, or one of the forms.",
-    "anyOf": [
-        _SCALAR,
-        {"type": "array"},
-        *(
-            {"type": "object", "properties": {name: kind}, "required": [name], "additionalProperties": False}
-            for name, kind in {
-                "accept": {"type": "object"},
-                "raw": {},
-                "sample": {
-                    "anyOf": [
-                        {"type": "string"},
-                        {"type": "object", "required": ["type"]},
-                        {
-                            "type": "object",
-                            "required": ["content"],
-                            "properties": {"content": {"type": ["object", "array"]}},
-                        },
-                    ]
-                },
-                "roots": {
-                    "type": "array",
-                    "items": {
-                        "anyOf": [
-                            {"type": "string"},
-                            {"type": "object", "required": ["uri"], "properties": {"uri": {"type": "string"}}},
-                        ]
-                    },
-                },
-                "url": {"const": "done"},
-            }.items()
-        ),
-    ],
-}
-
-
-def _rule(**members: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
-
-
-_WHEN: dict[str, Any] = {
-    "type": "object",
-    "properties": {name: {} for name in CONDITIONS},
-    "minProperties": 1,
-    "additionalProperties": False,
-}
-_ANSWERS: dict[str, Any] = {
-    "description": "Answers by the names of the questions, or a list of rules of which the first that fits is taken.",
-    "anyOf": [
-        {"type": "object", "additionalProperties": _ANSWER},
-        {
-            "type": "array",
-            "items": {
-                "anyOf": [
-                    _rule(id={"type": "string"}, value=_ANSWER),
-                    _rule(when=_WHEN, answer=_ANSWER),
-                    _rule(otherwise=_ANSWER),
-                ]
-            },
-        },
-    ],
-}
-Answers = Annotated[Any, WithJsonSchema(_ANSWERS)]
+Answers = Annotated[Any, WithJsonSchema(ANSWERS)]
 Expected = Annotated[
     Any,
     WithJsonSchema(
         {
-            "description": "A value to be equal to, or a matcher: contains, matches, schema, oneOf, not, absent, present, "
+            "description": "An expected value, or a matcher: contains, matches, schema, oneOf, not, absent, present, "
             "gt, lt, gte, lte, length, each, snapshot, equals."
         }
     ),
@@ -96,7 +32,7 @@ Expected = Annotated[
 
 
 def _given(written: Any) -> Any:
-    """What was left empty is not what was left out."""
+    """Reject a key without a value: it is not the same as leaving the key out."""
     if written is None:
         raise ValueError("is empty; give it a value, or leave it out")
     return written
@@ -130,25 +66,35 @@ class Server(Part):
     """How a server is reached: by a command over stdio, by a URL, by both, or as an object in this process."""
 
     command: Maybe[list[str]] = Field(
-        default=None, min_length=1, description="Starts it; over stdio, unless there is a url."
+        default=None,
+        min_length=1,
+        description="The command that starts the server. It speaks over stdio unless there is a url.",
     )
-    env: dict[str, str] = Field(default={}, description="What the command needs in its environment.")
-    cwd: Maybe[str] = Field(default=None, description="Where the command is run; the suite's folder if not given.")
+    env: dict[str, str] = Field(default={}, description="Environment variables for the command.")
+    cwd: Maybe[str] = Field(
+        default=None, description="The working directory of the command. Default: the suite's folder."
+    )
     url: Maybe[str] = Field(
-        default=None, description="Where it listens. With a command, that is started first; ${port} is free."
+        default=None,
+        description="The server's URL. With a command, the command is started first; ${port} is a free port.",
     )
-    headers: dict[str, str] = Field(default={}, description="What goes with every request to the url.")
+    headers: dict[str, str] = Field(default={}, description="Headers of every request to the url.")
     python: Maybe[str] = Field(default=None, description="MODULE:OBJECT or FILE:OBJECT, an MCPServer in this process.")
-    protocol: ProtocolMode = Field(default="auto", description="The revision to speak, unless a test names eras.")
-    declare: Maybe[dict[str, Any]] = Field(default=None, description="Client capabilities; everything if not given.")
+    protocol: ProtocolMode = Field(
+        default="auto", description="The protocol revision to use, unless a test names eras."
+    )
+    declare: Maybe[dict[str, Any]] = Field(
+        default=None, description="The client capabilities to declare. Default: all."
+    )
     timeout: Seconds = Field(
-        default=TIMEOUT_SECONDS, description="Seconds a request may take, people's time not counted."
+        default=TIMEOUT_SECONDS,
+        description="The timeout of a request in seconds. Time that people take to answer does not count.",
     )
 
     @model_validator(mode="after")
     def _one_way(self) -> "Server":
         if (self.command is None and self.url is None) == (self.python is None):
-            raise ValueError("a server has a command, a url, both, or python")
+            raise ValueError("a server needs a command, a url, both, or python")
         if self.command is None and (self.env or self.cwd is not None):
             raise ValueError("env and cwd are for a command")
         if self.url is None and self.headers:
@@ -161,18 +107,18 @@ class Server(Part):
 
 
 class Failing(Part):
-    """An error of the protocol."""
+    """A JSON-RPC error."""
 
-    code: Expected = Field(default=None, description="The code.")
+    code: Expected = Field(default=None, description="The error code.")
     message: Expected = None
     data: Expected = None
 
 
 class Expect(Part):
-    """What a call comes to. What is not named may be anything, but a failure must be named."""
+    """The expected outcome of a call. A key that is left out may be anything, but a failure must be expected explicitly."""
 
-    rounds: Expected = Field(default=None, description="How often the server asked.")
-    asked: Expected = Field(default=None, description="The names of all questions, in the order they came.")
+    rounds: Expected = Field(default=None, description="The number of rounds in which the server asked.")
+    asked: Expected = Field(default=None, description="The names of all questions, in the order they arrived.")
     text: Expected = Field(default=None, description="The text of the result, its blocks joined by newlines.")
     content: Expected = None
     structuredContent: Expected = None
@@ -181,28 +127,32 @@ class Expect(Part):
     contents: Expected = Field(default=None, description="The contents of a resource.")
     result: Expected = Field(default=None, description="The whole result, without resultType and _meta.")
     error: Maybe[Failing] = Field(default=None, description="The JSON-RPC error that the call ends with.")
-    notifications: Expected = Field(default=None, description="The notifications that came, each as {method, params}.")
+    notifications: Expected = Field(
+        default=None, description="The notifications that arrived, each as {method, params}."
+    )
 
 
 class RoundExpect(Part):
-    """What one round asks."""
+    """What one round is expected to ask."""
 
     asks: Maybe[list[str]] = Field(default=None, description="The names of its questions.")
-    messages: dict[str, Expected] = Field(default={}, description="What a question says, by its name.")
-    schemas: dict[str, Expected] = Field(default={}, description="The form a question shows, by its name.")
+    messages: dict[str, Expected] = Field(default={}, description="The message of a question, by its name.")
+    schemas: dict[str, Expected] = Field(default={}, description="The form schema of a question, by its name.")
     methods: dict[str, Expected] = Field(default={}, description="The method of a question, by its name.")
-    state: Maybe[Literal["present", "absent"]] = Field(default=None, description="Whether it hands out a state.")
+    state: Maybe[Literal["present", "absent"]] = Field(
+        default=None, description="Whether the round returns a requestState."
+    )
 
 
 class RoundSpec(Part):
-    """One round: what is asked, and what is answered."""
+    """One round: the expected questions, and the answers to send."""
 
     expect: RoundExpect = RoundExpect()
     answer: Answers = None
 
 
 class Tamper(Part):
-    """The state of a round is altered before it is sent back."""
+    """An attack: the requestState of a round is altered before it is sent back."""
 
     round: Annotated[int, Field(ge=1), BeforeValidator(_whole)]
     requestState: Literal["flip", "drop", "empty", "truncate", "other-arguments"]
@@ -213,12 +163,12 @@ class Tamper(Part):
     @model_validator(mode="after")
     def _arguments(self) -> "Tamper":
         if (self.requestState == "other-arguments") != (self.arguments is not None):
-            raise ValueError("other-arguments needs arguments: the ones to send instead; the others need none")
+            raise ValueError("arguments belongs to other-arguments: the arguments to send instead")
         return self
 
 
 class Fault(Part):
-    """Something is lost on the way. Round 0 is the call itself, round 1 the request that answers the first questions."""
+    """An attack: a response is lost. Round 0 is the call itself, round 1 the request that answers the first questions."""
 
     round: Annotated[int, Field(ge=0), BeforeValidator(_whole)]
     drop: Literal["response"]
@@ -233,7 +183,7 @@ class _Target(Part):
     @model_validator(mode="after")
     def _one_target(self) -> "_Target":
         if sum(target is not None for target in (self.tool, self.prompt, self.resource)) != 1:
-            raise ValueError("name one of tool, prompt and resource")
+            raise ValueError("name exactly one of tool, prompt and resource")
         if self.resource is not None and self.arguments is not None:
             raise ValueError("a resource takes no arguments")
         return self
@@ -254,17 +204,17 @@ class _Answered(Part):
     @classmethod
     def _one_name(cls, written: Any) -> Any:
         if isinstance(written, dict) and "inputResponses" in written and "input_responses" in written:
-            raise ValueError("inputResponses and input_responses are the same; use one")
+            raise ValueError("inputResponses and input_responses are the same key; use one")
         return cast("Any", written)
 
 
 _RESPONSES = Field(
-    default=None, validation_alias=AliasChoices("inputResponses", "input_responses"), description="What is answered."
+    default=None, validation_alias=AliasChoices("inputResponses", "input_responses"), description="The answers to send."
 )
 
 
 class Verify(_Target, _Answered):
-    """A call made afterwards, to see what the test has done."""
+    """A call made afterwards, to check what the test has done."""
 
     inputResponses: Answers = _RESPONSES
     expect: Expect = Expect()
@@ -282,7 +232,7 @@ _TIMES: dict[str, Any] = {"anyOf": [{"type": "integer", "minimum": 1, "maximum":
 
 
 class Case(_Answered):
-    """One row of a table: what it says is put over what the test says."""
+    """One row of a table. Its keys replace those of the test."""
 
     name: str = Field(min_length=1)
     arguments: Maybe[dict[str, Any]] = None
@@ -292,110 +242,70 @@ class Case(_Answered):
 
 
 class Test(_Target, _Answered):
-    """One conversation."""
+    """One call with all its rounds."""
 
     name: str = Field(min_length=1)
-    server: Maybe[str] = Field(default=None, description="Which of the servers; not needed if there is one.")
+    server: Maybe[str] = Field(default=None, description="The server to call. Not needed if there is only one.")
     inputResponses: Answers = _RESPONSES
-    rounds: Maybe[list[RoundSpec]] = Field(default=None, description="Each round checked, instead of inputResponses.")
+    rounds: Maybe[list[RoundSpec]] = Field(
+        default=None, description="Checks and answers for each round, instead of inputResponses."
+    )
     expect: Expect = Expect()
     cases: Maybe[list[Case]] = Field(default=None, min_length=1)
-    eras: Maybe[list[Revision]] = Field(default=None, min_length=1, description="Run it at each of these revisions.")
-    capture: dict[str, str] = Field(
-        default={}, description="Values of the result for later tests, as ${name}, by path."
+    eras: Maybe[list[Revision]] = Field(
+        default=None, min_length=1, description="Run the test at each of these protocol revisions."
     )
-    declare: Maybe[dict[str, Any]] = Field(default=None, description="Client capabilities.")
+    capture: dict[str, str] = Field(
+        default={}, description="Values of the result, by path. Later tests use them as ${name}."
+    )
+    declare: Maybe[dict[str, Any]] = Field(default=None, description="The client capabilities to declare.")
     tamper: Maybe[Tamper] = None
     fault: Maybe[Fault] = None
     retry: Maybe[Annotated[int, Field(ge=1, le=10), BeforeValidator(_times), WithJsonSchema(_TIMES)]] = Field(
-        default=None, description="How often the request is sent again whose response was lost; true is once."
+        default=None,
+        description="How many times the request is sent again after its response was lost. true means once.",
     )
     verify: Maybe[Annotated[list[Verify], Field(min_length=1), BeforeValidator(_listed)]] = Field(
-        default=None, description="Calls made afterwards, to see what the test has done: one, or a list."
+        default=None, description="One or more calls made afterwards, to check what the test has done."
     )
     wire: Maybe[Literal["spec", "any", "list"]] = None
     maxRounds: Maybe[Rounds] = None
     timeout: Maybe[Seconds] = None
     fresh: Maybe[Annotated[Literal[True], BeforeValidator(_true)]] = Field(
-        default=None, description="Start the server anew for this test."
+        default=None, description="Restart the server for this test."
     )
 
     @model_validator(mode="after")
     def _agree(self) -> "Test":
         if self.inputResponses is not None and self.rounds is not None:
-            raise ValueError("inputResponses and rounds both say what is answered; use one")
+            raise ValueError("inputResponses and rounds both give answers; use one")
         if (self.fault is None) != (self.retry is None):
             raise ValueError("fault and retry go together: what is lost, and how often the request is sent again")
         if self.tamper is not None and self.fault is not None:
-            raise ValueError("tamper and fault are two tests")
+            raise ValueError("tamper and fault cannot be combined; write two tests")
         return self
 
 
 class SuiteModel(Part):
-    """A suite of conversations."""
+    """A suite of tests."""
 
     version: Annotated[Literal[1], BeforeValidator(_one)]
     servers: dict[str, Server] = Field(min_length=1)
     tests: list[Test] = Field(min_length=1)
     server: Maybe[str] = Field(
-        default=None, description="The server of tests that name none; not needed if there is one."
+        default=None, description="The server of tests that do not name one. Not needed if there is only one."
     )
-    eras: Maybe[list[Revision]] = Field(default=None, min_length=1, description="For tests that name none themselves.")
+    eras: Maybe[list[Revision]] = Field(
+        default=None, min_length=1, description="The protocol revisions of tests that do not name any."
+    )
     wire: Literal["spec", "any", "list"] = Field(
-        default="spec", description="Which shape of asking is right: the MCP shape, any, or the compatibility dialect."
+        default="spec",
+        description="The accepted format of questions: spec is the MCP format, list the compatibility dialect, any is both.",
     )
     maxRounds: Rounds = Field(
-        default=DEFAULT_MAX_ELICITATION_ROUNDS, description="So many rounds are answered at most."
+        default=DEFAULT_MAX_ELICITATION_ROUNDS, description="The maximum number of rounds to answer."
     )
     cassettes: Maybe[Annotated[str, Field(min_length=1)]] = Field(
-        default=None, description="The folder of recorded conversations: tests are replayed from it."
+        default=None, description="The folder of recorded conversations. Tests are replayed from it."
     )
-    redact: list[str] = Field(default=[], description="Paths whose values are kept out of cassettes and reports.")
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a suite file."""
-    schema = SuiteModel.model_json_schema(by_alias=True)
-    verify = schema["$defs"]["Test"]["properties"]["verify"]["anyOf"]
-    verify.append({"$ref": "#/$defs/Verify"})  # one may be written without a list around it
-    for part in schema["$defs"].values():
-        if "inputResponses" in part["properties"]:  # which may be written in two ways
-            part["properties"]["input_responses"] = part["properties"]["inputResponses"]
-    schema["$defs"] |= {"Answers": _ANSWERS, "Answer": _ANSWER}
-    schema = _without_null(_by_name(schema))
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "A suite of bespeak test"
-    return schema
-
-
-def _by_name(schema: Any, top: bool = True) -> Any:
-    """A schema in which what is long and often used stands once."""
-    if isinstance(schema, list):
-        return [_by_name(one, False) for one in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    members = cast("dict[str, Any]", schema)
-    for name, known in {"Answers": _ANSWERS, "Answer": _ANSWER}.items():
-        if members.get("anyOf") == known["anyOf"]:
-            return {"$ref": f"#/$defs/{name}"}
-    told = {name: _by_name(one, False) for name, one in members.items() if name != "$defs"}
-    if top:
-        told["$defs"] = {
-            name: {key: _by_name(one, False) for key, one in part.items()} for name, part in members["$defs"].items()
-        }
-    return told
-
-
-def _without_null(schema: Any) -> Any:
-    """A schema in which nothing is optional by being null: what is not wanted is left out."""
-    if isinstance(schema, list):
-        return [_without_null(one) for one in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    members = {name: _without_null(one) for name, one in cast("dict[str, Any]", schema).items()}
-    if members.get("default", ...) is None:
-        del members["default"]
-    options = [one for one in members.get("anyOf", []) if one != {"type": "null"}]
-    if len(options) == 1 and isinstance(members.get("anyOf"), list):
-        return {**options[0], **{name: one for name, one in members.items() if name != "anyOf"}}
-    return {**members, "anyOf": options} if "anyOf" in members else members
+    redact: list[str] = Field(default=[], description="Paths of values to keep out of cassettes and reports.")

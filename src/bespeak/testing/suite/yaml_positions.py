@@ -1,10 +1,10 @@
 """YAML with positions: plain values, and the line each of them was written on.
 
-Only the core schema of YAML 1.2 is read, so that a suite means the same to everyone: `2025-11-25` and `yes` are texts.
-What would surprise is an error with its line: keys written twice, keys that are no texts, tags, merge keys.
+Only the core schema of YAML 1.2 is supported, so `2025-11-25` and `yes` are strings. Surprising features are errors with a
+line: duplicate keys, keys that are not strings, tags, merge keys.
 
-It works on the parser's events. Composed nodes would not do: they no longer know where an alias stands, nor whether a tag
-was written. And nothing here is a loader: no tag can make anything but plain values.
+It reads the parser's events, because composed nodes do not record where an alias is or whether a tag was written. Tags never
+create objects: all values are plain.
 """
 
 import math
@@ -17,9 +17,9 @@ from typing import Any, cast
 from bespeak.transports.interfaces import MissingExtra
 
 MOST_VALUES = 100_000
-"""How many values a file may have once its aliases are followed: ten lines of aliases can stand for billions."""
+"""The maximum number of values, including those that aliases repeat: ten lines of aliases can mean billions."""
 DEEPEST = 100
-"""How many lists and maps may stand inside one another."""
+"""How deep lists and maps may be nested."""
 
 Path = tuple[str | int, ...]
 
@@ -30,7 +30,7 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _REAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_NO_DIRECTIVES = "directives are not read; remove the lines %YAML and %TAG"
+_NO_DIRECTIVES = "directives are not supported; remove the lines %YAML and %TAG"
 _HINTS = {
     "mapping values are not allowed here": 'quote a text that has ": " in it',
     r"found character '\t' that cannot start any token": "indent with spaces, not with tabs",
@@ -39,7 +39,7 @@ _HINTS = {
 
 
 class YamlError(Exception):
-    """A text that cannot be read, and where: lines and columns count from 1."""
+    """The YAML cannot be read. Lines and columns count from 1."""
 
     def __init__(self, message: str, line: int, column: int = 1) -> None:
         super().__init__(f"line {line}, column {column}: {message}")
@@ -49,15 +49,15 @@ class YamlError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """One value, and where it was written: a member of a map at its key, an entry of a list at itself."""
+class YamlValue:
+    """One value and its line. The value of a map's key has the line of the key."""
 
     line: int
-    content: str | int | float | bool | tuple["Node", ...] | Mapping[str, "Node"] | None
+    content: str | int | float | bool | tuple["YamlValue", ...] | Mapping[str, "YamlValue"] | None
     size: int = field(init=False)
-    """How many values it is: itself, all inside it, and their keys."""
+    """The number of values in it: itself, all values inside it, and their keys."""
     height: int = field(init=False)
-    """How many lists and maps stand inside one another in it."""
+    """How deep lists and maps are nested in it."""
 
     def __post_init__(self) -> None:
         inner = self.inner()
@@ -66,14 +66,14 @@ class Node:
         nests = isinstance(self.content, (tuple, Mapping))
         object.__setattr__(self, "height", nests + max((node.height for node in inner), default=0))
 
-    def inner(self) -> tuple["Node", ...]:
-        """The values right inside it."""
+    def inner(self) -> tuple["YamlValue", ...]:
+        """The values directly inside it."""
         if isinstance(self.content, Mapping):
             return tuple(self.content.values())
         return self.content if isinstance(self.content, tuple) else ()
 
-    def at(self, step: str | int) -> "Node | None":
-        """What is in it under that key or index."""
+    def at(self, step: str | int) -> "YamlValue | None":
+        """The value at a key or index."""
         if isinstance(self.content, Mapping):
             return self.content.get(step) if isinstance(step, str) else None
         if isinstance(self.content, tuple) and isinstance(step, int) and 0 <= step < len(self.content):
@@ -81,7 +81,7 @@ class Node:
         return None
 
     def plain(self) -> Any:
-        """The value itself, made anew: what an alias repeats is not shared."""
+        """The value as plain Python. Values that aliases repeat are copied."""
         if isinstance(self.content, Mapping):
             return {key: node.plain() for key, node in self.content.items()}
         if isinstance(self.content, tuple):
@@ -90,14 +90,14 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """A text that was read: its value, and where everything in it is."""
+class YamlDocument:
+    """A parsed document: its value, and the lines of its parts."""
 
-    root: Node
+    root: YamlValue
     value: Any
 
     def line(self, path: Path = ()) -> int:
-        """The line of what is at a path; of the nearest thing around it, if there is nothing."""
+        """Return the line of the value at a path, or of the nearest value around it."""
         found = self.root
         for step in path:
             below = found.at(step)
@@ -107,12 +107,12 @@ class Document:
         return found.line
 
 
-def read_yaml(text: str) -> Document:
-    """The one document in a text. Raises `YamlError`, and `MissingExtra` where there is nothing to read YAML with."""
+def read_yaml(text: str) -> YamlDocument:
+    """Parse a text with one document. Raises `YamlError`, and `MissingExtra` if ruamel.yaml is not installed."""
     try:
         from ruamel.yaml import YAML, error, events
     except ImportError:
-        raise MissingExtra("reading suites needs ruamel.yaml: pip install 'bespeak[test]'") from None
+        raise MissingExtra("loading suites needs ruamel.yaml: pip install 'bespeak[test]'") from None
     parser: Any = YAML(typ="safe", pure=True)
     try:
         root = _Composer(events, parser.parse(text)).document()
@@ -120,17 +120,17 @@ def read_yaml(text: str) -> Document:
         raise _syntax(problem, text) from None
     except AssertionError:  # how the parser refuses a version it does not know
         raise YamlError(_NO_DIRECTIVES, text.partition("%YAML")[0].count("\n") + 1) from None
-    return Document(root, root.plain())
+    return YamlDocument(root, root.plain())
 
 
 def _syntax(problem: Any, text: str) -> YamlError:
-    """What the parser says, and where; and what to do where it is the usual slip."""
+    """The parser's error with its position, and a hint for common mistakes."""
     mark = getattr(problem, "problem_mark", None) or getattr(problem, "context_mark", None)
     if mark is None:  # a character that may not be in any text; such errors have a position only
         before = text[: getattr(problem, "position", 0)]
         what = f"the character {getattr(problem, 'character', 0):#06x} cannot be in a file; write it as an escape"
         return YamlError(what, before.count("\n") + 1, len(before) - before.rfind("\n"))
-    said = cast("str", getattr(problem, "problem", None) or "this is no YAML")
+    said = cast("str", getattr(problem, "problem", None) or "this is not YAML")
     hint = next((f" ({hint})" for sign, hint in _HINTS.items() if said.endswith(sign)), "")
     began = getattr(problem, "context_mark", None)
     context = f"{problem.context} from line {began.line + 1}: " if began and problem.context else ""
@@ -139,27 +139,27 @@ def _syntax(problem: Any, text: str) -> YamlError:
 
 @dataclass(slots=True)
 class _Anchor:
-    """A name for a value: from its first sign on, though the value is there only once it has been read."""
+    """An anchor. Its value is known only after it has been read."""
 
-    node: Node | None = None
+    node: YamlValue | None = None
 
 
 @dataclass(slots=True)
 class _Composer:
-    """Makes nodes of the parser's events."""
+    """Builds values from the parser's events."""
 
     kinds: ModuleType
     events: Iterator[Any]
     anchors: dict[str, _Anchor] = field(default_factory=dict[str, _Anchor])
     count: int = 0
 
-    def document(self) -> Node:
+    def document(self) -> YamlValue:
         """The only document."""
         kinds, root = self.kinds, None
         for event in self.events:
             if isinstance(event, kinds.DocumentStartEvent):
                 if root is not None:
-                    raise _error("there is a second document; keep one in a file", event)
+                    raise _error("the file has a second document; a suite file has one", event)
                 if event.version or event.tags:
                     raise _error(_NO_DIRECTIVES, event)
                 first = next(self.events)
@@ -170,13 +170,13 @@ class _Composer:
             raise YamlError("the file is empty", 1)
         return root
 
-    def _node(self, event: Any, depth: int) -> Node:
+    def _node(self, event: Any, depth: int) -> YamlValue:
         kinds, line = self.kinds, event.start_mark.line + 1
         self._count(1, event)
         if isinstance(event, kinds.AliasEvent):
             return replace(self._repeated(event, depth), line=line)
         if event.tag is not None:
-            raise _error("tags are not read; remove it, and quote what is to be a text", event)
+            raise _error("tags are not supported; remove the tag, and quote the value if it is text", event)
         anchor = _Anchor()
         if event.anchor is not None:
             self.anchors[event.anchor] = anchor
@@ -188,21 +188,21 @@ class _Composer:
             content = tuple(self._node(entry, depth + 1) for entry in self._until(kinds.SequenceEndEvent))
         else:
             content = self._members(depth + 1)
-        anchor.node = Node(line, content)
+        anchor.node = YamlValue(line, content)
         return anchor.node
 
-    def _members(self, depth: int) -> dict[str, Node]:
-        found: dict[str, Node] = {}
+    def _members(self, depth: int) -> dict[str, YamlValue]:
+        found: dict[str, YamlValue] = {}
         for event in self._until(self.kinds.MappingEndEvent):
             key, line = self._key(event, depth), event.start_mark.line + 1
             if key in found:
-                raise _error(f"the key {key!r:.80} is there twice, first on line {found[key].line}", event)
+                raise _error(f"the key {key!r:.80} is used twice, first on line {found[key].line}", event)
             found[key] = replace(self._node(next(self.events), depth), line=line)
         return found
 
     def _key(self, event: Any, depth: int) -> str:
         if isinstance(event, self.kinds.ScalarEvent) and event.value == "<<" and event.implicit[0]:
-            raise _error("merge keys are not read; write the members out", event)
+            raise _error("merge keys are not supported; write the keys out", event)
         key = self._node(event, depth).content
         if isinstance(key, (tuple, Mapping)):
             raise _error("a key must be a text, not a list or a map", event)
@@ -211,13 +211,13 @@ class _Composer:
             raise _error(f'a key must be a text; quote it: "{written}"', event)
         return key
 
-    def _repeated(self, event: Any, depth: int) -> Node:
-        """What an alias stands for."""
+    def _repeated(self, event: Any, depth: int) -> YamlValue:
+        """The value that an alias refers to."""
         anchor = self.anchors.get(event.anchor)
         if anchor is None:
             raise _error(f"there is no anchor &{event.anchor} above this alias", event)
         if anchor.node is None:
-            raise _error(f"the alias *{event.anchor} stands inside the very thing it repeats", event)
+            raise _error(f"the alias *{event.anchor} refers to a value that contains it", event)
         if depth + anchor.node.height > DEEPEST:
             raise _too_deep(event)
         self._count(anchor.node.size - 1, event)
@@ -230,7 +230,7 @@ class _Composer:
     def _count(self, values: int, event: Any) -> None:
         self.count += values
         if self.count > MOST_VALUES:
-            raise _error(f"there are more than {MOST_VALUES:,} values, those that aliases repeat included", event)
+            raise _error(f"the file has more than {MOST_VALUES:,} values, including those that aliases repeat", event)
 
 
 def _scalar(event: Any) -> str | int | float | bool | None:
@@ -244,7 +244,7 @@ def _scalar(event: Any) -> str | int | float | bool | None:
     if _WHOLE.fullmatch(written) or _BASED.fullmatch(written):
         return _whole(written, event)
     if _NO_NUMBER.fullmatch(written):
-        raise _error(f'{written} has no form in JSON; quote it if it is a text: "{written}"', event)
+        raise _error(f'{written} cannot be written as JSON; quote it if it is a text: "{written}"', event)
     if _REAL.fullmatch(written):
         number = float(written)
         if math.isinf(number):
@@ -264,17 +264,17 @@ def _whole(written: str, event: Any) -> int:
 
 
 def _text(written: str, event: Any) -> str:
-    """A text as it is meant: JSON writes some characters as two escapes."""
+    """Join surrogate pairs: JSON writes some characters as two escapes."""
     if not _SURROGATE.search(written):
         return written
     try:
         return written.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise _error("half of a surrogate pair is no character; write both halves", event) from None
+        raise _error("half of a surrogate pair is not a character; write both halves", event) from None
 
 
 def _too_deep(event: Any) -> YamlError:
-    return _error(f"more than {DEEPEST} lists and maps stand inside one another", event)
+    return _error(f"lists and maps are nested more than {DEEPEST} deep", event)
 
 
 def _error(message: str, event: Any) -> YamlError:

@@ -1,0 +1,67 @@
+"""The answers of `bespeak call --answer`, and what happens when there is no answer and nobody to ask."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bespeak.client.pushed_questions import MAX_QUESTIONS
+from bespeak.conversation.answer_sources import Script, written_for
+from bespeak.conversation.answers import Answer, CannotAnswer
+from bespeak.conversation.fixtures import InputResponseFixture, responses_to
+from bespeak.conversation.responses import Question
+
+
+class Waiting(Exception):
+    """Questions are open, and nobody is there to answer them."""
+
+    def __init__(self, questions: Sequence[Question]) -> None:
+        self.questions = questions
+        super().__init__("questions are waiting for answers")
+
+
+class PreparedAnswers:
+    """Answers given on the command line. An answer by name is used for one key only.
+
+    A question about another price has the same name and another key. Approving the first price does not approve the second.
+    """
+
+    def __init__(self, answers: Mapping[str, Any], used: Mapping[str, str]) -> None:
+        self._fixture = InputResponseFixture(answers)
+        self._used = dict(used)
+        """The names that were answered, each with the key it was answered under."""
+
+    def answer_for(self, question: Question) -> Answer | None:
+        rule = self._fixture.rule_for(question)
+        if rule is None or rule.key is None or rule.key == question.key:
+            return rule and rule.answer
+        return rule.answer if self._used.setdefault(rule.key, question.key) == question.key else None
+
+
+class WithoutTerminal:
+    """Answers with prepared answers only. Raises `Waiting` if a required question has none."""
+
+    def __init__(self, prepared: PreparedAnswers) -> None:
+        self._prepared = prepared
+        self.given: dict[str, Any] = {}
+
+    async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
+        found = {question.key: self._prepared.answer_for(question) for question in questions}
+        missing = [question for question in questions if question.required and found[question.key] is None]
+        if missing:
+            raise Waiting(missing)
+        for question in questions:
+            if (answer := found[question.key]) is not None:
+                self.given |= written_for(question, answer.as_written(), self.given)
+        return responses_to(questions, lambda question: found[question.key])
+
+
+class Bounded:
+    """Refuses a round with more questions than a person would answer."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
+        if len(questions) > MAX_QUESTIONS:
+            asked = f"{len(questions):,} questions in one round"
+            raise CannotAnswer(f"the server asked {asked}; at most {MAX_QUESTIONS} are answered")
+        return await self._script.answers(questions, state=state)

@@ -1,0 +1,69 @@
+"""`bespeak run`: start a server over stdio or HTTP."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bespeak.cli import workers
+from bespeak.cli.exit_codes import ExitCode
+from bespeak.cli.output import complain
+from bespeak.server.running import run_stdio
+from bespeak.server.targets import NoServer, load
+from bespeak.transports.http.client_addresses import ClientAddresses
+from bespeak.transports.interfaces import MissingExtra
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The command line of `bespeak run`."""
+
+    target: str
+    http: bool
+    host: str | None
+    port: int | None
+    path: str | None
+    workers: int
+    proxies: Sequence[str]
+
+
+class BadFlags(Exception):
+    """Flags that do not go together, or a value that cannot be used."""
+
+
+def run_server(flags: Flags) -> int:
+    """Run the server until it is told to stop. Return the exit code."""
+    try:
+        _check(flags)
+        if flags.http:
+            _run_http(flags)
+        else:
+            run_stdio(lambda: load(flags.target))
+    except (BadFlags, NoServer, MissingExtra) as error:
+        return complain(str(error), ExitCode.BAD_USAGE)
+    return ExitCode.OK
+
+
+def _check(flags: Flags) -> None:
+    if flags.path is not None and not flags.path.startswith("/"):
+        raise BadFlags(f"--path must start with '/'; {flags.path!r} does not")
+    if not flags.http and flags.workers > 1:
+        raise BadFlags("--workers needs --http: over stdio there is only one client")
+    if not flags.http and (flags.host, flags.port, flags.path, *flags.proxies) != (None, None, None):
+        raise BadFlags("--host, --port, --path and --trusted-proxy need --http")
+    try:
+        ClientAddresses(flags.proxies)
+    except ValueError as error:
+        raise BadFlags(f"--{str(error).replace('trusted_proxies', 'trusted-proxy')}") from None
+
+
+def _run_http(flags: Flags) -> None:
+    host, port, path, proxies = (
+        flags.host or "127.0.0.1",
+        flags.port or 8000,
+        flags.path or "/mcp",
+        tuple(flags.proxies),
+    )
+    server = load(flags.target)  # with several workers too: an error in it is reported once, not by each worker
+    if flags.workers > 1:
+        workers.run(workers.Settings(flags.target, host, port, path, proxies), flags.workers)
+    else:
+        server.run("streamable-http", host=host, port=port, streamable_http_path=path, trusted_proxies=proxies)

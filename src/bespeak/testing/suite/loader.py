@@ -1,0 +1,176 @@
+"""Load a suite file and report all mistakes in it, each with its file and line."""
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from bespeak.testing.suite.suite_checks import Place, mistakes_in
+from bespeak.testing.suite.suite_file import SuiteModel
+from bespeak.testing.suite.variables import environment_names
+from bespeak.testing.suite.yaml_positions import YamlDocument, YamlError, read_yaml
+
+SUFFIX = ".bespeak.yaml"
+MOST_BYTES = 4 * 1024 * 1024
+MOST_ERRORS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One mistake in a suite file."""
+
+    path: Path
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+class BadSuite(Exception):
+    """A suite file has mistakes. Each line of the message is one of them."""
+
+    def __init__(self, faults: Sequence[Mistake]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(map(str, faults)))
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A suite file."""
+
+    path: Path
+    model: SuiteModel
+    document: YamlDocument
+    needs: frozenset[str] = frozenset()
+    """The environment variables that it needs."""
+
+    def line(self, *path: str | int) -> int:
+        return self.document.line(path)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without `.bespeak.yaml`."""
+        return self.path.name.removesuffix(SUFFIX)
+
+    @property
+    def folder(self) -> Path:
+        return self.path.resolve().parent
+
+
+def load_suite(path: Path) -> Suite:
+    """Load a suite file. Raises `BadSuite`."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise BadSuite([Mistake(path, 1, f"the file is larger than {MOST_BYTES} bytes")])
+        document = read_yaml(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadSuite([Mistake(path, 1, f"the file cannot be read: {error.strerror or error}")]) from None
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise BadSuite([Mistake(path, line, "the file is not UTF-8")]) from None
+    except YamlError as error:
+        raise BadSuite([Mistake(path, error.line, error.message)]) from None
+    found = ((document.line(where), message) for where, message in _faults(document.value))
+    faults = [Mistake(path, line, message) for line, message in dict.fromkeys(found)]  # an alias repeats its faults
+    if faults:
+        faults.sort(key=lambda fault: fault.line)
+        more = len(faults) - MOST_ERRORS
+        last = [Mistake(path, faults[MOST_ERRORS].line, f"and {more} more mistakes from here on")] if more > 0 else []
+        raise BadSuite([*faults[:MOST_ERRORS], *last])
+    model = SuiteModel.model_validate(document.value)
+    return Suite(path, model, document, frozenset(environment_names(document.value)))
+
+
+def _faults(value: Any) -> Iterator[tuple[Place, str]]:
+    """The mistakes: first those that the model finds, and if there are none, those of `suite_checks`."""
+    if not isinstance(value, dict):
+        yield (), "a suite is a map with version, servers and tests"
+        return
+    try:
+        model = SuiteModel.model_validate(value)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            yield _place(detail["loc"], value), _message(cast("Mapping[str, Any]", detail))
+        return
+    yield from mistakes_in(model, cast("dict[str, Any]", value))
+
+
+def _place(location: tuple[str | int, ...], value: Any) -> Place:
+    """The place in the file of a location in the model, which has steps of its own."""
+    place: list[str | int] = []
+    for step in location:
+        if isinstance(value, list if isinstance(step, int) else dict):
+            place.append(step)
+            value = _inside(value, step)
+    return tuple(place)
+
+
+def _inside(value: Any, step: str | int) -> Any:
+    if isinstance(value, dict):
+        return cast("dict[Any, Any]", value).get(step)
+    entries = cast("list[Any]", value)
+    return entries[step] if isinstance(step, int) and step < len(entries) else None
+
+
+def _message(detail: Mapping[str, Any]) -> str:
+    kind, location = detail["type"], detail["loc"]
+    if kind == "extra_forbidden":
+        known = _keys(location[:-1])
+        near = difflib.get_close_matches(str(location[-1]), known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+        return f"unknown key {location[-1]!r}; {hint}"
+    if kind == "missing":
+        return f"the key {location[-1]!r} is missing"
+    names = [step for step in location if isinstance(step, str)]
+    if kind == "value_error":
+        said = str(detail["ctx"]["error"])
+        return f"{names[-1]} {said}" if said.startswith(("is ", "must ")) and names else said
+    named = f"{names[-1]}: " if names else ""
+    return f"{named}{_said_of(kind, detail)}"
+
+
+_MUST_BE = {
+    "model_type": "must be a map",
+    "dict_type": "must be a map",
+    "list_type": "must be a list",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "too_short": "is empty; give it at least one entry",
+    "string_too_short": "is empty; give it a text",
+}
+
+
+def _said_of(kind: str, detail: Mapping[str, Any]) -> str:
+    """What is wrong with a value, in the terms of the file."""
+    written: Any = detail["input"]
+    if kind == "string_type":
+        simple = isinstance(written, bool | int | float)
+        return f"must be a text; quote it: {json.dumps(str(json.dumps(written)))}" if simple else "must be a text"
+    if kind == "literal_error":
+        return f"must be {detail['ctx']['expected'].replace('True', 'true')}"
+    said: str = detail["msg"].removeprefix("Input should be ")
+    return _MUST_BE.get(kind, f"must be {said}" if said != detail["msg"] else said)
+
+
+def _keys(location: Sequence[str | int]) -> list[str]:
+    """The keys that are allowed at a place."""
+    model: type[BaseModel] = SuiteModel
+    for step in location:
+        field = model.model_fields.get(step) if isinstance(step, str) else None
+        # The number of an entry leads no further into the model, and neither does the name of a server.
+        model = (_model_in(field.annotation) if field is not None else None) or model
+    return list(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that a field holds: itself, one or none, or many."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for found in map(_model_in, get_args(annotation)) if found is not None), None)

@@ -1,0 +1,57 @@
+"""Fixtures for the tests of the command line."""
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+from bespeak.state.seal import KEYS_VARIABLE
+
+Write = Callable[..., Path]
+ONE = "from bespeak import MCPServer\nmcp = MCPServer('one')\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Generator[Write]:
+    """Writes a file to load. What loading does to this process is undone."""
+    modules, path = set(sys.modules), list(sys.path)
+
+    def to(name: str, source: str) -> Path:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(source)
+        return file
+
+    yield to
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
+    """What uvicorn was told to run, instead of running it; the environment is a copy."""
+    told: list[tuple[Any, dict[str, Any]]] = []
+
+    class Idle:
+        """A supervisor whose workers never start."""
+
+        def __init__(self, config: uvicorn.Config, sockets: list[socket.socket]) -> None:
+            self.processes: list[Any] = []
+            for one in sockets:
+                one.close()
+            told.append((config.app, vars(config)))
+
+        def run(self) -> None: ...
+
+    monkeypatch.setattr("uvicorn.supervisors.multiprocess.Multiprocess", Idle)
+    environment = dict(os.environ)
+    environment.pop(KEYS_VARIABLE, None)
+    monkeypatch.setattr(os, "environ", environment)
+    return told

@@ -1,0 +1,320 @@
+"""`bespeak call`: arguments, answers, results and exit codes. Testing.md sections 4 and 5."""
+
+import asyncio
+import json
+import shlex
+import signal
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bespeak.conversation.fixtures import InputResponseFixture
+from bespeak.server.targets import load
+from bespeak.testing.suite.loader import load_suite
+from tests.cli.desks import QUESTION, WORD, Raw, accepted, asking, bespeak, form, page, served, text, told, write_raw
+from tests.wires import Listening
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Raw:
+    """The command that starts a server of that script."""
+    return write_raw(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    with served(tmp_path_factory.mktemp("calling") / "calling_desk.py") as target:
+        yield target
+
+
+# Arguments
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (["s=1"], "('1', 0, False, [], None, 0.0)"),
+        (["s="], "('', 0, False, [], None, 0.0)"),
+        (["s=a=b"], "('a=b', 0, False, [], None, 0.0)"),
+        (['s={"a": 1}'], "('{\"a\": 1}', 0, False, [], None, 0.0)"),
+        (["s=true", "b=true"], "('true', 0, True, [], None, 0.0)"),
+        (["i=-2", "f=1.5", "l=[1, 2]"], "('', -2, False, [1, 2], None, 1.5)"),
+        (["n=12"], "('', 0, False, [], '12', 0.0)"),
+        (["n=word"], "('', 0, False, [], 'word', 0.0)"),
+        (["--arguments", '{"s": "x", "i": 3}'], "('x', 3, False, [], None, 0.0)"),
+        (["--arguments", '{"s": "x", "i": 3}', "i=4"], "('x', 4, False, [], None, 0.0)"),
+    ],
+)
+def test_each_argument_is_read_as_the_tools_schema_says(desk: str, given: list[str], read: str) -> None:
+    assert bespeak("call", desk, "typed", *given).stdout == f"{read}\n"
+
+
+def test_the_schema_of_a_tool_on_a_later_page_counts(raw: Raw) -> None:
+    tool = {"name": "t", "inputSchema": {"type": "object", "properties": {"zip": {"type": "string"}}}}
+    target = raw("echo", pages=[{"tools": [], "nextCursor": "1"}, {"tools": [tool]}])
+    assert json.loads(bespeak("call", target, "t", "zip=01234").stdout)["arguments"] == {"zip": "01234"}
+
+
+@pytest.mark.parametrize("page", [{"tools": []}, {"error": {"code": -32601, "message": "no list"}}])
+def test_without_a_schema_an_argument_is_json_or_else_text(raw: Raw, page: Any) -> None:
+    sent = json.loads(bespeak("call", raw("echo", pages=[page]), "t", "a=1", "b=x", 'c={"d": null}').stdout)
+    assert sent["arguments"] == {"a": 1, "b": "x", "c": {"d": None}}
+
+
+# Bad command lines
+
+
+@pytest.mark.parametrize(
+    ("page", "tools"),
+    [
+        ({"tools": [{"name": "order"}, {"name": "hold"}, {"name": 5}]}, "order, hold"),
+        ({"error": {"code": -32601, "message": "no list"}}, "(the server does not list any)"),
+    ],
+)
+def test_without_a_tool_the_tools_of_the_server_are_listed(raw: Raw, page: Any, tools: str) -> None:
+    target = raw("echo", pages=[page])
+    assert told(bespeak("call", target), 2) == f"bespeak: Missing argument TOOL. Tools of {target}: {tools}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "Missing argument TARGET: bespeak call TARGET TOOL [KEY=VALUE...]"),
+        (["nowhere.py", "t", "word"], "tool arguments are written KEY=VALUE, not 'word'"),
+        (["nowhere.py", "t", "--arguments", "[]"], "--arguments takes a JSON object"),
+        (["nowhere.py", "t", "--answer", "city"], "--answer is written KEY=VALUE, not 'city'"),
+        (["nowhere.py", "t", "--answer", "city=null"], "city: an answer is a value"),
+        (["nowhere.py", "t", "--era", "1999"], "an era is modern, legacy or one of 2026-07-28"),
+        (["nowhere.py", "t", "--max-rounds", "-1"], "Invalid value"),
+        (["nowhere.py", "t", "--timeout", "0"], "--timeout"),
+        (["nowhere.py", "t", "--nothing"], "No such option"),
+        (["", "t"], "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
+        (["'", "t"], "is not a valid command: No closing quotation"),
+        (
+            ["--resume", "nowhere.json", "desk.py", "t"],
+            "it accepts a TARGET, but no tool, arguments or era; type bespeak",
+        ),
+        (["--resume", "nowhere.json", "--era", "modern"], "it accepts a TARGET, but no tool, arguments or era"),
+        (["desk.py", "--resume", "nowhere.json"], "--resume: nowhere.json cannot be read: No such file or directory"),
+    ],
+)
+def test_a_bad_command_line_ends_with_2_whatever_there_is_to_reach(words: list[str], said: str) -> None:
+    result = bespeak("call", *words)
+    assert said in told(result, 2)
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("place", ["missing/answers.yaml", "."])
+def test_answers_that_cannot_be_saved_are_said_to_be_so(desk: str, tmp_path: Path, place: str) -> None:
+    given = ("--answer", "city=Rome", "--answer", "units=C")
+    result = bespeak("call", desk, "forecast", *given, "--save-answers", str(tmp_path / place))
+    assert str(tmp_path) in told(result, 2)
+
+
+# Servers
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("nowhere.py", "there is no file 'nowhere.py'"),
+        ("no_such_module:mcp", "there is no file 'no_such_module'"),
+        ("http://127.0.0.1:9/mcp", "cannot connect to http://127.0.0.1:9/mcp"),
+        ("no-such-program-at-all --stdio", "cannot start the server 'no-such-program-at-all'"),
+        (shlex.join([sys.executable, "-IS", "-c", "raise SystemExit('my last words')"]), "my last words"),
+    ],
+)
+def test_a_server_that_cannot_be_reached_ends_with_3(target: str, said: str) -> None:
+    result = bespeak("call", target, "t")
+    assert said in told(result, 3)
+    assert result.stdout == ""
+
+
+def test_a_file_that_does_not_load_cannot_be_reached(tmp_path: Path) -> None:
+    file = tmp_path / "calling_bad_file.py"
+    file.write_text("raise RuntimeError('not today')")
+    assert "cannot be loaded: RuntimeError: not today" in told(bespeak("call", str(file), "t"), 3)
+
+
+def test_a_target_may_be_a_file_a_module_a_program_or_a_long_command(
+    desk: str, raw: Raw, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "program"  # an executable, as a server of another language is
+    program.write_text(f"#!/bin/sh\nexec {raw(text('a program'))}\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(Path(desk).parent)
+    long = shlex.join([*shlex.split(raw(text("a long command"))), "x" * 300])
+    said = [bespeak("call", one, "say").stdout for one in ("calling_desk.py", "calling_desk:mcp", str(program), long)]
+    assert said == ["nothing\n", "nothing\n", "a program\n", "a long command\n"]
+
+
+@pytest.mark.parametrize("hole", ["${x}", "${env:HOME}", "$${x}"])
+def test_what_looks_like_a_suites_hole_means_itself_in_a_command(raw: Raw, hole: str) -> None:
+    result = bespeak("call", f"{raw(text('reached'))} '{hole}'", "t")
+    assert (result.exit_code, result.stdout) == (0, "reached\n")
+
+
+async def test_a_url_is_called(desk: str) -> None:
+    async with Listening(load(desk).streamable_http_app()) as server:
+        words = ("call", server.url, "trip", "--answer", "city=Rome", "--answer", "sure=true")
+        result = await asyncio.to_thread(bespeak, *words)
+    assert (result.exit_code, result.stdout) == (0, "Rome True today\n")
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "sent"),
+    [
+        (WORD, "Rome", accepted(x="Rome")),
+        (WORD, "a=b c", accepted(x="a=b c")),
+        (WORD, '"12"', accepted(x="12")),
+        (form("?", x={"type": "integer"}), "12", accepted(x=12)),
+        (form("?", x={"type": "boolean"}), "false", accepted(x=False)),
+        (form("?", x=QUESTION, y=QUESTION), '{"accept": {"x": "a", "y": "b"}}', accepted(x="a", y="b")),
+        (WORD, "decline", {"action": "decline"}),
+        (WORD, "cancel", {"action": "cancel"}),
+        (WORD, '{"raw": [1]}', [1]),
+        ({"method": "roots/list"}, '{"roots": ["file:///a"]}', {"roots": [{"uri": "file:///a"}]}),
+        (page("https://a.example"), '{"url": "done"}', {"action": "accept"}),
+    ],
+)
+def test_an_answer_is_written_as_in_a_suite(raw: Raw, question: Any, answer: str, sent: Any) -> None:
+    result = bespeak("call", raw(asking(q=question), "echo"), "t", "--answer", f"q={answer}")
+    assert json.loads(result.stdout)["inputResponses"] == {"q": sent}
+
+
+def test_a_sampling_answer_speaks_for_the_model_and_omit_leaves_its_key_out(raw: Raw) -> None:
+    model: dict[str, Any] = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}}
+    target = raw(asking(model=model, other=WORD), "echo")
+    result = bespeak("call", target, "t", "--answer", 'model={"sample": "Paris"}', "--answer", "other=omit")
+    sent = json.loads(result.stdout)
+    assert list(sent["inputResponses"]) == ["model"]
+    assert sent["inputResponses"]["model"]["content"] == {"type": "text", "text": "Paris"}
+    assert sent["requestState"] == "TOKEN"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("units=K", "the answer to 'units' does not fit its form: value: must be one of"),
+        ("units=12", "the answer to 'units' does not fit its form: value: must be a string"),
+        ('units={"accept": {"unit": "C"}}', "the form of 'units' has no field 'unit'; it has value"),
+        ('units={"sample": "C"}', "'units' asks with a form (elicitation/create), which {sample: ...} does not answer"),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_not_sent(desk: str, answer: str, said: str) -> None:
+    result = bespeak("call", desk, "forecast", "--answer", "city=Rome", "--answer", answer)
+    assert said in told(result, 1)
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(("number", "code"), [(64, 0), (65, 1)])
+def test_a_round_of_more_questions_than_anybody_would_answer_is_not_answered(raw: Raw, number: int, code: int) -> None:
+    questions = asking(**{f"q{at}": WORD for at in range(number)})
+    answers = [word for at in range(number) for word in ("--answer", f"q{at}=x")]
+    said = told(bespeak("call", raw(questions, "echo"), "t", *answers), code)
+    refused = "bespeak: the server asked 65 questions in one round; at most 64 are answered\n"
+    assert said == (refused if code else "")
+
+
+NASTY = [
+    "True",
+    "null",
+    "Null",
+    "yes",
+    "12",
+    "1e3",
+    "decline",
+    "${HOME}",
+    "$${x}",
+    "a: b # c",
+    "- x",
+    "it's",
+    'say "x"',
+]
+ODD = ["\u00fc\u8c8c", "two\nlines", "\x1b[2J\u202e\x85\u2028\ufeff", " ", "", "~", "*a", "&a", "!x", "%", "@", "|"]
+
+
+@pytest.mark.parametrize("value", NASTY + ODD)
+def test_saved_answers_are_a_block_of_a_suite_that_answers_the_same(desk: str, tmp_path: Path, value: str) -> None:
+    saved, suite = tmp_path / "answers.yaml", tmp_path / "saved.bespeak.yaml"
+    city = json.dumps({"accept": {"value": value}} if value == "decline" else value)
+    given = ("--answer", f"city={city}", "--answer", "units=C", "--save-answers", str(saved))
+    first = bespeak("call", desk, "forecast", *given)
+    assert first.exit_code == 0
+    block = "".join(f"    {line}\n" for line in saved.read_text().splitlines())
+    test = f"  - name: as it was\n    tool: forecast\n{block}    capture: {{said: structuredContent.result}}\n"
+    again = "  - name: the same\n    tool: say\n    arguments: {text: '${said}'}\n"
+    suite.write_text(f"version: 1\nservers:\n  desk: {{python: {json.dumps(desk)}}}\ntests:\n{test}{again}")
+    assert InputResponseFixture(load_suite(suite).model.tests[0].inputResponses).rules
+    report = tmp_path / "report.json"
+    assert bespeak("test", str(suite), "--report", f"json={report}").exit_code == 0
+    answered = json.loads(report.read_text())["results"][0]["rounds"][0]["answered"]
+    assert answered["city"]["content"] == {"value": value}
+
+
+# Results
+
+
+def test_the_text_of_a_result_goes_to_standard_output_as_it_is(raw: Raw) -> None:
+    result = bespeak("call", raw(text("one\ntwo  \x1b[2J")), "t")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "one\ntwo  \x1b[2J\n", "")
+
+
+def test_a_result_without_text_shows_its_structured_content(raw: Raw) -> None:
+    target = raw({"result": {"resultType": "complete", "content": [], "structuredContent": {"a": [1]}}})
+    assert json.loads(bespeak("call", target, "t").stdout) == {"a": [1]}
+
+
+def test_the_whole_result_is_shown_as_json(raw: Raw) -> None:
+    response = text("x", structuredContent={"a": 1}, isError=False)
+    assert json.loads(bespeak("call", raw(response), "t", "--json").stdout) == response["result"]
+
+
+@pytest.mark.parametrize(("more", "out"), [((), "broken\n"), (("--json",), None)])
+def test_a_tool_that_failed_ends_with_1_and_its_words(raw: Raw, more: tuple[str, ...], out: str | None) -> None:
+    result = bespeak("call", raw(text("broken", isError=True)), "t", *more)
+    assert told(result, 1) == ""
+    assert result.stdout == out or json.loads(result.stdout)["isError"] is True
+
+
+def test_an_error_of_the_protocol_ends_with_1_on_standard_error(raw: Raw) -> None:
+    error = {"code": -32000, "message": "no\x1b[2J\u202e way", "data": 1}
+    result = bespeak("call", raw({"error": error}), "t")
+    said = told(result, 1)
+    assert (said.startswith("bespeak: no"), said.endswith(" way (-32000)\n"), result.stdout) == (True, True, "")
+    assert said.strip().isprintable()
+    assert json.loads(bespeak("call", raw({"error": error}), "t", "--json").stdout) == {"error": error}
+
+
+@pytest.mark.parametrize("error", [{}, "x", None, {"code": "a", "message": 5}])
+def test_an_error_that_is_invalid_is_reported_without_python(raw: Raw, error: Any) -> None:
+    assert "None" not in told(bespeak("call", raw({"error": error}), "t"), 1)
+
+
+@pytest.mark.parametrize(
+    ("response", "said"),
+    [
+        ("exit", "the call was cut off: the server"),
+        ("hang", "the call was cut off: no answer to tools/call within 0.3 s"),
+        ({"result": 5}, "the response has no result object"),
+        ({"result": {"resultType": "bogus"}}, "resultType is complete or input_required"),
+    ],
+)
+def test_a_call_that_breaks_off_ends_with_1_and_says_how(raw: Raw, response: Any, said: str) -> None:
+    assert said in told(bespeak("call", raw(response), "t", "--timeout", "0.3"), 1)
+
+
+def test_what_a_tool_prints_does_not_get_into_the_result(desk: str) -> None:
+    assert bespeak("call", desk, "shout").stdout == "said\n"
+
+
+def test_an_interrupt_ends_with_130(desk: str) -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    result = bespeak("call", desk, "interrupted")
+    assert (result.exit_code, result.stdout, "Traceback" in result.stderr) == (130, "", False)

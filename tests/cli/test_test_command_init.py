@@ -1,0 +1,191 @@
+"""`bespeak test --init TARGET`: a first suite that loads, runs, and says what to paste. Testing.md section 2."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bespeak.testing.suite.loader import load_suite
+from tests.cli.desks import Raw, bespeak, served, text, told, write_raw
+
+RED = {"properties": {"color": {"$ref": "#/$defs/Color"}}, "required": ["color"], "$defs": {"Color": {"enum": ["red"]}}}
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    with served(tmp_path_factory.mktemp("init") / "init_desk.py") as target:
+        yield target
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Raw:
+    return write_raw(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def drafted(target: str) -> str:
+    """A suite for a target, in a file."""
+    result = bespeak("test", "--init", target)
+    assert told(result, 0) == ""
+    Path("first.bespeak.yaml").write_text(result.stdout, encoding="utf-8")
+    return "first.bespeak.yaml"
+
+
+def tool(name: str, **schema: Any) -> dict[str, Any]:
+    return {"name": name, "inputSchema": {"type": "object", **schema}}
+
+
+def check(ran: Any) -> None:
+    """The tools that ask fail and show what to paste; the others pass."""
+    lines = ran.stdout.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("ok ")] == ["say", "typed", "shout"]
+    assert [line.split()[1] for line in lines if line.startswith("FAILED ")] == ["forecast", "trip", "sit"]
+    assert "    inputResponses:\n      city: " in ran.stdout
+
+
+WORDS = "not interrupted"
+
+
+def test_a_suite_for_a_file_runs(desk: str) -> None:
+    check(bespeak("test", drafted(desk), "-k", WORDS))
+
+
+def test_a_suite_for_a_command_runs(raw: Raw) -> None:
+    suite = drafted(raw(text("ok"), pages=[{"tools": [tool("t")]}]))
+    assert "command: [" in Path(suite).read_text()
+    assert told(bespeak("test", suite), 0) == ""
+
+
+def test_with_what_a_failure_says_to_paste_a_test_passes(desk: str) -> None:
+    suite = drafted(desk)
+    hint = json.loads(bespeak("test", suite, "-k", "forecast", "--report", "json").stdout)["results"][0]["failures"][0]
+    pasted = "".join(f"    {line}\n" for line in hint["hint"].splitlines())
+    before, asks, after = Path(suite).read_text().partition("    tool: forecast\n")
+    Path(suite).write_text(before + asks + pasted + after)
+    ran = bespeak("test", suite, "-k", "forecast")
+    assert ran.exit_code == 0, ran.output
+
+
+TEXT: dict[str, Any] = {"type": "string"}
+INNER = {"type": "object", "properties": {"x": TEXT, "y": TEXT}, "required": ["x"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        ({"properties": {"a": TEXT, "b": TEXT}, "required": ["b"]}, {"b": "..."}),
+        ({"properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]}, {"n": 3}),
+        ({"properties": {"b": {"type": "boolean"}}, "required": ["b"]}, {"b": True}),
+        ({"properties": {"l": {"type": "array", "items": TEXT}}, "required": ["l"]}, {"l": []}),
+        ({"properties": {"s": {"enum": ["x", "y"]}}, "required": ["s"]}, {"s": "x"}),
+        ({"properties": {"s": {"type": "string", "default": "d"}}, "required": ["s"]}, {"s": "d"}),
+        ({"properties": {"s": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "required": ["s"]}, {"s": 1}),
+        ({"properties": {"o": INNER}, "required": ["o"]}, {"o": {"x": "..."}}),
+        (RED, {"color": "red"}),
+    ],
+)
+def test_each_required_argument_gets_a_value_that_its_schema_takes(
+    raw: Raw, schema: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    suite = load_suite(Path(drafted(raw(pages=[{"tools": [tool("t", **schema)]}]))))
+    assert [test.arguments for test in suite.model.tests] == [arguments]
+
+
+NAMES = [
+    "",
+    "a: b # c",
+    "- x",
+    "\x00\x1b[2J\x7f\x85\u2028\u202e\ufeff",
+    "${HOME}",
+    "$${HOME}",
+    "\u8c8c",
+    "null",
+    "x" * 200,
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_suite_for_tools_of_any_name_loads_and_sends_it(raw: Raw, name: str) -> None:
+    schema = {"properties": {name: {"const": name}}, "required": [name]}
+    suite = drafted(raw("echo", pages=[{"tools": [tool(name, **schema)]}]))
+    assert told(bespeak("test", "--validate", suite), 0) == ""
+    Path(suite).write_text(Path(suite).read_text().replace("isError: false", "text: {contains: '\"name\": nothing'}"))
+    (result,) = json.loads(bespeak("test", suite, "--report", "json").stdout)["results"]
+    sent = json.loads(result["failures"][0]["actual"])
+    assert (sent["name"], sent["arguments"]) == (name, {name: name})
+
+
+def test_a_tool_listed_twice_is_tested_once(raw: Raw) -> None:
+    pages = [{"tools": [tool("a"), tool("b")], "nextCursor": "1"}, {"tools": [tool("a"), 5, {"name": 5}, {}]}]
+    suite = load_suite(Path(drafted(raw(pages=pages))))
+    assert [test.tool for test in suite.model.tests] == ["a", "b"]
+
+
+def test_a_target_that_looks_like_a_hole_is_reached_again(raw: Raw) -> None:
+    suite = drafted(f"{raw(text('ok'), pages=[{'tools': [tool('t')]}])} '${{HOME}}' '${{env:NOT_SET}}'")
+    ran = bespeak("test", suite)
+    assert ran.exit_code == 0, ran.output
+
+
+@pytest.mark.parametrize(
+    "broken", [{"type": 5}, {"type": []}, {"enum": 5}, {"anyOf": [5]}, {"properties": 5}, {"$ref": "#/$defs/no"}]
+)
+def test_a_schema_that_is_invalid_is_not_an_obstacle(raw: Raw, broken: dict[str, Any]) -> None:
+    tools = [tool("t", properties={"x": broken}, required=["x"]), tool("u", required=5, properties={"x": broken})]
+    assert told(bespeak("test", "--validate", drafted(raw(pages=[{"tools": tools}]))), 0) == ""
+
+
+def test_a_schema_that_holds_itself_ends(raw: Raw) -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}, "required": ["next"]}
+    endless = tool("t", properties={"x": {"$ref": "#/$defs/Node"}}, required=["x"], **{"$defs": {"Node": node}})
+    assert told(bespeak("test", "--validate", drafted(raw(pages=[{"tools": [endless]}]))), 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "said"),
+    [
+        ("nowhere.py", 3, "there is no file 'nowhere.py'"),
+        ("http://127.0.0.1:9/mcp", 3, "cannot connect to http://127.0.0.1:9/mcp"),
+        ("no-such-program-at-all", 3, "cannot start the server 'no-such-program-at-all'"),
+        ("", 2, "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
+        ("'", 2, "is not a valid command: No closing quotation"),
+    ],
+)
+def test_without_a_server_there_is_no_suite(target: str, code: int, said: str) -> None:
+    result = bespeak("test", "--init", target)
+    assert said in told(result, code)
+    assert result.stdout == ""
+
+
+PAGES: dict[str, tuple[Any, str]] = {
+    "none": ({"tools": []}, "lists no tools"),
+    "no list": ({"tools": 5}, "lists no tools"),
+    "refused": (
+        {"error": {"code": -32601, "message": "only prompts\x1b[2J here"}},
+        "did not list its tools: only prompts",
+    ),
+}
+
+
+@pytest.mark.parametrize(("page", "said"), PAGES.values(), ids=PAGES)
+def test_a_server_that_has_no_tools_to_draft_from_says_so(raw: Raw, page: Any, said: str) -> None:
+    result = bespeak("test", "--init", raw(pages=[page]))
+    assert (result.exit_code in (2, 3), result.stdout) == (True, "")
+    assert said in result.stderr
+    assert "\x1b" not in result.stderr
+
+
+def test_what_a_file_prints_while_it_loads_is_not_a_part_of_the_suite() -> None:
+    Path("printing_init_desk.py").write_text(
+        "from bespeak import MCPServer\nprint('LOADED')\nmcp = MCPServer('x')\n@mcp.tool()\ndef say() -> str: ...\n"
+    )
+    result = bespeak("test", "--init", "printing_init_desk.py")
+    assert result.stdout.startswith("version: 1\n")
+    assert "LOADED" not in result.stdout

@@ -1,0 +1,230 @@
+"""Verify: the live server is driven again from the answers, and whatever it does otherwise than recorded is found."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from bespeak.cli.commands import app
+from bespeak.testing.report.results import Kind
+from tests.testing.desk import BEHAVIOURS, OURS
+from tests.testing.taping import (
+    CITY,
+    LEGACY,
+    MODERN,
+    UNITS,
+    Desk,
+    Json,
+    Trip,
+    anyhow,
+    form,
+    named,
+    only,
+    run_suite,
+    stale,
+    text,
+    trip,
+    write_suite,
+)
+
+NOTE: Json = {"method": "notifications/message", "params": {"level": "info", "data": "on the way"}}
+LOUDER: Json = {"method": "notifications/message", "params": {"level": "info", "data": "almost there"}}
+
+
+@pytest.fixture
+def taped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return Desk(tmp_path, monkeypatch)
+
+
+# A server that does the same
+
+
+@pytest.mark.parametrize("era", [MODERN, LEGACY])
+async def test_a_server_that_does_the_same_again_is_verified(tmp_path: Path, era: str) -> None:
+    suite = write_suite(tmp_path, *named(BEHAVIOURS), servers=OURS, eras=[era])
+    await run_suite(suite, record="once")
+    results = await run_suite(suite, verify=True)
+    assert {result.name: result.failures for result in results if not result.passed} == {}
+
+
+async def test_recorded_retries_are_never_sent_again(taped: Desk) -> None:
+    await taped.recorded(trip())
+    handed_out = list(taped.server.tokens)
+    taped.server = Trip()
+    assert (await taped.run(trip(), verify=True)).passed
+    echoed = [params["requestState"] for params in taped.server.received if "requestState" in params]
+    assert echoed == taped.server.tokens
+    assert not set(echoed) & set(handed_out)
+
+
+async def test_verifying_writes_nothing(taped: Desk) -> None:
+    before = await taped.recorded(trip())
+    taped.server = Trip(result=text("Rainy."))
+    assert not (await taped.run(trip(), verify=True)).passed
+    assert taped.tape.read_bytes() == before
+
+
+async def test_a_test_that_was_never_recorded_is_not_verified_and_no_server_is_started(taped: Desk) -> None:
+    result = await taped.run(trip(), verify=True)
+    assert stale(result).message.startswith("never recorded: there is no trip-a-trip")
+    assert (taped.connections, taped.tapes.exists()) == (0, False)
+
+
+# A server that does something else
+
+FIRST = [CITY, UNITS]
+OTHERWISE: dict[str, tuple[Trip, str]] = {
+    "another text of a question": (
+        Trip([{"city": form("Which town?")}, UNITS]),
+        'turns[0].asked[0].request.params.message: expected "Which city?", got "Which town?"',
+    ),
+    "another schema": (
+        Trip([{"city": form("Which city?", value={"type": "string", "maxLength": 9})}, UNITS]),
+        "turns[0].asked[0].request.params.requestedSchema.properties.value.maxLength: was not expected",
+    ),
+    "a question under another key": (
+        Trip([{"town": form("Which city?")}, UNITS]),
+        'turns[0].asked[0].key: expected "city", got ',
+    ),
+    "one question more": (
+        Trip([{**CITY, "when": form("When?")}, UNITS]),
+        "turns[0].asked[1]: expected 1 entries, got 2",
+    ),
+    "another result": (
+        Trip(FIRST, result=text("Rainy.")),
+        'turns[2].result.content[0].text: expected "Sunny.", got "Rainy."',
+    ),
+    "one round more": (Trip([*FIRST, {"nights": form("How long?")}]), "turns[2]"),
+    "one round fewer": (Trip([CITY]), "turns[1]"),
+    "a round that only hands out a state": (Trip([None, CITY, UNITS]), "turns[0]"),
+    "a notification": (Trip(FIRST, notes=[[NOTE]]), "turns[0].notifications: was never recorded"),
+    "no state": (Trip(FIRST, with_state=False), "turns[0].state: is not there"),
+    "a description of the questions": (
+        Trip(FIRST, resulting={"resultType": "input_required", "description": "Two questions"}),
+        "turns[0].asking.description: was not expected",
+    ),
+}
+
+
+@pytest.mark.parametrize(("server", "where"), OTHERWISE.values(), ids=OTHERWISE)
+async def test_what_the_server_does_otherwise_is_found(taped: Desk, server: Trip, where: str) -> None:
+    # The first difference is the first in the conversation: a question comes before what is answered to it.
+    await taped.recorded(anyhow())
+    taped.server = server
+    failure = stale(await taped.run(anyhow(), verify=True))
+    assert failure.message.startswith("diverged at round ")
+    assert where in failure.message
+    assert (failure.path or "").startswith(where.partition(":")[0])
+
+
+NOTED: dict[str, tuple[list[list[Json]], str]] = {
+    "another": ([[LOUDER]], 'turns[0].notifications[0].params.data: expected "on the way", got "almost there"'),
+    "none": ([], "turns[0].notifications: is not there"),
+    "one more": ([[NOTE, LOUDER]], "turns[0].notifications[1]: expected 1 entries, got 2"),
+    "one in another turn": ([[], [NOTE]], "turns[0].notifications: is not there"),
+}
+
+
+@pytest.mark.parametrize(("notes", "where"), NOTED.values(), ids=NOTED)
+async def test_another_notification_is_found(taped: Desk, notes: list[list[Json]], where: str) -> None:
+    taped.server = Trip(notes=[[NOTE]])
+    await taped.recorded(trip())
+    taped.server = Trip(notes=notes)
+    assert where.partition(":")[0] in stale(await taped.run(trip(), verify=True)).message
+
+
+async def test_a_state_that_is_there_now_is_found(taped: Desk) -> None:
+    taped.server = Trip([CITY], with_state=False)
+    await taped.recorded(anyhow())
+    taped.server = Trip([CITY])
+    assert "turns[0].state: was never recorded" in stale(await taped.run(anyhow(), verify=True)).message
+
+
+async def test_the_order_of_the_questions_of_a_round_is_compared(taped: Desk) -> None:
+    taped.server = Trip([{**CITY, **UNITS}])
+    await taped.recorded(trip())
+    taped.server = Trip([{**UNITS, **CITY}])
+    assert stale(await taped.run(trip(), verify=True)).message.startswith("diverged at round ")
+
+
+async def test_an_error_where_there_was_a_result_is_found(taped: Desk) -> None:
+    test = anyhow(expect={"rounds": 2})
+    await taped.recorded(test)
+    taped.server = Trip(error={"code": -32000, "message": "the desk is closed"})
+    failure = only(await taped.run(test, verify=True))
+    assert "the desk is closed" in failure.message
+
+
+async def test_another_field_of_the_compatibility_dialect_is_found(taped: Desk) -> None:
+    def fields(**more: Any) -> list[Json]:
+        return [{"id": "city", "kind": "string", "description": "Which city?", "required": True, **more}]
+
+    test = anyhow(wire="list")
+    taped.server = Trip([fields()], resulting={})
+    await taped.recorded(test)
+    taped.server = Trip([fields(required=False)], resulting={})
+    assert "turns[0].listed[0].required: expected true, got false" in stale(await taped.run(test, verify=True)).message
+
+
+async def test_a_server_that_asks_in_the_other_dialect_is_found(taped: Desk) -> None:
+    test = anyhow(wire="any")
+    taped.server = Trip([CITY])
+    await taped.recorded(test)
+    field = {"id": "city", "kind": "string", "description": "Which city?", "required": True}
+    taped.server = Trip([[field]], resulting={})
+    assert "turns[0]" in stale(await taped.run(test, verify=True)).message
+
+
+async def test_what_a_call_afterwards_finds_is_compared_too(taped: Desk) -> None:
+    test = trip(verify=[{"tool": "forecast", "arguments": {"loc": "SFO"}, "inputResponses": [{"otherwise": "Rome"}]}])
+    await taped.recorded(test)
+    taped.alter(lambda cassette: cassette["turns"][5]["result"]["content"][0].update(text="Rainy."))
+    assert "turns[5].result.content[0].text" in stale(await taped.run(test, verify=True)).message
+
+
+async def test_another_revision_is_found(taped: Desk) -> None:
+    await taped.recorded(trip())
+    taped.alter(lambda cassette: cassette.update(revision=LEGACY))
+    failure = stale(await taped.run(trip(), verify=True))
+    assert f'revision: expected "{LEGACY}", got "{MODERN}"' in failure.message
+
+
+async def test_a_pushed_question_that_says_something_else_is_found(tmp_path: Path) -> None:
+    suite = write_suite(tmp_path, trip(), servers=OURS, eras=[LEGACY])
+    await run_suite(suite, record="once")
+    (tape,) = (tmp_path / "tapes").iterdir()
+    tape.write_bytes(tape.read_bytes().replace(b"Which units for Lisbon?", b"Units?"))
+    (result,) = await run_suite(suite, verify=True)
+    assert "turns[1].asked[0].request.params.message" in stale(result).message
+
+
+async def test_what_the_test_itself_expects_fails_first(taped: Desk) -> None:
+    test = trip(expect={"text": "Sunny."})
+    await taped.recorded(test)
+    taped.server = Trip(result=text("Rainy."))
+    assert only(await taped.run(test, verify=True)).kind is Kind.FAILED
+
+
+async def test_what_is_expected_is_what_was_recorded(taped: Desk) -> None:
+    await taped.recorded(trip())
+    taped.server = Trip(result=text("Rainy."))
+    failure = stale(await taped.run(trip(), verify=True))
+    assert (failure.expected, failure.actual) == ("Sunny.", "Rainy.")
+
+
+async def test_a_server_that_differs_is_reported_with_what_to_do(taped: Desk) -> None:
+    await taped.recorded(trip())
+    taped.server = Trip(result=text("Rainy."))
+    failure = stale(await taped.run(trip(), verify=True))
+    assert "--record rewrite" in f"{failure.message} {failure.hint}"
+
+
+# At the command line
+
+
+def test_a_server_that_cannot_be_reached_ends_with_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    CliRunner().invoke(app, ["test", str(write_suite(tmp_path, trip(), servers=OURS)), "--record", "once"])
+    ended = CliRunner().invoke(app, ["test", str(write_suite(tmp_path, trip())), "--verify"])
+    assert ended.exit_code == 3
