@@ -79,8 +79,8 @@ def cases(*, short: bool) -> list[Case]:
     quick = {"request_head_timeout": 1.5, "response_read_timeout": 1.5} if short else {}
     few_files = Options(files=FILES, run=quick, app={"request_body_timeout": 1.5} if short else {})
     ended = (happened("answered"), never_happened("reset by the server"), never_happened("closed without a word"))
-    # Nothing was asked, so nothing need be said; a client could take it for the answer to its next request.
-    idle = (happened("closed without a word"), never_happened("reset by the server"))
+    # Those that are let in make room for one another and are closed, or those that come later are told that there is none.
+    idle = (happened("answered 429"), never_happened("reset by the server"))
     in_time = (
         happened("answered 408", 200),
         never_happened("reset by the server"),
