@@ -108,7 +108,7 @@ _PLAIN = {
     "a note": Spelling("Annotated[bool, 'how to resolve it']", core="bool"),
     "a note that begins like a marker": Spelling("Annotated[bool, 'Resolve conflicts first (see below)']", core="bool"),
     "a note with a call in it": Spelling("Annotated[C, 'see dns.Resolve(host) for how']"),
-    "notes in a list": Spelling("Annotated[bool, ['resolve', 'refund']]", core="bool"),
+    "notes in a tuple": Spelling("Annotated[bool, ('resolve', 'refund')]", core="bool"),
     "a described field": Spelling("Annotated[bool, Field(description='Resolve this question?')]", core="bool"),
     "a field as default": Spelling("bool", "Field(default=False)", core="bool"),
     "a factory": Spelling("C", "Field(default_factory=lambda: C(ok=False))"),
