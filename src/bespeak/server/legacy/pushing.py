@@ -84,7 +84,7 @@ class Questions:
         return True
 
     def given_up(self, response: Response) -> GivenUp | None:
-        """The question that an answer came too late for; `None` if it is no such answer, or was told so before."""
+        """Return the question that an answer came too late for; `None` for any other answer, and for a second one."""
         return self._given_up.pop(response.id, None) if response.id is not None else None
 
     def close(self, reason: str) -> None:

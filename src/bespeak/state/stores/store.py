@@ -90,7 +90,7 @@ class Horizon:
     """
 
     claimed: float = float("-inf")
-    """When the youngest of them was claimed. A state issued later is none of theirs, since a claimed call asks no more."""
+    """When the youngest of them was claimed. A state issued later belongs to another call: a claimed call asks nothing more."""
     deadline: float = float("-inf")
     """The latest deadline of those that were kept until it."""
 

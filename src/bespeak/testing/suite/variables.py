@@ -130,7 +130,7 @@ def _fill_answer(written: Any, find: Callable[[str], Any]) -> Any:
 
 
 def fill_expected(written: Any, find: Callable[[str], Any]) -> Any:
-    """An expectation with its holes filled. What fills one is compared with, and is no matcher of the suite's."""
+    """Return an expectation with its variables filled in. The values are compared as they are; matchers in them have no effect."""
 
     if isinstance(written, dict):
         members = cast("dict[str, Any]", written).items()
