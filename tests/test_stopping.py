@@ -193,6 +193,7 @@ async def test_an_approved_body_whose_loop_is_closed_is_reported(tmp_path: Path,
 # A sync function that does not end
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wire", ["http", pytest.param("stdio", marks=LONG)])
 async def test_a_sync_tool_that_hangs_is_left_behind_after_the_program_s_own_threads_and_handlers(
     tmp_path: Path, wire: Wire

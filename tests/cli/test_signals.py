@@ -44,6 +44,7 @@ def running_in(folder: Path, suite: str = ".") -> Generator[subprocess.Popen[byt
         process.communicate()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tool", SERVERS.values(), ids=SERVERS)
 async def test_a_signal_ends_the_tool_whatever_a_server_in_its_process_does(tmp_path: Path, tool: str) -> None:
     (tmp_path / "server.py").write_text(HEAD + tool)

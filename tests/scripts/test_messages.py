@@ -64,6 +64,7 @@ def test_each_message_is_printed_with_its_file_and_line(tmp_path: Path) -> None:
     assert str(command) == f"{file}:24: About the command.\n\n    At length."
 
 
+@pytest.mark.long
 def test_the_program_prints_every_message_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     main()
     printed = capsys.readouterr().out

@@ -137,6 +137,7 @@ async def test_nothing_keeps_a_url_when_its_clients_are_closed(mode: str) -> Non
 COOKIE = (b"set-cookie", b"balancer=1; Path=/")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", [None, 401, 307])
 async def test_nothing_keeps_a_url_that_could_not_be_used(status: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "CONNECT_PAUSES", ())

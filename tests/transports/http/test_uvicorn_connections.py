@@ -305,6 +305,7 @@ async def test_an_address_that_holds_too_many_is_told_so_and_another_one_is_serv
             one.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n"])
 async def test_who_has_asked_nothing_makes_room(parser: Parser, said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "YOUNG_SECONDS", 0.0)

@@ -52,6 +52,7 @@ def ask(port: int, address: str) -> bytes:
         return client.makefile("rb").readline()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("half", [b"", b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"], ids=["silent", "half a head"])
 def test_more_unfinished_requests_than_there_are_files_keep_no_other_address_out(tmp_path: Path, half: bytes) -> None:
     with listening(tmp_path, files=128) as (_, port), ExitStack() as stack:
