@@ -46,7 +46,9 @@ def main() -> None:
     for attack in chosen.values():
         started = time.perf_counter()
         outcome = asyncio.run(attack())
-        if options.short and not outcome.passed:  # with so few calls, a machine that was busy for a moment shows in a median
+        if (
+            options.short and not outcome.passed
+        ):  # with so few calls, a machine that was busy for a moment shows in a median
             report(outcome, time.perf_counter() - started)
             print("once more, because the short form makes few calls:")
             outcome = asyncio.run(attack())
