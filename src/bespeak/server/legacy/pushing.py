@@ -71,7 +71,7 @@ class Questions:
         self._given_up: dict[RequestId, GivenUp] = {}
         """The last of them that were taken back, the oldest first."""
         self._name = f"q-{secrets.token_hex(4)}"
-        """Of its questions: an answer that was meant for another server, or for this one before it was started again, is none."""
+        """The prefix of its question ids: an answer to another server, or from before a restart, never matches."""
         self._ids = (f"{self._name}-{number}" for number in itertools.count(1))
         self._over: str | None = None
 
