@@ -5,7 +5,7 @@ from contextvars import ContextVar, copy_context
 
 import pytest
 
-from bespeak.aio.tasks import cancel_all, is_cancelled, spawn
+from bespeak.aio.tasks import cancel_all, is_cancelled, spawn, spawn_with_end
 
 
 async def forever() -> None:
@@ -53,3 +53,51 @@ async def test_a_task_that_is_cancelled_knows_it() -> None:
     await asyncio.sleep(0)
     await cancel_all([task])
     assert seen == [True]
+
+
+async def test_who_waits_for_the_end_of_work_is_woken_before_the_callbacks_of_its_task() -> None:
+    order: list[str] = []
+
+    async def work() -> str:
+        await asyncio.sleep(0)
+        return "done"
+
+    async def wait(ended: asyncio.Future[None]) -> None:
+        await ended
+        order.append("woken")
+
+    task, ended = spawn_with_end(work(), "work", copy_context())
+    waiting = asyncio.create_task(wait(ended))
+    await asyncio.sleep(0)
+    task.add_done_callback(lambda _: order.append("called back"))
+    await waiting
+    assert (order[0], task.result()) == ("woken", "done")
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+async def test_the_end_of_work_is_known_even_if_it_is_cancelled_before_it_begins(turns: int) -> None:
+    task, ended = spawn_with_end(forever(), "work", copy_context())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await ended
+    assert task.cancelled()
+
+
+async def test_the_end_of_work_that_fails_is_known() -> None:
+    async def work() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("no")
+
+    task, ended = spawn_with_end(work(), "work", copy_context())
+    await ended
+    with pytest.raises(ValueError, match="no"):
+        task.result()
+
+
+async def test_giving_up_on_the_end_of_work_leaves_the_work_alone() -> None:
+    gate = asyncio.Event()
+    task, ended = spawn_with_end(gate.wait(), "work", copy_context())
+    ended.cancel()
+    gate.set()
+    assert await task

@@ -80,13 +80,12 @@ async def test_a_request_that_is_cancelled_by_the_server_is_answered_if_somebody
 async def test_a_task_that_ignores_its_cancellation_is_left_behind(caplog: pytest.LogCaptureFixture) -> None:
     gate = asyncio.Event()
 
-    async def stubborn() -> WrittenResponse:
+    async def stubborn() -> None:
         while not gate.is_set():
             try:
                 await gate.wait()
             except asyncio.CancelledError:
                 continue
-        return WrittenResponse(b"")
 
     task = asyncio.create_task(stubborn(), name="bespeak request stubborn")
     await asyncio.sleep(0)

@@ -16,6 +16,35 @@ def spawn(work: Coroutine[Any, Any, T], name: str, context: Context) -> asyncio.
     return asyncio.create_task(work, name=name, context=context)
 
 
+def spawn_with_end(
+    work: Coroutine[Any, Any, T], name: str, context: Context
+) -> tuple[asyncio.Task[T], asyncio.Future[None]]:
+    """Start a task. The future is done when the work is; its waiters wake one turn of the loop before the task's callbacks run.
+
+    Cancelling the future does not cancel the task.
+    """
+    ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def run() -> T:
+        result = await work
+        _finish(ended)
+        return result
+
+    def finished(_: object) -> None:
+        work.close()  # it never began if its task was cancelled at once
+        _finish(ended)
+
+    task = spawn(run(), name, context)
+    if not task.done():
+        task.add_done_callback(finished)
+    return task, ended
+
+
+def _finish(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
 def is_cancelled() -> bool:
     """Whether the current task itself is being cancelled, and not only something that it awaits."""
     task = asyncio.current_task()

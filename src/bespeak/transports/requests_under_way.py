@@ -19,7 +19,7 @@ from bespeak.protocol.messages import (
 )
 from bespeak.transports.interfaces import WrittenResponse
 
-Task = asyncio.Task[WrittenResponse]
+Task = asyncio.Task[None]
 Serve = Callable[[Request | LegacyRequest], Coroutine[Any, Any, WrittenResponse]]
 
 ID_IN_USE = "a request with this id is still under way"
@@ -86,25 +86,32 @@ class RequestsUnderWay:
             self._run(message, serve, responses)
 
     def _run(self, request: Request | LegacyRequest, serve: Serve, responses: Responses) -> None:
-        task = asyncio.create_task(serve(request), name=f"bespeak request {request.method}")
-        self._tasks[request.id] = task
-        self._all_tasks.add(task)
-        responses.unanswered.append(request.id)
+        async def run() -> None:
+            response = await serve(request)
+            if self._tasks.get(request.id) is task:
+                finish(None if request.id in self._cancelled else response.message)
+
+        def finish(response: bytes | None) -> None:
+            del self._tasks[request.id]
+            self._cancelled.discard(request.id)
+            responses.unanswered.remove(request.id)
+            responses.add(response)
 
         def done(task: Task) -> None:
             self._all_tasks.discard(task)
-            del self._tasks[request.id]
-            responses.unanswered.remove(request.id)
-            responses.add(self._response(request.id, task))
+            if self._tasks.get(request.id) is task:  # it did not come to its end
+                finish(None if request.id in self._cancelled else self._broken(request.id, task))
 
+        task = asyncio.create_task(run(), name=f"bespeak request {request.method}")
+        self._tasks[request.id] = task
+        self._all_tasks.add(task)
+        responses.unanswered.append(request.id)
         task.add_done_callback(done)
 
-    def _response(self, id_: RequestId, task: Task) -> bytes | None:
-        if id_ in self._cancelled:
-            self._cancelled.discard(id_)
-            return None
+    def _broken(self, id_: RequestId, task: Task) -> bytes | None:
+        """The response to a request whose task was cancelled. Raises what the task raised."""
         if not task.cancelled():
-            return task.result().message
+            task.result()
         error = self._broken_off()
         return write_error(id_, error) if error is not None else None
 

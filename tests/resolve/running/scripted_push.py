@@ -27,7 +27,9 @@ class Scripted:
             return AskingObstacle("not_declared", self._why)
         return None if self._shows else AskingObstacle("no_way_back", "it has no eyes")
 
-    async def __call__(self, key: str, request: Mapping[str, Any]) -> Sent:
+    async def __call__(
+        self, key: str, request: Mapping[str, Any], dropped: "asyncio.Future[None] | None" = None
+    ) -> Sent | None:
         name = short(key)
         self.pushed.append(name)
         self.messages.append(request.get("params", {}).get("message", ""))
@@ -38,7 +40,11 @@ class Scripted:
             return answer
         waiting = self._waiting[name] = asyncio.get_running_loop().create_future()
         try:
-            return await waiting
+            await asyncio.wait({waiting, dropped} if dropped else {waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if waiting.done():
+                return waiting.result()
+            self.taken_back.append(name)
+            return None
         except asyncio.CancelledError:
             await asyncio.sleep(0)  # to take a question back takes its time
             self.taken_back.append(name)

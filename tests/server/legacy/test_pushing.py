@@ -1,12 +1,13 @@
 """Questions pushed to older clients (design section 5, "Legacy era"): one at a time in graph order, and what goes on beside."""
 
 import asyncio
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import pytest
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from bespeak import Client, Context, Elicit, Resolve
+from bespeak import Client, Context, Elicit, MCPServer, Resolve
 from bespeak.client import ClientRequestContext
 from tests.answering import Person, accept, text
 from tests.rules.consumers import ask, serving, take_value
@@ -15,6 +16,7 @@ from tests.server.legacy.older_client import (
     JUNE,
     MODERN,
     NOVEMBER,
+    SILENCE,
     WIRES,
     Even,
     Older,
@@ -223,3 +225,30 @@ async def test_a_modern_request_is_never_pushed_anything_though_a_handshake_was_
     async with Older(serving(take_value), {"ask": yes(value=3)}) as client:
         assert (await client.call(_meta=meta))["resultType"] == "input_required"
     assert client.pushed == []
+
+
+async def test_a_question_and_its_answer_take_few_turns_of_the_event_loop() -> None:
+    """Under a flood, every turn of the loop makes an honest person wait for one request of each flooding connection."""
+
+    async def ask() -> Elicit[bool]:
+        return Elicit("Sure?", bool)
+
+    async def take(sure: Annotated[bool, Resolve(ask)]) -> str:
+        return str(sure)
+
+    mcp = MCPServer[Any]("quick")
+    mcp.add_tool(take)
+    async with Older(mcp, {"ask": SILENCE}) as client:
+        calling = asyncio.create_task(client.call())
+        assert await turns_until(lambda: client.pushed) <= 3
+        await client.send({"id": client.pushed[0]["id"], **yes(value=True)})
+        assert await turns_until(calling.done) <= 3
+    assert calling.result()["content"][0]["text"] == "True"
+
+
+async def turns_until(happened: Callable[[], object]) -> int:
+    for turn in range(20):
+        if happened():
+            return turn
+        await asyncio.sleep(0)
+    raise AssertionError("20 turns were not enough")

@@ -261,18 +261,19 @@ async def test_each_question_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -
     async def take(a: Annotated[int, Resolve(ask)], b: Annotated[int, Resolve(ask_second)]) -> str:
         return f"{a} {b}"
 
-    mcp, given, wait = MCPServer[Any]("slow people", question_timeout=123.0), list[float](), asyncio.wait
+    mcp, given = MCPServer[Any]("slow people", question_timeout=123.0), list[float]()
+    loop = asyncio.get_running_loop()
+    call_later = loop.call_later
 
-    def noted(futures: Any, *, timeout: float | None = None, **options: Any) -> Any:
-        if timeout is not None:
-            given.append(timeout)
-        return wait(futures, timeout=timeout, **options)
+    def noted(delay: float, *work: Any, **options: Any) -> Any:
+        given.append(delay)
+        return call_later(delay, *work, **options)
 
     mcp.add_tool(take)
     async with Older(mcp, {"ask": yes(value=1), "ask_second": yes(value=2)}) as client:
-        monkeypatch.setattr(asyncio, "wait", noted)
+        monkeypatch.setattr(loop, "call_later", noted)
         assert (await client.call())["content"][0]["text"] == "1 2"
-    assert given == [123.0, 123.0]
+    assert [delay for delay in given if delay == 123.0] == [123.0, 123.0]
 
 
 @pytest.mark.parametrize("seconds", [0, -1])

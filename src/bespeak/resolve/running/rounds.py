@@ -85,7 +85,7 @@ class Round:
         self._guarded = False
         if push is not None:
             asking = [index for index in graph.questions if graph.nodes[index].may_ask]
-            self._turns = Turns(push, asking)
+            self._turns = Turns(push, asking, alone=graph.questions in graph.chains)
         self._generators = OpenGenerators()
 
     async def guard(self) -> None:

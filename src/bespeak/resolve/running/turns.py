@@ -18,16 +18,23 @@ class Push(Protocol):
         """Why this client cannot be asked; `None` if it can. `missing` is what it has not declared of what that needs."""
         ...
 
-    async def __call__(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The client's answer. Raises `NotAnswered`."""
+    async def __call__(
+        self, key: str, request: Mapping[str, Any], dropped: "asyncio.Future[None]"
+    ) -> dict[str, Any] | None:
+        """Return the client's answer, or `None` if `dropped` is done first: then the question is withdrawn.
+
+        Raises `NotAnswered`.
+        """
         ...
 
 
 class Turns:
     """The pushes of one round."""
 
-    def __init__(self, push: Push, places: Collection[int]) -> None:
+    def __init__(self, push: Push, places: Collection[int], *, alone: bool = False) -> None:
         self.push = push
+        self._alone = alone
+        """Whether resolvers run one after another, so that nothing can change between a question and its turn."""
         self._ahead = sorted(places)
         """The resolvers that may ask and have not settled, in graph order."""
         self._waiting: dict[int, asyncio.Future[None]] = {}
@@ -41,22 +48,11 @@ class Turns:
         if self._ahead[0] != place:
             turn = self._waiting[place] = asyncio.get_running_loop().create_future()
             await asyncio.wait({turn, self._dropped}, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.sleep(0)  # whoever else is ready may find out that there is no use in asking
+        if not self._alone:
+            await asyncio.sleep(0)  # another resolver that is ready may end the call, and nobody need be asked
         if self._dropped.done() or place >= limit():
             return None
-        asking = asyncio.ensure_future(self.push(key, request))
-        try:
-            await asyncio.wait({asking, self._dropped}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if not asking.done():
-                asking.cancel()
-                await asyncio.wait({asking})  # it takes the question back
-            elif not asking.cancelled():
-                asking.exception()  # which nobody looks at if this is being cancelled
-        try:
-            return None if asking.cancelled() else asking.result()
-        finally:
-            del asking  # it holds what it raises, whose traceback would hold it, and with it all that the call keeps
+        return await self.push(key, request, self._dropped)
 
     def settled(self, place: int) -> None:
         """A resolver is done: the next one may ask."""

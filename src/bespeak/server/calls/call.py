@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp_types import InputRequiredResult
 
-from bespeak.aio.tasks import spawn
+from bespeak.aio.tasks import spawn_with_end
 from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.protocol.input_responses import typed_answer
@@ -65,12 +65,13 @@ class Calls:
     async def shelter(self, call: "Call", work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
         """Run a call in its own task. The request's cancellation reaches it only while it is not sheltered."""
         call.in_its_own_task = True
-        task = spawn(work, f"bespeak call {call.consumer.name}", copy_context())
+        task, ended = spawn_with_end(work, f"bespeak call {call.consumer.name}", copy_context())
         if task.done():
             return task.result()
         self.tasks.add(task, call)
         try:
-            return await asyncio.shield(task)
+            await ended
+            return task.result()
         except asyncio.CancelledError:
             if not task.done() and not call.closed:
                 call.given_up = True

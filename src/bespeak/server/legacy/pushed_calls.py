@@ -102,7 +102,7 @@ class PushedCall(Call):
 
     async def _one(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            answer = await self._asker(key, request)
+            answer = await self._asker.ask(key, request)
         except NotAnswered as failure:
             raise NotAnswered(f"question {key!r} got no answer: {failure}") from failure
         try:

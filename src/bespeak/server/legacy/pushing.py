@@ -67,7 +67,7 @@ class Questions:
     """What one client has been asked and has not answered. Ids are never used twice."""
 
     def __init__(self) -> None:
-        self._open: dict[RequestId, asyncio.Future[Response | NotAnswered]] = {}
+        self._open: dict[RequestId, asyncio.Future[Response | NotAnswered | None]] = {}
         self._given_up: dict[RequestId, GivenUp] = {}
         """The last of them that were taken back, the oldest first."""
         self._name = f"q-{secrets.token_hex(4)}"
@@ -99,15 +99,21 @@ class Questions:
         channel: Channel,
         key: str,
         request: dict[str, Any],
+        *,
         seconds: float,
-        over: asyncio.Future[None],
         gone: "Gone",
-    ) -> Response:
-        """Push a question and wait for its answer, or for the end of its call. Raises `NotAnswered`."""
+        over: asyncio.Future[None],
+        dropped: asyncio.Future[None] | None,
+    ) -> Response | None:
+        """Push a question and return its answer; `None` if `dropped` is done first.
+
+        Raises `NotAnswered` if nobody answers in time, or the call is over.
+        """
         if self._over is not None:
             raise NotAnswered(self._over)
         id_ = next(self._ids)
         loop = asyncio.get_running_loop()
+        # Whatever ends the wait is put here, so that the call goes on in the next turn of the loop.
         waiting = self._open[id_] = loop.create_future()
 
         def abandon() -> None:
@@ -119,23 +125,37 @@ class Questions:
             with contextlib.suppress(ConnectionError):
                 channel.push(write_notification("notifications/cancelled", {"requestId": id_, "reason": reason}))
 
+        def withdraw(reason: str, ending: NotAnswered | None) -> None:
+            if not waiting.done():
+                take_back(reason)
+                waiting.set_result(ending)
+
+        def end(_: object) -> None:
+            withdraw("the call has ended", NotAnswered(NOT_WAITING))
+
+        def drop(_: object) -> None:
+            withdraw("the call has ended", None)
+
+        late = NotAnswered(f"nobody answered within {seconds:g} s")
+        timer = loop.call_later(seconds, withdraw, "it took too long", late)
+        over.add_done_callback(end)
+        if dropped is not None:
+            dropped.add_done_callback(drop)
         try:
             channel.push(write_push(id_, request))
             channel.when_gone(lambda: loop.call_later(gone.seconds, abandon))
-            await asyncio.wait({waiting, over}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if waiting.done():
-                return _given(waiting)
-            if over.done():
-                take_back("the call has ended")
-                raise NotAnswered(NOT_WAITING)
-            take_back("it took too long")
-            raise NotAnswered(f"nobody answered within {seconds:g} s")
+            return _given(await waiting)
         except ConnectionError as error:
             raise NotAnswered(str(error)) from None
         except asyncio.CancelledError:
-            take_back("the call has ended")
+            if waiting.cancelled():
+                take_back("the call has ended")
             raise
         finally:
+            timer.cancel()
+            over.remove_done_callback(end)
+            if dropped is not None:
+                dropped.remove_done_callback(drop)
             del self._open[id_]
 
     def _give_up(self, id_: str, question: GivenUp) -> None:
@@ -202,7 +222,15 @@ class Asker:
             return AskingObstacle("not_declared", str(reason))
         return None
 
-    async def __call__(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    async def ask(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the client's answer to a question that nothing but the end of its call takes back."""
+        answer = await self(key, request)
+        assert answer is not None, "only a question that may be dropped goes without an answer"
+        return answer
+
+    async def __call__(
+        self, key: str, request: Mapping[str, Any], dropped: asyncio.Future[None] | None = None
+    ) -> dict[str, Any] | None:
         if self.over:
             raise NotAnswered(NOT_WAITING)
         pushed = question_at(self._version, request)
@@ -214,7 +242,17 @@ class Asker:
         gone = Gone(self._room.limits.gone_seconds, lambda: self.call is None or not self.call.closed)
         with self._counted():
             async with self._heartbeats():
-                response = await self._questions.ask(self._channel, key, question, self._seconds, self._over, gone)
+                response = await self._questions.ask(
+                    self._channel,
+                    key,
+                    question,
+                    seconds=self._seconds,
+                    gone=gone,
+                    over=self._over,
+                    dropped=dropped,
+                )
+        if response is None:
+            return None
         if response.error is not None:
             raise NotAnswered(f"the client answered with an error{_spell(response.error)}")
         if not isinstance(response.result, dict):
@@ -267,18 +305,19 @@ class Asker:
             await behind
 
 
-def _given(waiting: "asyncio.Future[Response | NotAnswered]") -> Response:
-    """The answer that has come. Raises `NotAnswered` if it says that there will be none."""
-    answer = waiting.result()
-    if isinstance(answer, Response):
-        return answer
-    raise NotAnswered(str(answer))  # a new one: whoever holds the first would be held by its traceback
+def _given(answer: Response | NotAnswered | None) -> Response | None:
+    """Return the answer. Raises `NotAnswered` if there will be none."""
+    if isinstance(answer, NotAnswered):
+        raise NotAnswered(
+            str(answer)
+        )  # a new one: its traceback would hold the call as long as somebody holds the first
+    return answer
 
 
 async def ask_request(asker: Asker, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
     """Ask what is already in the words of the wire. Raises `MissingCapability` if the client cannot answer it."""
     check_askable(asker, request)
-    return await asker(key, request)
+    return await asker.ask(key, request)
 
 
 def check_askable(asker: Asker, request: Mapping[str, Any]) -> None:
@@ -305,7 +344,7 @@ async def ask_once(asker: Asker, key: str, marker: Question) -> Outcome:
     note: str | None = None
     for _ in range(question.attempts):
         try:
-            return settle(question, await asker(key, question.request(note)), "")[1]
+            return settle(question, await asker.ask(key, question.request(note)), "")[1]
         except Refused as slip:
             note = str(slip)
     raise too_often(question, note)

@@ -53,6 +53,10 @@ class EventStream:
         """Return when everything is sent, or the reader has gone."""
         await asyncio.shield(self._writer)
 
+    async def sent_unless(self, other: asyncio.Future[None]) -> None:
+        """Return when everything is sent, the reader has gone, or `other` is done."""
+        await asyncio.wait({self._writer, other}, return_when=asyncio.FIRST_COMPLETED)
+
     async def last_words(self) -> None:
         """Wait a moment for what has been sent to reach the client."""
         await asyncio.wait({self._writer}, timeout=LAST_WORDS_SECONDS)

@@ -32,7 +32,7 @@ from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, disconnecte
 from bespeak.transports.http.event_streams import EventStream
 from bespeak.transports.http.legacy.event_store import STORE_SECONDS, EventMessage, EventStore, keep
 from bespeak.transports.http.legacy.http_sessions import HttpSession, HttpSessions, is_use
-from bespeak.transports.http.legacy.post_streams import STOPPING, PostStream, first_of
+from bespeak.transports.http.legacy.post_streams import STOPPING, PostStream
 from bespeak.transports.http.refusals import LegacyRefusal
 from bespeak.transports.interfaces import CANCELLED_INSIDE, Answering, Peer, WrittenResponse
 from bespeak.transports.requests_under_way import RequestsUnderWay, Responses, Task, cancel_and_wait
@@ -314,7 +314,7 @@ async def attend(connection: EventStream, scope: Scope, receive: Receive) -> Non
     when_stopping(scope, connection.end)
     watching = asyncio.create_task(disconnected(receive), name="bespeak disconnect watcher")
     try:
-        await first_of(watching, connection.sent())
+        await connection.sent_unless(watching)
     finally:
         watching.cancel()
         connection.close()

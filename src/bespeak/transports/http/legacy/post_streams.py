@@ -7,8 +7,8 @@ one, what it misses is lost.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
 
 from bespeak.protocol.errors import INTERNAL_ERROR, MCPError
 from bespeak.protocol.legacy import NOVEMBER
@@ -54,7 +54,7 @@ class PostStream:
         """Whether the connection is to be let go of."""
         self._placed = False
         """Whether the client on it knows where to go on."""
-        self._decided = asyncio.Event()
+        self._decided: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """It is clear what kind of response it will be."""
         self._response: bytes | None = None
         self._when_ended: Callable[[], object] = lambda: None
@@ -130,14 +130,18 @@ class PostStream:
 
     def _over(self) -> None:
         self.ended.set()
-        self._decided.set()
+        self._decide()
         self._when_ended()
+
+    def _decide(self) -> None:
+        if not self._decided.done():
+            self._decided.set_result(None)
 
     def _connected(self) -> EventStream | None:
         if self._connection is None and self._open is not None:
             self._connection = self._open()
             self._open = None
-            self._decided.set()
+            self._decide()
         return self._connection
 
     # Keeping events
@@ -198,10 +202,10 @@ class PostStream:
         try:
             if self._store is not None:
                 await self._begin(self._store, version)
-            await first_of(watching, self._decided.wait())
+            await asyncio.wait({watching, self._decided}, return_when=asyncio.FIRST_COMPLETED)
             if mine:
-                await first_of(watching, mine[0].sent())
-            elif self._decided.is_set():
+                await mine[0].sent_unless(watching)
+            elif self._decided.done():
                 await self._plain(send)
             else:  # nothing reaches the client, but what lies between may insist on a response
                 with contextlib.suppress(OSError):
@@ -244,12 +248,3 @@ class PostStream:
             await respond(send, 202, b"")
         else:
             await respond(send, 200, self._response, JSON)
-
-
-async def first_of(one: asyncio.Task[None], other: Coroutine[Any, Any, Any]) -> None:
-    """Wait for one of two things."""
-    task = asyncio.create_task(other)
-    try:
-        await asyncio.wait({one, task}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        task.cancel()
