@@ -23,7 +23,7 @@ async def test_a_client_knows_its_server(connect: Connect) -> None:
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("shop", "1.2")
         assert client.server_capabilities.tools is not None
-        assert client.server_capabilities.prompts is None
+        assert client.server_capabilities.completions is None
         assert client.instructions == "Ask first."
         assert client.protocol_version == "2026-07-28"
 

@@ -85,7 +85,7 @@ async def test_discover_says_what_the_server_is() -> None:
         "result": {
             "resultType": "complete",
             "supportedVersions": SPOKEN,
-            "capabilities": {"tools": {}, "logging": {}},
+            "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "logging": {}},
             "instructions": "Ask first.",
             "ttlMs": 0,
             "cacheScope": "private",

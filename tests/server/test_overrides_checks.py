@@ -80,7 +80,7 @@ async def test_a_bad_replacement_is_refused_and_the_server_keeps_working(bad: Ca
 
 
 async def test_a_function_that_no_tool_resolves_is_refused() -> None:
-    with pytest.raises(ValueError, match="'copies' is not a resolver of any tool on this server"):
+    with pytest.raises(ValueError, match="'copies' is not a resolver of anything on this server"):
         shop().override(copies, value=1).__enter__()
 
 

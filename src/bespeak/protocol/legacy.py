@@ -10,8 +10,13 @@ from pydantic_core import to_json
 MARCH, JUNE, NOVEMBER = "2025-03-26", "2025-06-18", "2025-11-25"
 """Revisions are dates, so they compare as text."""
 
+RESOURCE_NOT_FOUND = -32002
+"""What these revisions answer with if there is no such resource."""
+
 _MODERN_ONLY = ("resultType", "ttlMs", "cacheScope")
 _TOOL_SINCE = {"annotations": MARCH, "title": JUNE, "outputSchema": JUNE, "_meta": JUNE, "icons": NOVEMBER}
+_ENTRY_SINCE = {"title": JUNE, "_meta": JUNE, "icons": NOVEMBER}
+"""Members of a prompt, a resource or a resource template in a list."""
 _BLOCK_SINCE = {"_meta": JUNE, "icons": NOVEMBER}
 _INFO_SINCE = {"title": JUNE, "icons": NOVEMBER, "description": NOVEMBER, "websiteUrl": NOVEMBER}
 
@@ -67,6 +72,16 @@ def result_at(version: str, method: str, result: Mapping[str, Any]) -> dict[str,
     known = {name: value for name, value in result.items() if name not in _MODERN_ONLY}
     if method == "tools/list":
         known["tools"] = [tool_at(version, tool) for tool in known["tools"]]
+    if method in _LISTS:
+        known[_LISTS[method]] = [_entry_at(version, entry) for entry in known[_LISTS[method]]]
+    if method == "prompts/get":
+        known["messages"] = [
+            {**message, "content": _block_at(version, message["content"])} for message in known["messages"]
+        ]
+    if method == "resources/read" and version < JUNE:
+        known["contents"] = [
+            {name: value for name, value in content.items() if name != "_meta"} for content in known["contents"]
+        ]
     if method == "tools/call":
         structured = known.get("structuredContent")
         if structured is not None and (version < JUNE or not isinstance(structured, dict)):
@@ -74,6 +89,22 @@ def result_at(version: str, method: str, result: Mapping[str, Any]) -> dict[str,
             if not known["content"]:
                 known["content"] = [_text(to_json(structured).decode())]
         known["content"] = [_block_at(version, block) for block in known["content"]]
+    return known
+
+
+_LISTS = {
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "resourceTemplates",
+}
+
+
+def _entry_at(version: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    known = {name: value for name, value in entry.items() if version >= _ENTRY_SINCE.get(name, "")}
+    if "arguments" in known and version < JUNE:
+        known["arguments"] = [
+            {name: value for name, value in argument.items() if name != "title"} for argument in known["arguments"]
+        ]
     return known
 
 

@@ -1,36 +1,34 @@
-"""From one message to its answer: which method, which tool, which state; errors become responses here."""
+"""From one message to its response: which method, which target; errors become responses here."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
-from mcp_types import SERVER_INFO_META_KEY, InputRequiredResult
+from mcp_types import SERVER_INFO_META_KEY
 
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.input_responses import read_answers
-from bespeak.protocol.legacy import result_at
+from bespeak.protocol.legacy import RESOURCE_NOT_FOUND, result_at
 from bespeak.protocol.messages import Request, write_error, write_result
 from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
-from bespeak.server.calls.body import run_plain
-from bespeak.server.calls.call import Call, Calls
-from bespeak.server.context import CallFacts, Context, end
+from bespeak.server.calls.serving import CallServing
+from bespeak.server.catalogue import Catalogue
 from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
-from bespeak.server.features.tools import Tool, ToolRegistry
+from bespeak.server.features.prompts import Prompt, prompt_arguments
+from bespeak.server.features.registered import Registered
+from bespeak.server.features.resources import Resource, TemplateRead
+from bespeak.server.features.tools import Tool
+from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.connections import LegacyConnection
-from bespeak.server.legacy.pushed_calls import PushedCall
 from bespeak.server.legacy.pushing import Asker
 from bespeak.server.legacy.waiting_calls import WaitingCalls
 from bespeak.transports.interfaces import Notify, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
 
-CAPABILITIES: Mapping[str, Any] = {"tools": {}, "logging": {}}
-"""What this server can do, in every era."""
-
-Handler = Callable[[Request, Notify, Headers | None, Asker | None, bool], Awaitable[dict[str, Any]]]
+Handler = Callable[[Incoming], Awaitable[dict[str, Any]]]
 
 
 class Dispatch:
@@ -41,29 +39,32 @@ class Dispatch:
         *,
         info: dict[str, Any],
         instructions: str | None,
-        tools: ToolRegistry,
-        calls: Calls,
+        catalogue: Catalogue,
+        serving: CallServing,
         cache_hints: Mapping[CacheableMethod, CacheHint],
         page_size: int | None,
         question_seconds: float,
         question_heartbeat: float | None,
         waiting: WaitingCalls,
-        context: Callable[[CallFacts, Request, Notify, Headers | None, Asker | None], Context[Any, Any]],
     ) -> None:
         self._info = info
         self._stamp = {SERVER_INFO_META_KEY: info}
         self._instructions = {"instructions": instructions} if instructions else {}
-        self._tools = tools
-        self._calls = calls
+        self._catalogue = catalogue
+        self._serving = serving
         self._cache_hints = dict(cache_hints)
         self._page_size = page_size
         self._question_seconds = question_seconds
         self._question_heartbeat = question_heartbeat
         self._waiting = waiting
-        self._context = context
         self._legacy_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
             "tools/list": self._list_tools,
+            "prompts/get": self._get_prompt,
+            "prompts/list": self._list_prompts,
+            "resources/read": self._read_resource,
+            "resources/list": self._list_resources,
+            "resources/templates/list": self._list_templates,
         }
         self._methods: dict[str, Handler] = {**self._legacy_methods, "server/discover": self._discover}
 
@@ -71,7 +72,7 @@ class Dispatch:
         """The server's side of a connection, for clients of older revisions."""
         return LegacyConnection(
             self._answer_legacy,
-            {"capabilities": CAPABILITIES, "serverInfo": self._info, **self._instructions},
+            {"capabilities": self._catalogue.capabilities(), "serverInfo": self._info, **self._instructions},
             question_seconds=self._question_seconds,
             question_heartbeat=self._question_heartbeat,
             waiting=self._waiting,
@@ -86,9 +87,8 @@ class Dispatch:
         try:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
-            return WrittenResponse(
-                self._write(request, await handle(request, notify, headers, None, raise_exceptions)), None
-            )
+            result = await handle(Incoming(request, notify, headers, None, raise_exceptions))
+            return WrittenResponse(self._written(request, result, self._stamped), None)
         except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
             return self._failed(request, error, raise_exceptions=raise_exceptions)
 
@@ -98,7 +98,7 @@ class Dispatch:
         """The response to a request of an older client, whatever happens."""
         try:
             handle = self._handler(self._legacy_methods, request)
-            result = await handle(request, notify, headers, asker, raise_exceptions)
+            result = await handle(Incoming(request, notify, headers, asker, raise_exceptions))
             version = request.meta.protocol_version
             return WrittenResponse(
                 self._written(request, result, lambda known: result_at(version, request.method, known))
@@ -126,9 +126,6 @@ class Dispatch:
         result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp
         return result
 
-    def _write(self, request: Request, result: dict[str, Any]) -> bytes:
-        return self._written(request, result, self._stamped)
-
     def _written(
         self, request: Request, result: dict[str, Any], finish: Callable[[dict[str, Any]], dict[str, Any]]
     ) -> bytes:
@@ -138,7 +135,7 @@ class Dispatch:
             if request.method != "tools/call":
                 raise
             # What JSON cannot carry is a failure of the tool, like any other.
-            failure = find_tool(self._tools, request.params["name"]).failure(error)
+            failure = self._tool(request.params).failure(error)
             return write_result(request.id, finish(failure))
 
     @staticmethod
@@ -149,107 +146,94 @@ class Dispatch:
             logger.exception("the error of request %r (%s) cannot be written", request.id, request.method)
             return write_error(request.id, MCPError(error.code, "the error's details cannot be sent"))
 
-    async def _discover(self, request: Request, *_: Any) -> dict[str, Any]:
+    async def _discover(self, incoming: Incoming) -> dict[str, Any]:
         return {
             "supportedVersions": list(SPOKEN),
-            "capabilities": CAPABILITIES,
+            "capabilities": self._catalogue.capabilities(),
             **self._instructions,
             **hint_fields(self._cache_hints, "server/discover"),
         }
 
-    async def _list_tools(self, request: Request, *_: Any) -> dict[str, Any]:
-        tools = self._tools.all()
-        chosen, more = page([tool.name for tool in tools], request.params, self._page_size)
-        return {
-            "tools": [tool.wire for tool in tools[chosen]],
-            **more,
-            **hint_fields(self._cache_hints, "tools/list"),
-        }
+    # Lists
 
-    async def _call_tool(
-        self,
-        request: Request,
-        notify: Notify,
-        headers: Headers | None,
-        asker: Asker | None,
-        raise_exceptions: bool,
+    async def _list_tools(self, incoming: Incoming) -> dict[str, Any]:
+        return self._listed("tools/list", "tools", self._catalogue.tools.all(), incoming)
+
+    async def _list_prompts(self, incoming: Incoming) -> dict[str, Any]:
+        return self._listed("prompts/list", "prompts", self._catalogue.prompts.all(), incoming)
+
+    async def _list_resources(self, incoming: Incoming) -> dict[str, Any]:
+        return self._listed("resources/list", "resources", self._catalogue.resources.fixed.all(), incoming)
+
+    async def _list_templates(self, incoming: Incoming) -> dict[str, Any]:
+        templates = self._catalogue.resources.templates.all()
+        return self._listed("resources/templates/list", "resourceTemplates", templates, incoming)
+
+    def _listed(
+        self, method: CacheableMethod, member: str, all_: Sequence[Registered], incoming: Incoming
     ) -> dict[str, Any]:
-        params = request.params
-        name, sent = params.get("name"), params.get("arguments")
-        if not isinstance(name, str):
-            raise MCPError(INVALID_PARAMS, "params.name must be the name of a tool")
+        chosen, more = page([one.name for one in all_], incoming.request.params, self._page_size)
+        return {member: [one.wire for one in all_[chosen]], **more, **hint_fields(self._cache_hints, method)}
+
+    # Calls
+
+    async def _call_tool(self, incoming: Incoming) -> dict[str, Any]:
+        params, headers = incoming.request.params, incoming.headers
+        tool, sent = self._tool(params), params.get("arguments")
         if sent is not None and not isinstance(sent, dict):
             raise MCPError(INVALID_PARAMS, "params.arguments must be an object")
-        tool = find_tool(self._tools, name)
         arguments = cast("dict[str, Any]", sent or {})
-        if asker is not None:
-            return await self._call_legacy(tool, arguments, request, notify, headers, asker, raise_exceptions)
-        if headers is not None and tool.parameter_headers:
+        if incoming.asker is None and headers is not None and tool.parameter_headers:
             check_parameter_headers(tool.parameter_headers, headers, arguments)
-        answers = read_answers(params)
-        asked: InputRequiredResult | None = None
-        if tool.plain and "requestState" not in params:
-            result = await run_plain(tool, arguments, raise_exceptions=raise_exceptions)
-            if not isinstance(result, InputRequiredResult):
-                return result
-            asked = result
-        address = headers.address if headers is not None else None
-        facts = CallFacts(tool.name, address=address, answers=answers)
-        context = self._context(facts, request, notify, headers, None)
-        call = Call(
-            self._calls,
-            tool,
-            arguments,
-            context,
-            declared=request.meta.capabilities,
-            raise_exceptions=raise_exceptions,
-        )
-        try:
-            if asked is not None:
-                return await call.ask(asked)
-            if "requestState" in params:
-                call.resume(params["requestState"], request.id)
-            elif not tool.graph.has_generators:
-                return await call.run()
-            return await self._calls.shelter(call, call.run())
-        finally:
-            end(context)
+        return await self._serving.serve(tool, arguments, incoming)
 
-    async def _call_legacy(
-        self,
-        tool: Tool,
-        arguments: dict[str, Any],
-        request: Request,
-        notify: Notify,
-        headers: Headers | None,
-        asker: Asker,
-        raise_exceptions: bool,
-    ) -> dict[str, Any]:
-        """A call that has one request. What later revisions send with a retry means nothing here."""
-        # It may wait for a person. Nothing is kept meanwhile that it does not need.
-        for name in request.params.keys() - {"name", "_meta"}:
-            del request.params[name]
-        asked: InputRequiredResult | None = None
-        if tool.plain:
-            result = await run_plain(tool, arguments, raise_exceptions=raise_exceptions)
-            if not isinstance(result, InputRequiredResult):
-                return result
-            asked = result
-        context = self._context(CallFacts(tool.name), request, notify, headers, asker)
-        call = PushedCall(self._calls, tool, arguments, context, asker, raise_exceptions=raise_exceptions)
-        try:
-            if asked is not None:
-                return await self._calls.shelter(call, call.ask(asked))
-            if not (tool.may_ask or tool.graph.has_generators):
-                return await call.run()
-            return await self._calls.shelter(call, call.run())
-        finally:
-            end(context)
+    async def _get_prompt(self, incoming: Incoming) -> dict[str, Any]:
+        params = incoming.request.params
+        prompt = find_prompt(self._catalogue, _named(params, "name", "a prompt"))
+        return await self._serving.serve(prompt, prompt_arguments(params.get("arguments")), incoming)
+
+    async def _read_resource(self, incoming: Incoming) -> dict[str, Any]:
+        params = incoming.request.params
+        code = INVALID_PARAMS if incoming.asker is None else RESOURCE_NOT_FOUND
+        resource, arguments = find_resource(self._catalogue, _named(params, "uri", "a resource"), code)
+        result = await self._serving.serve(resource, arguments, incoming)
+        if incoming.asker is None and result.get("resultType") != "input_required" and "ttlMs" not in result:
+            result |= hint_fields(self._cache_hints, "resources/read")
+        return result
+
+    def _tool(self, params: Mapping[str, Any]) -> Tool:
+        return find_tool(self._catalogue, _named(params, "name", "a tool"))
 
 
-def find_tool(tools: ToolRegistry, name: str) -> Tool:
+def _named(params: Mapping[str, Any], member: str, what: str) -> str:
+    """The name of a request's target. Raises `MCPError`."""
+    name = params.get(member)
+    if not isinstance(name, str):
+        raise MCPError(INVALID_PARAMS, f"params.{member} must be the {'URI' if member == 'uri' else member} of {what}")
+    return name
+
+
+def find_tool(catalogue: Catalogue, name: str) -> Tool:
     """A tool by its name. Raises `MCPError` if there is none."""
-    tool = tools.get(name)
+    tool = catalogue.tools.get(name)
     if tool is None:
         raise MCPError(INVALID_PARAMS, f"unknown tool {name!r}")
     return tool
+
+
+def find_prompt(catalogue: Catalogue, name: str) -> Prompt:
+    """A prompt by its name. Raises `MCPError` if there is none."""
+    prompt = catalogue.prompts.get(name)
+    if prompt is None:
+        raise MCPError(INVALID_PARAMS, f"unknown prompt {name!r}")
+    return prompt
+
+
+def find_resource(
+    catalogue: Catalogue, uri: str, code: int = INVALID_PARAMS
+) -> tuple[Resource | TemplateRead, dict[str, Any]]:
+    """What is at a URI, with its arguments. Raises `MCPError` with that code if there is nothing."""
+    found = catalogue.resources.find(uri)
+    if found is None:
+        raise MCPError(code, f"unknown resource {uri!r}", {"uri": uri})
+    return found

@@ -7,7 +7,8 @@ from typing import Any
 from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.graph.replacements import Replacement, constant, identity
 from bespeak.resolve.reading.signatures import read
-from bespeak.server.features.tools import Tool, ToolRegistry
+from bespeak.server.catalogue import Catalogue
+from bespeak.server.features.registered import Registered
 
 UNSET: Any = object()
 
@@ -15,8 +16,8 @@ UNSET: Any = object()
 class Overrides:
     """The replacements that are open, the innermost last."""
 
-    def __init__(self, tools: ToolRegistry) -> None:
-        self._tools = tools
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
         self._open: list[tuple[object, Hashable, Replacement]] = []
 
     def open(
@@ -27,8 +28,8 @@ class Overrides:
             raise TypeError("call override(fn, replacement) or override(fn, value=...), not both")
         stand_in = constant(fn, value) if replacement is None else Replacement(replacement, read(replacement, frame))
         who = identity(fn)
-        if not any(tool.has_resolver(who) for tool in self._tools.all()):
-            raise ValueError(f"{getattr(fn, '__name__', fn)!r} is not a resolver of any tool on this server")
+        if not any(one.has_resolver(who) for one in self._catalogue.all()):
+            raise ValueError(f"{getattr(fn, '__name__', fn)!r} is not a resolver of anything on this server")
         ticket = object()
         self._open.append((ticket, who, stand_in))
         try:
@@ -44,16 +45,17 @@ class Overrides:
         self._open = [one for one in self._open if one[0] is not ticket]
         self._apply()
 
-    def adopt(self, tool: Tool) -> None:
-        """Put the open replacements in force for a tool registered meanwhile."""
-        tool.graph = tool.overridden(self._in_force(), None)
+    def adopt(self, one: Registered) -> None:
+        """Put the open replacements in force for what is registered meanwhile."""
+        one.graph = one.overridden(self._in_force(), None)
 
     def _in_force(self) -> dict[Hashable, Replacement]:
         return {who: stand_in for _, who, stand_in in self._open}
 
     def _apply(self, frame: types.FrameType | None = None) -> list[Graph]:
         in_force = self._in_force()
-        graphs = [tool.overridden(in_force, frame) for tool in self._tools.all()]
-        for tool, graph in zip(self._tools.all(), graphs, strict=True):
-            tool.graph = graph
+        everything = self._catalogue.all()
+        graphs = [one.overridden(in_force, frame) for one in everything]
+        for one, graph in zip(everything, graphs, strict=True):
+            one.graph = graph
         return graphs

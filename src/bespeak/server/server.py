@@ -4,14 +4,17 @@ import contextlib
 import copy
 import logging
 import math
-import types
 import warnings
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from mcp_types import CallToolResult, Icon, Implementation, ToolAnnotations
+from mcp_types import CallToolResult, GetPromptResult, Icon, Implementation
+from mcp_types import Prompt as WirePrompt
+from mcp_types import Resource as WireResource
+from mcp_types import ResourceTemplate as WireTemplate
 from mcp_types import Tool as WireTool
+from pydantic import AnyUrl
 
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import MCPError
@@ -19,16 +22,19 @@ from bespeak.protocol.headers import Headers
 from bespeak.protocol.messages import Request
 from bespeak.protocol.origins import TransportSecuritySettings
 from bespeak.resolve.errors import ToolError
-from bespeak.resolve.reading.callables import calling_frame
 from bespeak.server.calls.call import Call, Calls, NoClient
+from bespeak.server.calls.replies import Consumer
+from bespeak.server.calls.serving import CallServing
+from bespeak.server.catalogue import Catalogue
 from bespeak.server.context import CallFacts, Context, LifespanT
-from bespeak.server.dispatch import Dispatch, find_tool
+from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
 from bespeak.server.features.listings import CacheableMethod, CacheHint
-from bespeak.server.features.tools import Tool, ToolOptions, ToolRegistry, wire_tool
-from bespeak.server.legacy.pushing import Asker
+from bespeak.server.features.resource_results import ReadResourceContents, read_contents
+from bespeak.server.features.tools import Tool
+from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits
 from bespeak.server.lifespan import Lifespan
-from bespeak.server.overrides import UNSET, Overrides
+from bespeak.server.registration import Registration
 from bespeak.server.running import http_server, run_http, run_stdio, serve_http, serve_stdio
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
@@ -47,8 +53,8 @@ FnT = TypeVar("FnT", bound=Callable[..., Any])
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
-class MCPServer(Generic[LifespanT]):
-    """A server: tools are registered on it, and messages are served by it."""
+class MCPServer(Registration, Generic[LifespanT]):
+    """A server: tools, prompts and resources are registered on it, and messages are served by it."""
 
     def __init__(
         self,
@@ -124,16 +130,16 @@ class MCPServer(Generic[LifespanT]):
         kept = store if store is not None else MemoryStore()
         self._calls = Calls(security, Ledger(kept, security.clock, security.ttl), self.name)
         self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.tasks.drain)
-        self._tools = ToolRegistry()
-        self._overrides = Overrides(self._tools)
+        catalogue = Catalogue()
+        super().__init__(catalogue)
         self._routes: list[Route] = []
         for tool in tools or ():
-            self._register(copy.copy(tool))  # an override here must not reach another server
+            self._register(catalogue.tools, copy.copy(tool))  # an override here must not reach another server
         self._dispatch = Dispatch(
             info=info,
             instructions=instructions,
-            tools=self._tools,
-            calls=self._calls,
+            catalogue=catalogue,
+            serving=CallServing(self._calls, self._context),
             cache_hints=cache_hints or {},
             page_size=page_size,
             question_seconds=question_timeout,
@@ -146,109 +152,25 @@ class MCPServer(Generic[LifespanT]):
                     gone_seconds=disconnect_grace,
                 )
             ),
-            context=self._context,
         )
-
-    # Registering
-
-    @overload
-    def tool(self, name: FnT, /) -> FnT: ...
-    @overload
-    def tool(
-        self,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-        structured_output: bool | None = None,
-        *,
-        idempotent: bool = False,
-        input_schema: dict[str, Any] | None = None,
-    ) -> Callable[[FnT], FnT]: ...
-    def tool(
-        self,
-        name: Any = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-        structured_output: bool | None = None,
-        *,
-        idempotent: bool = False,
-        input_schema: dict[str, Any] | None = None,
-    ) -> Any:
-        """Register a function as a tool, with or without parentheses. Raises `InvalidSignature`, all faults at once.
-
-        `idempotent` says that running the body twice does no harm, so a call whose worker died may be run again.
-        `input_schema` replaces the derived schema; arguments are read by the function's own parameters all the same.
-        """
-        if callable(title):
-            raise TypeError("tool() is a decorator; to register a function directly, use add_tool(fn, name)")
-        if callable(name):
-            self._register(Tool(name, ToolOptions(), calling_frame()))
-            return name
-        options = ToolOptions(
-            name, title, description, annotations, icons, meta, structured_output, idempotent, input_schema
-        )
-
-        def register(fn: FnT) -> FnT:
-            self._register(Tool(fn, options, calling_frame()))
-            return fn
-
-        return register
-
-    def add_tool(
-        self,
-        fn: Callable[..., Any],
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
-        meta: dict[str, Any] | None = None,
-        structured_output: bool | None = None,
-        *,
-        idempotent: bool = False,
-        input_schema: dict[str, Any] | None = None,
-    ) -> None:
-        """Register a function as a tool. See `tool`."""
-        options = ToolOptions(
-            name, title, description, annotations, icons, meta, structured_output, idempotent, input_schema
-        )
-        self._register(Tool(fn, options, calling_frame()))
-
-    def remove_tool(self, name: str) -> None:
-        """Take a tool away. Raises `ToolError` if there is none of that name."""
-        self._tools.remove(name)
-
-    def _register(self, tool: Tool) -> None:
-        self._overrides.adopt(tool)
-        self._tools.add(tool)
-
-    def override(
-        self, fn: Callable[..., Any], replacement: Callable[..., Any] | None = None, *, value: Any = UNSET
-    ) -> AbstractContextManager[None]:
-        """Replace a resolver on this server while the block is open: by another function, or by a value."""
-        return self._overridden(fn, replacement, value, calling_frame())
-
-    @contextmanager
-    def _overridden(
-        self, fn: Callable[..., Any], replacement: Callable[..., Any] | None, value: Any, frame: types.FrameType | None
-    ) -> Generator[None]:
-        ticket = self._overrides.open(fn, replacement, value, frame)
-        try:
-            yield
-        finally:
-            self._overrides.close(ticket)
 
     # Calling without a client
 
     async def list_tools(self) -> list[WireTool]:
         """The tools as a client would see them."""
-        return [wire_tool(tool) for tool in self._tools.all()]
+        return [WireTool.model_validate(tool.wire) for tool in self._catalogue.tools.all()]
+
+    async def list_prompts(self) -> list[WirePrompt]:
+        """The prompts as a client would see them."""
+        return [WirePrompt.model_validate(prompt.wire) for prompt in self._catalogue.prompts.all()]
+
+    async def list_resources(self) -> list[WireResource]:
+        """The resources as a client would see them."""
+        return [WireResource.model_validate(resource.wire) for resource in self._catalogue.resources.fixed.all()]
+
+    async def list_resource_templates(self) -> list[WireTemplate]:
+        """The resource templates as a client would see them."""
+        return [WireTemplate.model_validate(one.wire) for one in self._catalogue.resources.templates.all()]
 
     async def call_tool(
         self,
@@ -260,18 +182,58 @@ class MCPServer(Generic[LifespanT]):
 
         Raises `ToolError` if it fails, and an error that says how to test it if it asks.
         """
-        tool = find_tool(self._tools, name)
-        async with self.running():
-            call = Call(
-                self._calls, tool, arguments or {}, context or self._context(CallFacts(tool.name)), declared=None
-            )
-            try:
-                result = await self._calls.shelter(call, call.outcome())
-            except (NoClient, MCPError):
-                raise
-            except Exception as error:
-                raise ToolError(tool.failure_text(error)) from error
+        tool = find_tool(self._catalogue, name)
+        try:
+            result = await self._called(tool, arguments or {}, context)
+        except (NoClient, MCPError):
+            raise
+        except Exception as error:
+            raise ToolError(tool.failure_text(error)) from error
         return CallToolResult.model_validate(result)
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[LifespanT, Any] | None = None,
+    ) -> GetPromptResult:
+        """Render a prompt without a client.
+
+        Raises `MCPError` if it fails, and an error that says how to test it if it asks.
+        """
+        prompt = find_prompt(self._catalogue, name)
+        return GetPromptResult.model_validate(await self._asked_for(prompt, arguments or {}, context))
+
+    async def read_resource(
+        self, uri: str | AnyUrl, context: Context[LifespanT, Any] | None = None
+    ) -> list[ReadResourceContents]:
+        """Read a resource without a client.
+
+        Raises `MCPError` if there is none or it fails, and an error that says how to test it if it asks.
+        """
+        resource, arguments = find_resource(self._catalogue, str(uri))
+        return read_contents(await self._asked_for(resource, arguments, context))
+
+    async def _asked_for(
+        self, consumer: Consumer, arguments: dict[str, Any], context: Context[LifespanT, Any] | None
+    ) -> dict[str, Any]:
+        try:
+            return await self._called(consumer, arguments, context)
+        except (NoClient, MCPError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the edge where an author's crash becomes an answer
+            try:
+                return consumer.failure(error)
+            except MCPError as protocol_error:
+                raise protocol_error from error
+
+    async def _called(
+        self, consumer: Consumer, arguments: dict[str, Any], context: Context[LifespanT, Any] | None
+    ) -> dict[str, Any]:
+        async with self.running():
+            within = context or self._context(CallFacts(consumer.name))
+            call = Call(self._calls, consumer, arguments, within, declared=None)
+            return await self._calls.shelter(call, call.outcome())
 
     # Over a transport
 
@@ -475,22 +437,15 @@ class MCPServer(Generic[LifespanT]):
         """Whether it can serve: it has no lifespan, or is inside it."""
         return self._lifespan.ready
 
-    def _context(
-        self,
-        facts: CallFacts,
-        request: Request | None = None,
-        notify: Notify | None = None,
-        headers: Headers | None = None,
-        asker: Asker | None = None,
-    ) -> Context[LifespanT, Any]:
+    def _context(self, facts: CallFacts, incoming: Incoming | None = None) -> Context[LifespanT, Any]:
         return Context(
             server=self,
             lifespan_context=self._lifespan.value,
             facts=facts,
-            request=request,
-            notify=notify,
-            headers=headers,
-            asker=asker,
+            request=incoming.request if incoming else None,
+            notify=incoming.notify if incoming else None,
+            headers=incoming.headers if incoming else None,
+            asker=incoming.asker if incoming else None,
         )
 
 

@@ -32,6 +32,11 @@ class Consumer(Protocol):
     @property
     def idempotent(self) -> bool: ...
     @property
+    def plain(self) -> bool:
+        """Whether a call of it is nothing but a call of its function."""
+        ...
+
+    @property
     def may_ask(self) -> bool:
         """Whether it is known, or cannot be ruled out, that a call asks something."""
         ...

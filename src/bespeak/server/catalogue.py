@@ -1,0 +1,31 @@
+"""Everything a server offers to its clients, and the capabilities that follow from it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bespeak.server.features.prompts import Prompt
+from bespeak.server.features.registered import Registered, Registry
+from bespeak.server.features.resources import ResourceRegistry
+from bespeak.server.features.tools import Tool
+
+
+class Catalogue:
+    """The tools, prompts and resources of one server."""
+
+    def __init__(self) -> None:
+        self.tools = Registry[Tool]("tool")
+        self.prompts = Registry[Prompt]("prompt")
+        self.resources = ResourceRegistry()
+
+    def all(self) -> Sequence[Registered]:
+        """Everything that has resolvers, or may have."""
+        return [
+            *self.tools.all(),
+            *self.prompts.all(),
+            *self.resources.fixed.all(),
+            *self.resources.templates.all(),
+        ]
+
+    def capabilities(self) -> dict[str, Any]:
+        """What the server declares, in every era."""
+        return {"tools": {}, "prompts": {}, "resources": {}, "logging": {}}

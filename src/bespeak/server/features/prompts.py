@@ -1,0 +1,88 @@
+"""Prompts: registered once, listed in order, rendered by name."""
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+from mcp_types import Icon, PromptArgument
+from mcp_types import Prompt as WirePrompt
+
+from bespeak.protocol.errors import INVALID_PARAMS, MCPError
+from bespeak.resolve.reading.callables import calling_frame
+from bespeak.server.features.prompt_results import prompt_result
+from bespeak.server.features.registered import Registered, Registering, described, name_of, protocol_error
+
+
+@dataclass(frozen=True, slots=True)
+class PromptOptions:
+    """What an author may say of a prompt beside its function."""
+
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    icons: list[Icon] | None = None
+    meta: dict[str, Any] | None = None
+    scopes: tuple[str, ...] = ()
+
+
+class Prompt(Registered):
+    """One prompt: a function, its graph of resolvers, and its arguments, which are text on the wire."""
+
+    method = "prompts/get"
+    what = "prompt"
+
+    def __init__(self, fn: Callable[..., Any], options: PromptOptions, frame: types.FrameType | None) -> None:
+        read = Registering(fn, self.what, frame)
+        name = options.name or name_of(fn, read.signature, "prompt(name=...)")
+        super().__init__(fn, name, read, read.arguments())
+        self.scopes = options.scopes
+        self.description = described(fn, options.description)
+        self.wire = WirePrompt(
+            name=name,
+            title=options.title,
+            description=self.description,
+            arguments=self._listed(),
+            icons=options.icons,
+        ).model_dump(mode="json", by_alias=True, exclude_none=True)
+        if options.meta:
+            self.wire["_meta"] = options.meta
+
+    @classmethod
+    def from_function(
+        cls,
+        fn: Callable[..., Any],
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[Icon] | None = None,
+    ) -> "Prompt":
+        """A prompt to hand to `MCPServer.add_prompt`."""
+        return cls(fn, PromptOptions(name, title, description, icons), calling_frame())
+
+    def _listed(self) -> list[PromptArgument]:
+        schema: dict[str, Any] = self.arguments.schema
+        required: set[str] = set(schema.get("required", ()))
+        properties: dict[str, Any] = schema.get("properties", {})
+        return [
+            PromptArgument(name=name, description=about.get("description"), required=name in required)
+            for name, about in properties.items()
+        ]
+
+    def result(self, value: Any) -> dict[str, Any]:
+        """What the function returned, as a wire result."""
+        return prompt_result(value, self.description)
+
+    def failure(self, error: Exception) -> NoReturn:
+        """Raise a failure as a JSON-RPC error."""
+        raise protocol_error(f"Error rendering prompt {self.name}", error, f"prompt {self.name!r}")
+
+
+def prompt_arguments(sent: Any) -> dict[str, Any]:
+    """The arguments of a `prompts/get` request. Raises `MCPError` if they are not a map of texts."""
+    if sent is None:
+        return {}
+    arguments = cast("dict[str, Any]", sent) if isinstance(sent, dict) else None
+    if arguments is None or not all(isinstance(value, str) for value in arguments.values()):
+        raise MCPError(INVALID_PARAMS, "params.arguments must be an object whose values are strings")
+    return arguments

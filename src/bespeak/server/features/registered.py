@@ -1,0 +1,214 @@
+"""A function that clients reach by a name: what tools, prompts and resources have in common when they are registered."""
+
+import inspect
+import logging
+import types
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, MCPError
+from bespeak.resolve.errors import Fault, InvalidSignature, ResolverFailed, ToolError
+from bespeak.resolve.graph.checks import is_context
+from bespeak.resolve.graph.compiler import compile_graph
+from bespeak.resolve.graph.drawing import draw_path
+from bespeak.resolve.graph.model import Graph
+from bespeak.resolve.graph.replacements import Replacement
+from bespeak.resolve.reading.callables import Kind, peel_partial
+from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature, read
+from bespeak.resolve.reading.type_hints import arms, is_unknown, spell
+from bespeak.server.calls.arguments import Arguments, InvalidArguments, Unschemable
+from bespeak.server.context import Context
+
+logger = logging.getLogger("bespeak.server")
+
+
+class Registering:
+    """Reads a function that is being registered, and gathers all its faults, so that they are reported at once."""
+
+    def __init__(self, fn: Callable[..., Any], what: str, frame: types.FrameType | None) -> None:
+        self.signature = signature = read(fn, frame)
+        self._faults: list[Fault] = []
+        self.context_parameters = tuple(
+            one.name for one in signature.parameters if not one.marker and is_context(one.hint, Context)
+        )
+        if signature.kind.is_generator:
+            self.fault(
+                f"{signature.name} is a generator, but a {what} must return its result", "return instead of yielding"
+            )
+        if signature.question_arms:
+            self.fault(
+                f"{signature.name} returns {spell(signature.question_arms[0])}, and only a resolver asks by returning it",
+                "ask in a resolver, and take the answer as a parameter: Annotated[..., Resolve(ask)]",
+            )
+        first = signature.parameters[0] if signature.parameters else None
+        if first is not None and first.name in ("self", "cls") and first.hint is Any:
+            self.fault(
+                f"parameter {first.name!r} would become an argument of the {what}",
+                f"register the bound method of an object: mcp.add_{what}(thing.method)"
+                if what == "tool"
+                else "register the bound method of an object",
+                first.name,
+            )
+        self.graph: Graph | None = None
+        try:
+            self.graph = compile_graph(signature, context_type=Context, frame=frame)
+        except InvalidSignature as invalid:
+            self._faults.extend(invalid.faults)
+
+    def fault(self, problem: str, fix: str, *below: str) -> None:
+        """Note a fault, with the parameter or path below the function where it lies."""
+        signature = self.signature
+        drawing = draw_path((f"{signature.name}   {signature.place}", *below))
+        self._faults.append(Fault(problem, fix, signature.place, drawing))
+
+    @property
+    def marked(self) -> list[str]:
+        """The names of the parameters that are resolved."""
+        return sorted(one.name for one in self.signature.parameters if one.marker)
+
+    @property
+    def plain(self) -> list[Parameter]:
+        """The parameters that a client fills."""
+        told = {defect.parameter for defect in self.signature.defects}
+        return [
+            one
+            for one in self.signature.parameters
+            if not (
+                one.marker or one.by_position or one.exposed or one.name in told or one.name in self.context_parameters
+            )
+        ]
+
+    def arguments(self, schema: dict[str, Any] | None = None) -> Arguments | None:
+        """Return how the client's arguments are read; `None`, and faults, if they cannot be."""
+        try:
+            arguments = Arguments(self.short_name, self.plain, schema)
+        except Unschemable as error:
+            for name, problem in error.problems.items():
+                self.fault(problem, "use a type that JSON can carry, or fill it with Resolve(fn)", name)
+            return None
+        for name in self.marked:
+            if name in arguments.wire_names:
+                self.fault(
+                    f"an argument can be sent as {name!r}, which is resolved",
+                    f"give it an alias other than {name!r}",
+                    name,
+                )
+        return arguments
+
+    @property
+    def short_name(self) -> str:
+        return self.signature.name.rpartition(".")[2]
+
+    def check(self, name: str) -> None:
+        """Raise `InvalidSignature` if there are faults."""
+        if self._faults:
+            raise InvalidSignature(name, tuple(self._faults))
+
+
+class Registered:
+    """A registered function: its graph of resolvers, and what its call needs to know."""
+
+    method: ClassVar[str]
+    what: ClassVar[str]
+    """What it is called in messages."""
+    idempotent = False
+    name: str
+    wire: dict[str, Any]
+    """How it is listed."""
+    arguments: Arguments
+
+    def __init__(self, fn: Callable[..., Any], name: str, read: Registering, arguments: Arguments | None) -> None:
+        read.check(name)
+        assert read.graph is not None, "a graph that cannot be compiled has faults"
+        assert arguments is not None, "arguments that cannot be read have faults"
+        self.fn = fn
+        self.name = name
+        self.arguments = arguments
+        self.kind: Kind = read.signature.kind
+        self.context_parameters = read.context_parameters
+        self.graph = self._compiled = read.graph
+        self._signature = signature = read.signature
+        returns = signature.returns
+        self._asks_by_hand = returns is EMPTY or signature.returns_input_required or any(map(is_unknown, arms(returns)))
+        self.plain = not (self.graph.nodes or self.context_parameters or self._asks_by_hand)
+        """Whether a call of it is nothing but a call of its function."""
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether it is known, or cannot be ruled out, that a call asks something."""
+        return self.graph.may_ask or self._asks_by_hand
+
+    def has_resolver(self, who: Hashable) -> bool:
+        """Whether a function is one of its resolvers: as it was registered, or with the overrides that are open."""
+        return who in self._compiled.identities or who in self.graph.identities
+
+    def overridden(self, overrides: Mapping[Hashable, Replacement], frame: types.FrameType | None) -> Graph:
+        """Return the graph with some resolvers replaced. Raises `InvalidSignature` if a replacement does not fit."""
+        if not any(who in self._compiled.identities for who in overrides):
+            return self._compiled
+        return compile_graph(
+            self._signature, context_type=Context, frame=frame, overrides=overrides, like=self._compiled
+        )
+
+
+def described(fn: Callable[..., Any], description: str | None) -> str:
+    """The description that a list shows: the author's, or the function's docstring."""
+    return description if description is not None else inspect.getdoc(peel_partial(fn)) or ""
+
+
+def name_of(fn: Callable[..., Any], signature: Signature, how: str) -> str:
+    """The name of a function that was registered without one. `how` shows how to give one."""
+    name: str = getattr(peel_partial(fn), "__name__", signature.name)
+    if name == "<lambda>":
+        raise ValueError(f"a lambda has no name; pass one: {how}")
+    return name
+
+
+def failure_text(prefix: str, error: Exception, what: str) -> str:
+    """What the client may read of a failure: the author's own words, or only what failed. The rest is logged."""
+    if isinstance(error, ToolError):
+        return f"{prefix}: {error}"
+    logger.error("%s failed", what, exc_info=error)
+    return f"{prefix}: {error}" if isinstance(error, ResolverFailed) else prefix
+
+
+def protocol_error(prefix: str, error: Exception, what: str) -> MCPError:
+    """A failed prompt or resource as a JSON-RPC error."""
+    if isinstance(error, MCPError):
+        return error
+    code = INVALID_PARAMS if isinstance(error, InvalidArguments) else INTERNAL_ERROR
+    return MCPError(code, failure_text(prefix, error, what))
+
+
+RegisteredT = TypeVar("RegisteredT", bound=Registered)
+
+
+class Registry(Generic[RegisteredT]):
+    """The tools, prompts or resources of a server, in the order they were registered."""
+
+    def __init__(self, what: str, changed: Callable[[], object] = lambda: None) -> None:
+        self._what = what
+        self._changed = changed
+        self._all: dict[str, RegisteredT] = {}
+
+    def add(self, one: RegisteredT) -> None:
+        """Add one. Raises `ValueError` if there is one of that name."""
+        if one.name in self._all:
+            raise ValueError(
+                f"{self._what} {one.name!r} is already registered; call remove_{self._what}({one.name!r}) first, or rename one"
+            )
+        self._all[one.name] = one
+        self._changed()
+
+    def remove(self, name: str) -> None:
+        """Remove one. Raises `ToolError` if there is none of that name."""
+        if name not in self._all:
+            raise ToolError(f"there is no {self._what} {name!r} to remove")
+        del self._all[name]
+        self._changed()
+
+    def get(self, name: str) -> RegisteredT | None:
+        return self._all.get(name)
+
+    def all(self) -> Sequence[RegisteredT]:
+        return list(self._all.values())

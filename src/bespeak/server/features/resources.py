@@ -1,0 +1,254 @@
+"""Resources and resource templates: registered once, listed in order, read by URI."""
+
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from mcp_types import Annotations, Icon
+from mcp_types import Resource as WireResource
+from mcp_types import ResourceTemplate as WireTemplate
+
+from bespeak.protocol.uri_templates import InvalidUriTemplate, UriTemplate
+from bespeak.resolve.graph.model import Graph
+from bespeak.server.calls.arguments import Arguments
+from bespeak.server.features.listings import CacheHint
+from bespeak.server.features.registered import Registered, Registering, Registry, described, name_of, protocol_error
+from bespeak.server.features.resource_results import resource_result
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSecurity:
+    """Which values of a template's variables are refused. A URI with such a value is not found.
+
+    Values are checked after they are decoded, so that `%2e%2e%2f` is found too. `exempt_params` are not checked.
+    """
+
+    reject_path_traversal: bool = True
+    reject_absolute_paths: bool = True
+    reject_null_bytes: bool = True
+    exempt_params: frozenset[str] | set[str] = field(default_factory=frozenset[str])
+
+    def refuses(self, variables: Mapping[str, str]) -> str | None:
+        """The name of a variable whose value is refused; `None` if there is none."""
+        return next(
+            (name for name, value in variables.items() if name not in self.exempt_params and self._is_refused(value)),
+            None,
+        )
+
+    def _is_refused(self, value: str) -> bool:
+        path = value.replace("\\", "/")
+        return (
+            (self.reject_null_bytes and "\0" in value)
+            or (self.reject_path_traversal and ".." in path.split("/"))
+            or (self.reject_absolute_paths and (path.startswith(("/", "~")) or path[1:2] == ":"))
+        )
+
+
+DEFAULT_RESOURCE_SECURITY = ResourceSecurity()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceOptions:
+    """What an author may say of a resource beside its function."""
+
+    name: str | None = None
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    icons: list[Icon] | None = None
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = None
+    security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY
+    cache: CacheHint | None = None
+    scopes: tuple[str, ...] = ()
+    size: int | None = None
+
+
+class _Readable(Registered):
+    """What resources and templates have in common."""
+
+    method = "resources/read"
+    what = "resource"
+
+    def __init__(
+        self, fn: Callable[..., Any], uri: str, options: ResourceOptions, read: Registering, arguments: Arguments | None
+    ) -> None:
+        super().__init__(fn, uri, read, arguments)
+        self.mime_type = options.mime_type
+        self.cache = options.cache
+        self.scopes = options.scopes
+
+    def result_at(self, value: Any, uri: str) -> dict[str, Any]:
+        """What the function returned for a URI, as a wire result."""
+        result = resource_result(value, uri, self.mime_type)
+        if self.cache is not None:
+            result |= self.cache.fields()
+        return result
+
+    def failure_at(self, error: Exception, uri: str) -> NoReturn:
+        """Raise a failure for a URI as a JSON-RPC error."""
+        raise protocol_error(f"Error reading resource {uri}", error, f"resource {uri!r}")
+
+
+class Resource(_Readable):
+    """One resource: a URI, and the function that reads it."""
+
+    def __init__(
+        self, fn: Callable[..., Any], uri: str, options: ResourceOptions, frame: types.FrameType | None
+    ) -> None:
+        read = Registering(fn, self.what, frame)
+        _check_uri(read, uri)
+        for one in read.plain:
+            if one.required:
+                read.fault(
+                    f"parameter {one.name!r} is not filled: the URI {uri!r} has no variable",
+                    f"write {{{one.name}}} into the URI, or fill the parameter with Resolve(fn)",
+                    one.name,
+                )
+        super().__init__(fn, uri, options, read, read.arguments())
+        wire = WireResource(
+            uri=uri,
+            name=options.name or name_of(fn, read.signature, "resource(uri, name=...)"),
+            title=options.title,
+            description=described(fn, options.description),
+            mime_type=options.mime_type,
+            size=options.size,
+            icons=options.icons,
+            annotations=options.annotations,
+        )
+        self.wire = wire.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if options.meta:
+            self.wire["_meta"] = options.meta
+
+    def result(self, value: Any) -> dict[str, Any]:
+        return self.result_at(value, self.name)
+
+    def failure(self, error: Exception) -> NoReturn:
+        self.failure_at(error, self.name)
+
+
+class ResourceTemplate(_Readable):
+    """One resource template: a URI with variables, and the function that takes them."""
+
+    def __init__(
+        self, fn: Callable[..., Any], uri: str, options: ResourceOptions, frame: types.FrameType | None
+    ) -> None:
+        read = Registering(fn, self.what, frame)
+        self.template = _template(read, uri)
+        super().__init__(fn, uri, options, read, read.arguments())
+        self._security = options.security
+        wire = WireTemplate(
+            uri_template=uri,
+            name=options.name or name_of(fn, read.signature, "resource(uri, name=...)"),
+            title=options.title,
+            description=described(fn, options.description),
+            mime_type=options.mime_type,
+            icons=options.icons,
+            annotations=options.annotations,
+        )
+        self.wire = wire.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if options.meta:
+            self.wire["_meta"] = options.meta
+
+    def match(self, uri: str) -> "tuple[TemplateRead, dict[str, Any]] | None":
+        """The resource at a URI, with the values of its variables; `None` if the URI is not one of this template."""
+        variables = self.template.match(uri)
+        if variables is None or self._security.refuses(variables) is not None:
+            return None
+        return TemplateRead(self, uri), dict(variables)
+
+
+class TemplateRead:
+    """One URI of a template: what a call needs to know of it."""
+
+    method = _Readable.method
+    idempotent = False
+
+    def __init__(self, template: ResourceTemplate, uri: str) -> None:
+        self._template = template
+        self.name = uri
+        self.fn = template.fn
+        self.kind = template.kind
+        self.arguments = template.arguments
+        self.context_parameters = template.context_parameters
+        self.plain = template.plain
+        self.scopes = template.scopes
+        self.cache = template.cache
+
+    @property
+    def graph(self) -> Graph:
+        return self._template.graph
+
+    @property
+    def may_ask(self) -> bool:
+        return self._template.may_ask
+
+    def result(self, value: Any) -> dict[str, Any]:
+        return self._template.result_at(value, self.name)
+
+    def failure(self, error: Exception) -> NoReturn:
+        self._template.failure_at(error, self.name)
+
+
+class ResourceRegistry:
+    """The resources and templates of a server."""
+
+    def __init__(self, changed: Callable[[], object] = lambda: None) -> None:
+        self.fixed = Registry[Resource]("resource", changed)
+        self.templates = Registry[ResourceTemplate]("resource", changed)
+
+    def find(self, uri: str) -> tuple[Resource | TemplateRead, dict[str, Any]] | None:
+        """What is at a URI, with its arguments: a resource, or else the first template that fits."""
+        fixed = self.fixed.get(uri)
+        if fixed is not None:
+            return fixed, {}
+        return next((found for one in self.templates.all() if (found := one.match(uri)) is not None), None)
+
+
+def has_variables(uri: str) -> bool:
+    """Whether a URI is a template."""
+    return "{" in uri or "}" in uri
+
+
+def _check_uri(read: Registering, uri: str) -> None:
+    try:
+        UriTemplate.parse(uri)
+    except InvalidUriTemplate as error:
+        read.fault(str(error), "write a URI such as orders://today")
+
+
+def _template(read: Registering, uri: str) -> UriTemplate:
+    try:
+        template = UriTemplate.parse(uri)
+    except InvalidUriTemplate as error:
+        read.fault(str(error), "see RFC 6570, or use plain variables: orders://{number}")
+        read.check(uri)
+        raise
+    plain = {one.name: one for one in read.plain}
+    for name in template.variables:
+        if name in read.marked:
+            read.fault(
+                f"the URI has the variable {name!r}, which is resolved",
+                f"rename the variable, or take {name!r} from the URI",
+                name,
+            )
+        elif name not in plain:
+            read.fault(
+                f"the URI has the variable {name!r}, which is not a parameter",
+                f"add a parameter {name!r}, or take the variable out of the URI",
+            )
+        elif name in template.optional and plain[name].required:
+            read.fault(
+                f"the variable {name!r} may be left out of the URI, but the parameter has no default",
+                f"give {name!r} a default",
+                name,
+            )
+    for name, one in plain.items():
+        if one.required and name not in template.variables:
+            read.fault(
+                f"parameter {name!r} is not filled: the URI {uri!r} has no variable of that name",
+                f"write {{{name}}} into the URI, or fill the parameter with Resolve(fn)",
+                name,
+            )
+    return template

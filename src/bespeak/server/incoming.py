@@ -1,0 +1,26 @@
+"""A request as it reaches the server, with the way back to its client."""
+
+from dataclasses import dataclass
+
+from bespeak.protocol.headers import Headers
+from bespeak.protocol.messages import Request
+from bespeak.server.legacy.pushing import Asker
+from bespeak.transports.interfaces import Notify
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One request, in either era."""
+
+    request: Request
+    notify: Notify
+    headers: Headers | None
+    """`None` where there is no HTTP."""
+    asker: Asker | None = None
+    """How a client of an older revision is asked; `None` for a modern one."""
+    raise_exceptions: bool = False
+    """Whether a crash of an author's code is raised, for tests in the same process."""
+
+    @property
+    def address(self) -> str | None:
+        return self.headers.address if self.headers is not None else None

@@ -1,0 +1,228 @@
+"""Registering tools, prompts and resources on a server, and replacing their resolvers for a while."""
+
+import types
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar, overload
+
+from mcp_types import Annotations, Icon, ToolAnnotations
+
+from bespeak.resolve.reading.callables import calling_frame
+from bespeak.server.catalogue import Catalogue
+from bespeak.server.features.listings import CacheHint
+from bespeak.server.features.prompts import Prompt, PromptOptions
+from bespeak.server.features.registered import RegisteredT, Registry
+from bespeak.server.features.resources import (
+    DEFAULT_RESOURCE_SECURITY,
+    Resource,
+    ResourceOptions,
+    ResourceSecurity,
+    ResourceTemplate,
+    has_variables,
+)
+from bespeak.server.features.tools import Tool, ToolOptions
+from bespeak.server.overrides import UNSET, Overrides
+
+FnT = TypeVar("FnT", bound=Callable[..., Any])
+
+
+class Registration:
+    """The half of `MCPServer` that authors register things with."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._overrides = Overrides(catalogue)
+
+    def _register(self, registry: Registry[RegisteredT], one: RegisteredT) -> None:
+        self._overrides.adopt(one)
+        registry.add(one)
+
+    # Tools
+
+    @overload
+    def tool(self, name: FnT, /) -> FnT: ...
+    @overload
+    def tool(
+        self,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: ToolAnnotations | None = None,
+        icons: list[Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        structured_output: bool | None = None,
+        *,
+        idempotent: bool = False,
+        input_schema: dict[str, Any] | None = None,
+    ) -> Callable[[FnT], FnT]: ...
+    def tool(
+        self,
+        name: Any = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: ToolAnnotations | None = None,
+        icons: list[Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        structured_output: bool | None = None,
+        *,
+        idempotent: bool = False,
+        input_schema: dict[str, Any] | None = None,
+    ) -> Any:
+        """Register a function as a tool, with or without parentheses. Raises `InvalidSignature`, all faults at once.
+
+        `idempotent` says that running the body twice does no harm, so a call whose worker died may be run again.
+        `input_schema` replaces the derived schema; arguments are read by the function's own parameters all the same.
+        """
+        if callable(title):
+            raise TypeError("tool() is a decorator; to register a function directly, use add_tool(fn, name)")
+        if callable(name):
+            self._register(self._catalogue.tools, Tool(name, ToolOptions(), calling_frame()))
+            return name
+        options = ToolOptions(
+            name, title, description, annotations, icons, meta, structured_output, idempotent, input_schema
+        )
+
+        def register(fn: FnT) -> FnT:
+            self._register(self._catalogue.tools, Tool(fn, options, calling_frame()))
+            return fn
+
+        return register
+
+    def add_tool(
+        self,
+        fn: Callable[..., Any],
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        annotations: ToolAnnotations | None = None,
+        icons: list[Icon] | None = None,
+        meta: dict[str, Any] | None = None,
+        structured_output: bool | None = None,
+        *,
+        idempotent: bool = False,
+        input_schema: dict[str, Any] | None = None,
+    ) -> None:
+        """Register a function as a tool. See `tool`."""
+        options = ToolOptions(
+            name, title, description, annotations, icons, meta, structured_output, idempotent, input_schema
+        )
+        self._register(self._catalogue.tools, Tool(fn, options, calling_frame()))
+
+    def remove_tool(self, name: str) -> None:
+        """Take a tool away. Raises `ToolError` if there is none of that name."""
+        self._catalogue.tools.remove(name)
+
+    # Prompts
+
+    @overload
+    def prompt(self, name: FnT, /) -> FnT: ...
+    @overload
+    def prompt(
+        self,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[Icon] | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
+    ) -> Callable[[FnT], FnT]: ...
+    def prompt(
+        self,
+        name: Any = None,
+        title: str | None = None,
+        description: str | None = None,
+        icons: list[Icon] | None = None,
+        *,
+        meta: dict[str, Any] | None = None,
+    ) -> Any:
+        """Register a function as a prompt, with or without parentheses. Raises `InvalidSignature`, all faults at once.
+
+        Its parameters are the prompt's arguments, which travel as text. It returns text, messages, content blocks, or a list
+        of these.
+        """
+        if callable(name):
+            self._register(self._catalogue.prompts, Prompt(name, PromptOptions(), calling_frame()))
+            return name
+        options = PromptOptions(name, title, description, icons, meta)
+
+        def register(fn: FnT) -> FnT:
+            self._register(self._catalogue.prompts, Prompt(fn, options, calling_frame()))
+            return fn
+
+        return register
+
+    def add_prompt(self, prompt: Prompt) -> None:
+        """Register a prompt made by `Prompt.from_function`."""
+        self._register(self._catalogue.prompts, prompt)
+
+    def remove_prompt(self, name: str) -> None:
+        """Take a prompt away. Raises `ToolError` if there is none of that name."""
+        self._catalogue.prompts.remove(name)
+
+    # Resources
+
+    def resource(
+        self,
+        uri: str,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        icons: list[Icon] | None = None,
+        annotations: Annotations | None = None,
+        meta: dict[str, Any] | None = None,
+        security: ResourceSecurity | None = None,
+        cache: CacheHint | None = None,
+    ) -> Callable[[FnT], FnT]:
+        """Register a function as a resource or, if the URI has variables, as a resource template.
+
+        Raises `InvalidSignature`, all faults at once. The variables of the URI are parameters of the function. `security` says
+        which of their values are refused. `cache` says how long clients may keep what was read.
+        """
+        if callable(uri):
+            raise TypeError("resource() needs a URI: @mcp.resource('orders://today')")
+        options = ResourceOptions(
+            name,
+            title,
+            description,
+            mime_type,
+            icons,
+            annotations,
+            meta,
+            security or DEFAULT_RESOURCE_SECURITY,
+            cache,
+        )
+
+        def register(fn: FnT) -> FnT:
+            resources, frame = self._catalogue.resources, calling_frame()
+            if has_variables(uri):
+                self._register(resources.templates, ResourceTemplate(fn, uri, options, frame))
+            else:
+                self._register(resources.fixed, Resource(fn, uri, options, frame))
+            return fn
+
+        return register
+
+    def remove_resource(self, uri: str) -> None:
+        """Take a resource or a template away. Raises `ToolError` if there is none at that URI."""
+        resources = self._catalogue.resources
+        (resources.templates if has_variables(uri) else resources.fixed).remove(uri)
+
+    # Overrides
+
+    def override(
+        self, fn: Callable[..., Any], replacement: Callable[..., Any] | None = None, *, value: Any = UNSET
+    ) -> AbstractContextManager[None]:
+        """Replace a resolver on this server while the block is open: by another function, or by a value."""
+        return self._overridden(fn, replacement, value, calling_frame())
+
+    @contextmanager
+    def _overridden(
+        self, fn: Callable[..., Any], replacement: Callable[..., Any] | None, value: Any, frame: types.FrameType | None
+    ) -> Generator[None]:
+        ticket = self._overrides.open(fn, replacement, value, frame)
+        try:
+            yield
+        finally:
+            self._overrides.close(ticket)
