@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import importlib
+import importlib.util
 import os
 import signal
 import sys
@@ -40,7 +40,7 @@ def run_http(server: "HttpServer") -> None:
     """Listen until a signal ends the server. Raises `SystemExit` if an approved call was cut off."""
     with contextlib.suppress(KeyboardInterrupt):  # which comes again when the server has ended in order
         server.run()
-    end_program(server.cut_off)
+    end_program(server.ending.cut_off)
 
 
 def end_program(cut_off: Sequence[str]) -> None:
@@ -82,11 +82,9 @@ def http_server(
 ) -> "HttpServer":
     """A uvicorn that serves an app with the options these apps need. Raises `MissingExtra`."""
     require_uvicorn()
-    import uvicorn
+    from bespeak.transports.http.uvicorn_server import make_server
 
-    from bespeak.transports.http.uvicorn_server import HttpServer, uvicorn_options
-
-    return HttpServer(uvicorn.Config(app, **uvicorn_options(host, port, more, limits)), SHUTDOWN)
+    return make_server(app, host, port, more, limits, SHUTDOWN)
 
 
 async def serve_http(server: "HttpServer") -> None:
@@ -101,13 +99,11 @@ async def serve_http(server: "HttpServer") -> None:
         server.should_exit = True
         await serving
         raise
-    if server.ended_by is not None:
-        sys.exit(128 + server.ended_by)
+    if server.ending.ended_by is not None:
+        sys.exit(128 + server.ending.ended_by)
 
 
 def require_uvicorn() -> None:
     """Raises `MissingExtra` if uvicorn is not installed."""
-    try:
-        importlib.import_module("uvicorn")
-    except ImportError:
-        raise MissingExtra("serving over HTTP needs uvicorn: pip install 'bespeak[http]'") from None
+    if importlib.util.find_spec("uvicorn") is None:
+        raise MissingExtra("serving over HTTP needs uvicorn: pip install 'bespeak[http]'")
