@@ -16,15 +16,14 @@ SOURCE = Path(__file__).parent.parent / "src" / "bespeak"
 SAME_NAME = {"errors", "memory", "legacy", "client", "resolve"}
 """Modules that are the same thing in two places."""
 
-
 MODULES = {
     ".".join(file.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): file
     for file in SOURCE.glob("**/*.py")
 }
 
 
-def imports_of(file: Path) -> set[str]:
-    """The modules of ours that a module imports, wherever in it, but not for type checking only."""
+def all_imports_of(file: Path) -> set[str]:
+    """The modules that a module imports, wherever in it, but not for type checking only."""
     tree = ast.parse(file.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -37,6 +36,17 @@ def imports_of(file: Path) -> set[str]:
             found |= {name if name.removeprefix("bespeak.") in MODULES else node.module for name in names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
+            "import_module",
+            "__import__",
+        ):
+            found |= {one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    return found
+
+
+def imports_of(file: Path) -> set[str]:
+    """The modules of ours among them."""
+    found = all_imports_of(file)
     return {name.removeprefix("bespeak.") for name in found if name.startswith("bespeak.")} & MODULES.keys()
 
 
@@ -60,6 +70,14 @@ def test_no_two_modules_share_a_name() -> None:
     names = Counter(module.rpartition(".")[2] for module in MODULES if module.rpartition(".")[2] not in SAME_NAME)
     packages = {module.rpartition(".")[2] for module, file in MODULES.items() if file.name == "__init__.py"}
     assert [name for name, count in names.items() if count > 1 and name not in packages] == []
+
+
+def test_one_module_imports_uvicorn_and_its_parsers() -> None:
+    theirs = {"uvicorn", "h11", "httptools"}
+    found = {
+        module for module, file in MODULES.items() if {name.partition(".")[0] for name in all_imports_of(file)} & theirs
+    }
+    assert found == {"transports.http.uvicorn_server"}
 
 
 def test_a_new_part_must_be_given_its_place() -> None:

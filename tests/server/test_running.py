@@ -17,8 +17,9 @@ import pytest
 
 from bespeak import Client, MCPError, MCPServer
 from bespeak.server.running import http_server
+from bespeak.transports.http.graceful_shutdown import GRACE_SECONDS
 from bespeak.transports.http.modern_responses import BROKEN_OFF
-from bespeak.transports.http.uvicorn_server import GRACE_SECONDS, KEEP_ALIVE_SECONDS, uvicorn_options
+from bespeak.transports.http.uvicorn_server import KEEP_ALIVE_SECONDS, uvicorn_options
 from tests.answering import text
 
 pytestmark = pytest.mark.timing

@@ -12,8 +12,6 @@ from bespeak.transports.http.app import HttpApp
 from bespeak.transports.http.connection_limits import ConnectionLimits
 
 _PREFIX = "BESPEAK_RUN_"
-STARTUP_FAILURE = 3
-"""The exit status of a worker of uvicorn that cannot start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +38,13 @@ class Settings:
 def run(settings: Settings, number: int) -> None:
     """Run workers until told to stop. State keys are made here, once, unless they are configured."""
     require_uvicorn()
-    import uvicorn
-
-    from bespeak.transports.http.uvicorn_server import run_workers, uvicorn_options
+    from bespeak.transports.http.uvicorn_server import STARTUP_FAILURE, run_workers
 
     if not os.environ.get(KEYS_VARIABLE, "").strip(" ,"):
         os.environ[KEYS_VARIABLE] = secrets.token_urlsafe(32)
     settings.hand_down()
     limits = ConnectionLimits(trusted_proxies=settings.proxies)
-    options = uvicorn_options(settings.host, settings.port, {"workers": number, "factory": True}, limits)
-    config = uvicorn.Config("bespeak.cli.workers:make_app", **options)
-    with config.bind_socket() as listening:
-        statuses = run_workers(config, listening, SHUTDOWN)
+    statuses = run_workers("bespeak.cli.workers:make_app", number, settings.host, settings.port, limits, SHUTDOWN)
     for status in (STARTUP_FAILURE, CUT_OFF_STATUS):
         if status in statuses:
             sys.exit(status)

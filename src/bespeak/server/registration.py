@@ -29,9 +29,10 @@ FnT = TypeVar("FnT", bound=Callable[..., Any])
 class Registration:
     """The half of `MCPServer` that authors register things with."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
-        self._overrides = Overrides(catalogue)
+    def __init__(self) -> None:
+        super().__init__()
+        self._catalogue = Catalogue()
+        self._overrides = Overrides(self._catalogue)
 
     def _register(self, registry: Registry[RegisteredT], one: RegisteredT) -> None:
         self._overrides.adopt(one)

@@ -1,24 +1,29 @@
-"""Running a server as a program, over stdio or HTTP, until it is told to stop."""
+"""Running a server: as a program over stdio or HTTP, until it is told to stop, or as an ASGI app."""
 
 import asyncio
 import contextlib
-import importlib
+import importlib.util
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from bespeak.protocol.origins import TransportSecuritySettings
 from bespeak.server.calls.call_tasks import cut_off_here, were_cut_off_here
 from bespeak.server.leftover_threads import leave_threads_behind
 from bespeak.transports.http.connection_limits import ConnectionLimits
-from bespeak.transports.interfaces import Answering, MissingExtra, Shutdown
+from bespeak.transports.http.custom_routes import Route
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, MissingExtra, Shutdown
 from bespeak.transports.stdio.private_stdio import PrivateFiles, private_stdio
 from bespeak.transports.stdio.stdio_server import StdioServer
 
 if TYPE_CHECKING:
     from bespeak.transports.http.app import HttpApp
+    from bespeak.transports.http.legacy.event_store import EventStore
     from bespeak.transports.http.uvicorn_server import HttpServer
+
+FnT = TypeVar("FnT", bound=Callable[..., Any])
 
 CUT_OFF_STATUS = 1
 """The exit status of a program whose server could not wait for an approved call."""
@@ -40,7 +45,7 @@ def run_http(server: "HttpServer") -> None:
     """Listen until a signal ends the server. Raises `SystemExit` if an approved call was cut off."""
     with contextlib.suppress(KeyboardInterrupt):  # which comes again when the server has ended in order
         server.run()
-    end_program(server.cut_off)
+    end_program(server.ending.cut_off)
 
 
 def end_program(cut_off: Sequence[str]) -> None:
@@ -82,11 +87,9 @@ def http_server(
 ) -> "HttpServer":
     """A uvicorn that serves an app with the options these apps need. Raises `MissingExtra`."""
     require_uvicorn()
-    import uvicorn
+    from bespeak.transports.http.uvicorn_server import make_server
 
-    from bespeak.transports.http.uvicorn_server import HttpServer, uvicorn_options
-
-    return HttpServer(uvicorn.Config(app, **uvicorn_options(host, port, more, limits)), SHUTDOWN)
+    return make_server(app, host, port, more, limits, SHUTDOWN)
 
 
 async def serve_http(server: "HttpServer") -> None:
@@ -101,13 +104,192 @@ async def serve_http(server: "HttpServer") -> None:
         server.should_exit = True
         await serving
         raise
-    if server.ended_by is not None:
-        sys.exit(128 + server.ended_by)
+    if server.ending.ended_by is not None:
+        sys.exit(128 + server.ending.ended_by)
 
 
 def require_uvicorn() -> None:
     """Raises `MissingExtra` if uvicorn is not installed."""
-    try:
-        importlib.import_module("uvicorn")
-    except ImportError:
-        raise MissingExtra("serving over HTTP needs uvicorn: pip install 'bespeak[http]'") from None
+    if importlib.util.find_spec("uvicorn") is None:
+        raise MissingExtra("serving over HTTP needs uvicorn: pip install 'bespeak[http]'")
+
+
+class RunnableServer(Answering):
+    """A server that can run itself over every transport."""
+
+    def __init__(self) -> None:
+        self._routes: list[Route] = []
+
+    def custom_route(
+        self,
+        path: str,
+        methods: list[str],
+        name: str | None = None,
+        include_in_schema: bool = True,
+        *,
+        protected: bool = False,
+    ) -> Callable[[FnT], FnT]:
+        """Serve a path of your own beside the MCP endpoint, over HTTP. It is open to everybody, web pages included.
+
+        With `protected=True` the `Host` and `Origin` headers are checked first, as they are before the MCP endpoint. That keeps
+        web pages out; it does not say who the client is.
+
+        The handler takes one request and returns an `HttpResponse`, or any ASGI app, such as one of Starlette's responses.
+        `name` and `include_in_schema` are the official SDK's and change nothing: there is no schema of routes here.
+        """
+
+        def register(handler: FnT) -> FnT:
+            self._routes.append(Route.of(path, methods, handler, protected=protected))
+            return handler
+
+        return register
+
+    def streamable_http_app(
+        self,
+        *,
+        streamable_http_path: str = "/mcp",
+        json_response: bool = False,
+        stateless_http: bool = False,
+        event_store: "EventStore | None" = None,
+        retry_interval: int | None = None,
+        max_request_body_size: int = MESSAGE_LIMIT,
+        session_idle_timeout: float | None = 1800.0,
+        max_sessions: int | None = 10_000,
+        transport_security: TransportSecuritySettings | None = None,
+        host: str = "127.0.0.1",
+        health_path: str | None = "/health",
+        request_body_timeout: float = 30.0,
+        max_incoming_bytes: int = 64 * 1024 * 1024,
+        trusted_proxies: Sequence[str] = (),
+    ) -> "HttpApp":
+        """The server as an ASGI app, to run or to mount.
+
+        An app that mounts it must run the lifespan: `FastAPI(lifespan=mcp.lifespan)`. `host` is where it will listen: on
+        loopback, only requests to a loopback name are taken.
+
+        Only clients of 2025-11-25 and earlier have sessions. `stateless_http` serves them without, and then nothing can be
+        asked of them; `event_store` lets them come back to a stream that broke off, after `retry_interval` milliseconds.
+
+        A body may have `max_request_body_size` bytes and take `request_body_timeout` seconds to arrive. Bodies of more than
+        64 KiB that arrive at one time may have `max_incoming_bytes` together; the others wait for their turn. All of that
+        holds on custom routes too.
+
+        Bounds for one client are counted by its address. Behind a proxy that is the forwarded one, if `trusted_proxies` names
+        the proxy by its address or network, such as `10.0.0.0/8`. Name only proxies that write `X-Forwarded-For` or
+        `Forwarded` themselves: whatever they forward is believed.
+        """
+        # Who serves on stdio only needs none of it.
+        from bespeak.transports.http.app import HttpApp, HttpOptions
+        from bespeak.transports.http.legacy.endpoint import LegacyOptions
+
+        if session_idle_timeout is not None and session_idle_timeout <= 0:
+            raise ValueError(
+                "session_idle_timeout must be a positive number of seconds, or None for sessions that never expire"
+            )
+        if retry_interval is not None and retry_interval < 0:
+            raise ValueError("retry_interval must be a number of milliseconds that is not negative")
+        if max_incoming_bytes < 1:
+            raise ValueError("max_incoming_bytes must be at least 1")
+        if max_sessions is not None and max_sessions < 1:
+            raise ValueError("max_sessions must be at least 1; for no sessions at all use stateless_http=True")
+        paths = (streamable_http_path.rstrip("/"), streamable_http_path.rstrip("/") + "/")
+        if any(route.match(path) is not None for route in self._routes for path in paths):
+            raise ValueError(f"a custom route matches the path of the MCP endpoint, {streamable_http_path!r}")
+        options = HttpOptions(
+            path=streamable_http_path,
+            health_path=health_path,
+            json_response=json_response,
+            body_limit=max_request_body_size,
+            body_seconds=request_body_timeout,
+            incoming_bytes=max_incoming_bytes,
+            host=host,
+            security=transport_security,
+            trusted_proxies=trusted_proxies,
+            legacy=LegacyOptions(
+                stateless=stateless_http,
+                json_only=json_response,
+                event_store=event_store,
+                retry_ms=retry_interval,
+                idle_seconds=session_idle_timeout,
+                max_sessions=max_sessions,
+            ),
+        )
+        return HttpApp(self, options, self._routes)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, app: object) -> AsyncGenerator[None]:
+        """The server's lifespan as that of a Starlette or FastAPI app that it is mounted in."""
+        async with self.running():
+            yield
+
+    def run(self, transport: Literal["stdio", "streamable-http"] = "stdio", **options: Any) -> None:
+        """Serve until told to stop. `options` are those of `run_streamable_http_async`; stdio has none.
+
+        Raises `SystemExit` if the server cannot start, or an approved call had to be cut off.
+        """
+        if transport == "stdio":
+            if options:
+                raise TypeError(f"run('stdio') takes no options, unlike {', '.join(options)}")
+            run_stdio(lambda: self)
+        elif transport == "streamable-http":
+            run_http(self._http_server(**options))
+        else:
+            raise ValueError(f"transport must be 'stdio' or 'streamable-http', not {transport!r}")
+
+    async def run_stdio_async(self) -> None:
+        """Serve the client that started this process, until it closes its side."""
+        await serve_stdio(self)
+
+    async def run_streamable_http_async(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        uvicorn_config: dict[str, Any] | None = None,
+        max_connections: int | None = None,
+        request_head_timeout: float = 20.0,
+        response_read_timeout: float = 30.0,
+        max_unread_output: int = 64 * 1024 * 1024,
+        **options: Any,
+    ) -> None:
+        """Listen until told to stop. `options` are those of `streamable_http_app`.
+
+        There are at most `max_connections` connections; `None` takes two thirds of the files that the process may open. Above
+        half of them, one address holds a tenth. The head of a request may take `request_head_timeout` seconds to arrive. A
+        client that reads less than 32 KiB of its responses in `response_read_timeout` seconds is cut off, and clients that do
+        not read are cut off sooner while more than `max_unread_output` bytes wait for them in all.
+        """
+        server = self._http_server(
+            host=host,
+            port=port,
+            uvicorn_config=uvicorn_config,
+            max_connections=max_connections,
+            request_head_timeout=request_head_timeout,
+            response_read_timeout=response_read_timeout,
+            max_unread_output=max_unread_output,
+            **options,
+        )
+        await serve_http(server)
+
+    def _http_server(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        uvicorn_config: dict[str, Any] | None = None,
+        max_connections: int | None = None,
+        request_head_timeout: float = 20.0,
+        response_read_timeout: float = 30.0,
+        max_unread_output: int = 64 * 1024 * 1024,
+        **options: Any,
+    ) -> "HttpServer":
+        app = self.streamable_http_app(host=host, **options)
+        limits = ConnectionLimits(
+            max_connections=max_connections,
+            head_timeout=request_head_timeout,
+            body_timeout=options.get("request_body_timeout", 30.0),
+            read_timeout=response_read_timeout,
+            max_unread_bytes=max_unread_output,
+            trusted_proxies=tuple(options.get("trusted_proxies", ())),
+        )
+        return http_server(app, host, port, uvicorn_config or {}, limits)

@@ -37,9 +37,8 @@ from bespeak.testing.report.results import Failure, Kind, Result
 from bespeak.testing.run_options import Options, relative
 from bespeak.testing.suite.keyword_filter import exactly
 from bespeak.testing.suite.plan import Item
-from bespeak.testing.suite.substitution import filled
 from bespeak.testing.suite.suite_file import Expect, Test, Verify
-from bespeak.testing.suite.variables import fill, text_filler
+from bespeak.testing.suite.variables import fill, filled, text_filler
 from bespeak.testing.value_paths import parse_path, value_at
 
 

@@ -13,8 +13,7 @@ from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.report.results import Failure, Result
 from bespeak.testing.run_options import Options
 from bespeak.testing.suite.plan import Item, items_of
-from bespeak.testing.suite.substitution import DoesNotFit
-from bespeak.testing.suite.variables import Unknown, environment, lookup, names_in
+from bespeak.testing.suite.variables import DoesNotFit, Unknown, environment, lookup, names_in
 
 logger = logging.getLogger("bespeak.testing")
 

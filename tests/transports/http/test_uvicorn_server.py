@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import pickle
 import signal
 import socket
 import sys
@@ -11,14 +12,17 @@ from typing import Annotated, Any
 
 import pytest
 import uvicorn
+from uvicorn.server import ServerState
 
 from bespeak import Client, Elicit, MCPServer, Resolve
 from bespeak.cli import workers
 from bespeak.server.running import SHUTDOWN, end_program, http_server, run_http, serve_http
-from bespeak.transports.http import uvicorn_server
-from bespeak.transports.http.uvicorn_server import HttpServer, Worker
+from bespeak.transports.http import graceful_shutdown, uvicorn_server
+from bespeak.transports.http.connection_limits import ConnectionLimits
+from bespeak.transports.http.uvicorn_server import H11Connection, HttpProtocols, HttpServer, Worker
 from tests.answering import Person, accept
 from tests.waiting import eventually
+from tests.wires import Parser
 
 pytestmark = [pytest.mark.timing, pytest.mark.skipif(sys.platform == "win32", reason="signals")]
 CUT_OFF = "'buy' was approved and is cut off by a second interrupt; whether it took effect is unknown"
@@ -90,7 +94,7 @@ async def test_the_first_signal_waits_for_an_approved_body(heard: list[int]) -> 
         desk.let_go.set()
         await call
     assert desk.log == ["begun", "ended", "left"]
-    assert (list(desk.http.cut_off), heard) == ([], [signal.SIGINT])
+    assert (list(desk.http.ending.cut_off), heard) == ([], [signal.SIGINT])
 
 
 async def test_a_second_interrupt_cuts_an_approved_body_off_and_still_leaves_the_lifespan(
@@ -107,7 +111,7 @@ async def test_a_second_interrupt_cuts_an_approved_body_off_and_still_leaves_the
         await asyncio.wait({call})
         assert call.exception() is not None
     assert desk.log == ["begun", "left"]
-    assert (desk.http.cut_off, heard) == (["buy"], [signal.SIGINT] * 2)
+    assert (desk.http.ending.cut_off, heard) == (["buy"], [signal.SIGINT] * 2)
     assert caplog.messages == [CUT_OFF], "and no traceback of the request that was cancelled"
 
 
@@ -120,13 +124,13 @@ async def test_two_interrupts_at_once_are_two(heard: list[int]) -> None:
             signal.raise_signal(signal.SIGINT)
         await asyncio.wait({call})
         assert call.exception() is not None
-    assert (desk.log, desk.http.cut_off) == (["begun", "left"], ["buy"])
+    assert (desk.log, desk.http.ending.cut_off) == (["begun", "left"], ["buy"])
 
 
 async def test_a_lifespan_that_hangs_does_not_survive_a_second_interrupt(
     heard: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uvicorn_server, "FORCED_SECONDS", 0.5)
+    monkeypatch.setattr(graceful_shutdown, "FORCED_SECONDS", 0.5)
     desk = Desk(hangs=True)
     async with serving(desk) as task:
         for _ in range(2):
@@ -151,7 +155,7 @@ def test_a_second_termination_changes_nothing() -> None:
     server.started = True
     for _ in range(2):
         server.handle_exit(signal.SIGTERM, None)
-    assert (server.should_exit, server._forced) == (True, False)  # pyright: ignore[reportPrivateUsage] - what hurries it
+    assert (server.should_exit, server.ending.hurried) == (True, False)
 
 
 @pytest.fixture
@@ -186,7 +190,7 @@ def test_a_termination_that_nobody_else_handles_ends_whoever_awaits_the_server()
 def test_in_a_worker_a_late_termination_changes_nothing() -> None:
     async def main() -> None:
         desk = Desk()
-        desk.http.last = True
+        desk.http.ending.is_last = True
         await terminated(desk)
 
     with pytest.raises(SystemExit):
@@ -211,7 +215,7 @@ def test_a_program_whose_server_ended_in_order_goes_on() -> None:
 
 def test_a_program_that_has_cut_an_approved_call_off_ends_with_an_error() -> None:
     server = Ran(uvicorn.Config("nowhere:app", log_config=None), SHUTDOWN)
-    server.cut_off = ["buy"]
+    server.ending.cut_off = ["buy"]
     with pytest.raises(SystemExit) as ended:
         run_http(server)
     assert ended.value.code == 1
@@ -224,7 +228,7 @@ def test_a_worker_s_server_is_one_of_these() -> None:
     worker = Worker(SHUTDOWN, set(), uvicorn.Config("nowhere:app", log_config=None), [])
     assert isinstance(worker.server, HttpServer)
     assert worker.server is worker.server
-    assert worker.server.last
+    assert worker.server.ending.is_last
     worker.parent_conn.close()
     worker.child_conn.close()
 
@@ -233,7 +237,7 @@ def test_a_worker_s_server_is_one_of_these() -> None:
 def test_the_status_of_workers_is_that_of_their_program(
     monkeypatch: pytest.MonkeyPatch, statuses: set[int], status: int | None
 ) -> None:
-    def ran(config: uvicorn.Config, listening: socket.socket, shutdown: object) -> Any:
+    def ran(*_: object) -> Any:
         return statuses
 
     monkeypatch.setattr(uvicorn_server, "run_workers", ran)
@@ -247,3 +251,21 @@ def test_the_status_of_workers_is_that_of_their_program(
         workers.run(settings, 2)
     assert ended.value.code == status
     return None
+
+
+# Protocols
+
+
+@pytest.mark.parametrize("parser", ["h11", "httptools"])
+def test_protocols_are_made_anew_in_a_worker(parser: Parser) -> None:
+    protocols = HttpProtocols(ConnectionLimits(max_connections=7), parser)
+    assert pickle.loads(pickle.dumps(protocols)).table.most == 7
+
+
+async def test_without_httptools_there_is_h11(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn.protocols.http.httptools_impl", None)
+    config = uvicorn.Config(MCPServer("shop").streamable_http_app(), http="h11", log_config=None)
+    made = HttpProtocols(ConnectionLimits())(config, ServerState(), {})
+    assert isinstance(made, H11Connection)
+    with pytest.raises(ImportError):
+        HttpProtocols(ConnectionLimits(), "httptools")

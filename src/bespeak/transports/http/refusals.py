@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError
 from bespeak.protocol.messages import RequestId, write_error
-from bespeak.transports.http.asgi import JSON, Send, respond
+from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, respond
 
 RETRY_SECONDS = 1
 """When a client that is refused for now may try again."""
 RETRY = (b"retry-after", b"%d" % RETRY_SECONDS)
 NO_ROOM = "too many large bodies are being received; try again later"
+READ_FIRST = "clients at this address do not read their responses; read them, then try again"
 _PHRASES = {
     408: "Request Timeout",
     429: "Too Many Requests",
@@ -41,6 +42,11 @@ async def refuse(send: Send, status: int, reason: str, *, unread: bool = False) 
     if status in (429, 503):
         extra.append(RETRY)
     await respond(send, status, write_error(None, _error(status, reason)), JSON, *extra)
+
+
+async def read_first(scope: Scope, receive: Receive, send: Send) -> None:
+    """The app for clients that must read their responses before they ask for more."""
+    await refuse(send, 429, READ_FIRST)
 
 
 class LegacyRefusal(Exception):

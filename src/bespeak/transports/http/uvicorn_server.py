@@ -1,6 +1,7 @@
-"""uvicorn as the HTTP server of a process: its options, the signals it handles, how it stops, and its worker processes.
+"""uvicorn as the HTTP server of a process: its options, its connections, the signals it handles, how it stops, and its workers.
 
-Relies on the insides of uvicorn, as do `uvicorn_connections` and `uvicorn_httptools`, and nothing else in this package.
+The only module that imports uvicorn, and all that relies on its insides. What is decided about connections and about the end
+of a server is in `bounded_connections` and `graceful_shutdown`; here it is said in uvicorn's words.
 """
 
 import asyncio
@@ -11,78 +12,38 @@ import logging
 import signal
 import socket
 import sys
-import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import HANDLED_SIGNALS, ServerState
 from uvicorn.supervisors import multiprocess
 
+from bespeak.transports.http.asgi import ASGIApp, end_stream
+from bespeak.transports.http.bounded_connections import BoundedConnection
 from bespeak.transports.http.client_addresses import ClientAddresses
 from bespeak.transports.http.connection_limits import ConnectionLimits, Connections
+from bespeak.transports.http.framing import HEAD_BYTES
+from bespeak.transports.http.graceful_shutdown import GRACE_SECONDS, GracefulShutdown
 from bespeak.transports.http.large_bodies import give_large_blocks_back
-from bespeak.transports.http.uvicorn_connections import H11Connection
+from bespeak.transports.http.refusals import read_first
 from bespeak.transports.interfaces import Shutdown
 
 if TYPE_CHECKING:
-    from bespeak.transports.http.uvicorn_httptools import HttptoolsConnection
+    from uvicorn.protocols.http.flow_control import FlowControl
 
-GRACE_SECONDS = 10
-"""How long requests under way may still run when the server is told to stop; claimed calls are waited for longer."""
 KEEP_ALIVE_SECONDS = 65
 """Longer than clients keep an idle connection, so that it is they who close it, and never in the middle of a request."""
-FORCED_SECONDS = 1.0
-"""How long everything else may take to end when a second interrupt has cut approved calls off."""
-INTERRUPT = "a second interrupt"
+STARTUP_FAILURE = 3
+"""The exit status of a worker that cannot start."""
 
 _log = logging.getLogger("uvicorn.error")
 
 
-class HttpProtocols:
-    """Makes the protocol of each connection, in place of a class of uvicorn. In each worker its table begins empty."""
-
-    def __init__(self, limits: ConnectionLimits, parser: Literal["h11", "httptools"] | None = None) -> None:
-        self._limits = limits
-        self._parser: Literal["h11", "httptools"] | None = parser
-        self._class = _parser_class(parser)
-        self._addresses = ClientAddresses(limits.trusted_proxies)
-        self._table: Connections | None = None
-
-    def __reduce__(self) -> Any:
-        return HttpProtocols, (self._limits, self._parser)
-
-    @property
-    def table(self) -> Connections:
-        """The connections there are, and what is known about them."""
-        if self._table is None:  # not earlier: the limit on open files is that of the process that serves
-            self._table = Connections(self._limits)
-        return self._table
-
-    def __call__(
-        self,
-        config: uvicorn.Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> asyncio.Protocol:
-        protocol = self._class(config, server_state, app_state, _loop)
-        protocol.attach(self.table, self._addresses)
-        return protocol
-
-
-def _parser_class(parser: Literal["h11", "httptools"] | None) -> "type[HttptoolsConnection | H11Connection]":
-    """The class for a parser; if none is named, the fast one where it is installed."""
-    if parser != "h11":
-        try:
-            from bespeak.transports.http.uvicorn_httptools import HttptoolsConnection
-        except ImportError:
-            if parser is not None:
-                raise
-        else:
-            return HttptoolsConnection
-    return H11Connection
+# Options
 
 
 def uvicorn_options(
@@ -111,6 +72,235 @@ def _accepts_at_once(loop: object) -> bool:
     return loop != "uvloop" and not (loop == "auto" and importlib.util.find_spec("uvloop"))
 
 
+# Connections
+
+
+class HttpProtocols:
+    """Makes the protocol of each connection, in place of a class of uvicorn. In each worker its table begins empty."""
+
+    def __init__(self, limits: ConnectionLimits, parser: Literal["h11", "httptools"] | None = None) -> None:
+        self._limits = limits
+        self._parser: Literal["h11", "httptools"] | None = parser
+        self._class = _protocol_class(parser)
+        self._addresses = ClientAddresses(limits.trusted_proxies)
+        self._table: Connections | None = None
+
+    def __reduce__(self) -> Any:
+        return HttpProtocols, (self._limits, self._parser)
+
+    @property
+    def table(self) -> Connections:
+        """The connections there are, and what is known about them."""
+        if self._table is None:  # not earlier: the limit on open files is that of the process that serves
+            self._table = Connections(self._limits)
+        return self._table
+
+    def __call__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> asyncio.Protocol:
+        protocol = self._class(config, server_state, app_state, _loop)
+        protocol.attach(self.table, self._addresses)
+        return protocol
+
+
+class BoundedProtocol(asyncio.Protocol):
+    """A mixin before uvicorn's own protocol class, for both parsers: what happens goes to a `BoundedConnection`, and what that
+    needs to know or do is read and done here."""
+
+    if TYPE_CHECKING:  # uvicorn's own, in both
+        app: Any
+        client: tuple[str, int] | None
+        config: uvicorn.Config
+        cycle: Any
+        flow: FlowControl
+        scope: Any
+        timeout_keep_alive_task: asyncio.TimerHandle | None
+        transport: asyncio.Transport
+
+    _table: Connections
+    _addresses: ClientAddresses
+    _connection: BoundedConnection
+
+    def attach(self, table: Connections, addresses: ClientAddresses) -> None:
+        """Set the table that this connection is counted in."""
+        self._table, self._addresses = table, addresses
+
+    # What the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        raw = cast("asyncio.Transport", transport)
+        self._connection = BoundedConnection(raw, self, self._table)
+        super().connection_made(_UvicornTransport(raw, self._connection))
+        self._connection.begin(self.client[0] if self.client else None, self._addresses)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connection.lose()
+        super().connection_lost(exc)
+        self._connection.forget()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._connection.stalled()
+
+    def resume_writing(self) -> None:
+        self._connection.flowing()
+        super().resume_writing()
+
+    def data_received(self, data: bytes) -> None:
+        if self._connection.deaf:
+            return self._connection.discard(data)
+        if self._table.pressed:
+            self._choose_app()
+        return self._connection.receive(data)
+
+    # What uvicorn calls
+
+    def shutdown(self) -> None:
+        """Called when uvicorn stops."""
+        if self._connection.stop():
+            cast("Any", super()).shutdown()
+            end_stream(self.scope)
+
+    def send_400_response(self, msg: str) -> None:
+        """Called when the parser gives up."""
+        self._connection.malformed()
+        cast("Any", super()).send_400_response(msg)
+
+    # What the connection needs of a `RequestHandler`
+
+    def parse(self, data: bytes) -> None:
+        super().data_received(data)
+
+    def in_request(self) -> bool:
+        return False
+
+    def busy(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def has_whole_body(self) -> bool:
+        return not self.cycle.more_body
+
+    def is_responding(self) -> bool:
+        return self.cycle.response_started
+
+    def waits_for_next(self) -> bool:
+        return self.timeout_keep_alive_task is not None
+
+    def reading_paused(self) -> bool:
+        return self.flow.read_paused
+
+    def pause_reading(self) -> None:
+        self.flow.pause_reading()
+
+    def resume_reading(self) -> None:
+        self.flow.resume_reading()
+
+    def lose_client(self) -> None:
+        self.cycle.disconnected = True
+        self.cycle.message_event.set()
+
+    def close_after_response(self) -> None:
+        self.cycle.keep_alive = False
+
+    def mute(self) -> None:
+        cast("_UvicornTransport", self.transport).mute()
+
+    def _choose_app(self) -> None:
+        self.app = read_first if self._connection.must_read_first() else cast("Any", self.config).loaded_app
+
+
+class _UvicornTransport(asyncio.Transport):
+    """A transport as uvicorn sees it; closing it is left to the connection."""
+
+    def __init__(self, raw: asyncio.Transport, connection: BoundedConnection) -> None:
+        super().__init__()
+        self._raw = raw
+        self._muted = False
+        self.close = connection.finish
+        self.write = raw.write
+        self.get_extra_info = raw.get_extra_info
+        self.pause_reading = raw.pause_reading
+        self.resume_reading = raw.resume_reading
+
+    def is_closing(self) -> bool:
+        return self._muted or self._raw.is_closing()
+
+    def mute(self) -> None:
+        self._muted = True
+        self.write = _ignore
+
+
+def _ignore(data: Any) -> None:
+    pass
+
+
+class H11Connection(BoundedProtocol, H11Protocol):
+    """A connection with h11, the parser that is always installed."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # What is too long is for the connection to say: h11 counts what it happens to hold.
+        self.conn = h11.Connection(h11.SERVER, 2 * HEAD_BYTES)
+        super().connection_made(transport)
+
+
+MakeProtocol = Callable[
+    [uvicorn.Config, ServerState, dict[str, Any], asyncio.AbstractEventLoop | None], BoundedProtocol
+]
+
+
+def _protocol_class(parser: Literal["h11", "httptools"] | None) -> MakeProtocol:
+    """The class for a parser; if none is named, the fast one where it is installed."""
+    if parser != "h11":
+        try:
+            return _httptools_class()
+        except ImportError:
+            if parser is not None:
+                raise
+    return H11Connection
+
+
+def _httptools_class() -> MakeProtocol:
+    """The class for httptools, the fast parser, which is not installed everywhere. Raises `ImportError`."""
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+    class HttptoolsConnection(BoundedProtocol, HttpToolsProtocol):
+        """Follows what arrives only where a request comes in pieces."""
+
+        _between = True
+        """Whether the parser is between two requests."""
+
+        def data_received(self, data: bytes) -> None:
+            connection = self._connection
+            if connection.framing is not None or connection.deaf or len(data) > HEAD_BYTES:
+                return super().data_received(data)
+            if self._table.pressed:
+                self._choose_app()
+            self.parse(data)  # every head in it is short enough
+            if self._between and self.busy():
+                return connection.arrived()
+            return connection.follow_up(data)
+
+        def in_request(self) -> bool:
+            return not self._between
+
+        def on_message_begin(self) -> None:
+            self._between = False
+            super().on_message_begin()
+
+        def on_message_complete(self) -> None:
+            self._between = True
+            super().on_message_complete()
+
+    return HttptoolsConnection
+
+
+# The server
+
+
 def _no_cancellation(record: logging.LogRecord) -> bool:
     """Keep tracebacks of requests that were cancelled at the end out of the log: the app is not at fault."""
     return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
@@ -122,86 +312,52 @@ class HttpServer(uvicorn.Server):
     A second SIGTERM changes nothing: a supervisor and a terminal may send one each.
     """
 
-    cut_off: Sequence[str] = ()
-    """The approved calls that were not waited for to their end."""
-    ended_by: int | None = None
-    """The signal that ended it, if without this server the signal would have ended the process."""
-    last = False
-    """Whether its process ends with it. Then a SIGTERM that comes later changes nothing: a supervisor sends one to each of
-    its workers, those included that a terminal has interrupted already, and their exit handlers are to run."""
-    _forced = False
-    _hurry: asyncio.Event | None = None
-    _loop: asyncio.AbstractEventLoop | None = None
-
     def __init__(self, config: uvicorn.Config, shutdown: Shutdown) -> None:
         super().__init__(config)
-        self._shutdown = shutdown
+        self.ending = GracefulShutdown(shutdown)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._captured_signals.append(sig)
         if not (self.should_exit and sig == signal.SIGINT):
             self.should_exit = True
-            return
-        if not self.started:  # an app that does not start is not worth waiting for
+        elif self.started:
+            self.ending.hurry()
+        else:  # an app that does not start is not worth waiting for
             raise KeyboardInterrupt
-        self._forced = True
-        if self._loop is not None and self._hurry is not None:
-            self._loop.call_soon_threadsafe(self._hurry.set)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         give_large_blocks_back()
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop, self._hurry = asyncio.get_running_loop(), asyncio.Event()
-        if self._forced:
-            self._hurry.set()
-        ending = asyncio.create_task(super().shutdown(sockets), name="bespeak http, ending")
-        hurrying = asyncio.create_task(self._hurry.wait())
         _log.addFilter(_no_cancellation)
         try:
-            await asyncio.wait({ending, hurrying}, return_when=asyncio.FIRST_COMPLETED)
-            if not ending.done():
-                await self._end_soon(ending)
-            if ending.done() and not ending.cancelled():
-                ending.result()
+            await self.ending.run(super().shutdown(sockets), self._cancel_requests, self._force)
         finally:
-            hurrying.cancel()
-            ending.cancel()
-            self.cut_off = self._shutdown.were_cut_off()
             _log.removeFilter(_no_cancellation)
 
-    async def _end_soon(self, ending: asyncio.Task[None]) -> None:
-        await self._shutdown.cut_off(INTERRUPT)
+    def _cancel_requests(self, reason: str) -> None:
         for task in list(self.server_state.tasks):
-            task.cancel(INTERRUPT)
-        # With nothing left to wait for, what ends in order does so quickly: connections, and the app's own lifespan.
-        _, late = await asyncio.wait({ending}, timeout=FORCED_SECONDS)
-        if late:
-            self.force_exit = True
-            ending.cancel()
-            await asyncio.wait({ending}, timeout=FORCED_SECONDS)
+            task.cancel(reason)
+
+    def _force(self) -> None:
+        self.force_exit = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Handle signals while the block is open, and pass them on to the handlers that were there before.
+        """Unlike uvicorn, without killing the process, so that exit handlers and the rest of the program can run."""
+        with self.ending.handled_signals(HANDLED_SIGNALS, self.handle_exit, self._captured_signals):
+            yield
 
-        Unlike uvicorn, without killing the process, so that exit handlers and the rest of the program can run.
-        """
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, signal.SIG_IGN if self.last and handler is signal.SIG_DFL else handler)
-        for number in reversed(self._captured_signals):
-            if before[signal.Signals(number)] is signal.SIG_DFL:
-                self.ended_by = number
-            else:
-                signal.raise_signal(number)
+
+def make_server(
+    app: ASGIApp, host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None, shutdown: Shutdown
+) -> HttpServer:
+    """A server of one app. `more` are options of uvicorn."""
+    return HttpServer(uvicorn.Config(app, **uvicorn_options(host, port, more, limits)), shutdown)
+
+
+# Workers
 
 
 class Worker(multiprocess.Process):
@@ -227,7 +383,7 @@ class Worker(multiprocess.Process):
     def server(self) -> HttpServer:
         if not isinstance(self._server, HttpServer):
             self._server = HttpServer(self.config, self._shutdown)
-            self._server.last = True
+            self._server.ending.is_last = True
         return self._server
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
@@ -236,13 +392,18 @@ class Worker(multiprocess.Process):
             super().target(sockets)
         if sys.stdin is not None:
             sys.stdin.close()  # uvicorn has opened it for this process, and would leave it open
-        self._shutdown.end_program(self.server.cut_off)
+        self._shutdown.end_program(self.server.ending.cut_off)
 
 
-def run_workers(config: uvicorn.Config, listening: socket.socket, shutdown: Shutdown) -> set[int | None]:
-    """Run workers until told to stop. Returns their exit statuses."""
+def run_workers(
+    factory: str, number: int, host: str, port: int, limits: ConnectionLimits, shutdown: Shutdown
+) -> set[int | None]:
+    """Run workers until told to stop; `factory` names what makes the app of each. Returns their exit statuses."""
+    options = uvicorn_options(host, port, {"workers": number, "factory": True}, limits)
+    config = uvicorn.Config(factory, **options)
     statuses: set[int | None] = set()
     # uvicorn makes its workers in several places, and has no option for their class.
     multiprocess.Process = functools.partial(Worker, shutdown, statuses)
-    multiprocess.Multiprocess(config, sockets=[listening]).run()
+    with config.bind_socket() as listening:
+        multiprocess.Multiprocess(config, sockets=[listening]).run()
     return statuses

@@ -1,9 +1,9 @@
 """Connections over real sockets: bounds on heads and bodies, what a refused client reads, and unread output."""
 
 import asyncio
-import pickle
+import gc
 import socket
-import sys
+import weakref
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -13,12 +13,10 @@ import pytest
 
 from bespeak import MCPServer
 from bespeak.transports.http import connection_limits as connections
-from bespeak.transports.http.client_addresses import ClientAddresses
 from bespeak.transports.http.connection_limits import FULL, TOO_MANY, ConnectionLimits
 from bespeak.transports.http.custom_routes import HttpRequest, HttpResponse
 from bespeak.transports.http.framing import HEAD_BYTES
-from bespeak.transports.http.uvicorn_connections import READ_FIRST, H11Connection
-from bespeak.transports.http.uvicorn_server import HttpProtocols
+from bespeak.transports.http.refusals import READ_FIRST
 from tests.transports.http.callers import server_with
 from tests.waiting import eventually
 from tests.wires import Listening, Parser
@@ -459,27 +457,6 @@ async def test_far_too_much_is_dropped_at_once(parser: Parser, monkeypatch: pyte
             one.close()
 
 
-# How protocols are made
-
-
-def test_they_are_made_anew_in_a_worker(parser: Parser) -> None:
-    protocols = HttpProtocols(ConnectionLimits(max_connections=7), parser)
-    assert pickle.loads(pickle.dumps(protocols)).table.most == 7
-
-
-async def test_without_httptools_there_is_h11(parser: Parser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bespeak.transports.http.uvicorn_httptools", None)
-    config: Any = Listening(MCPServer("shop").streamable_http_app())._config  # pyright: ignore[reportPrivateUsage] - a loaded one
-    from uvicorn.server import ServerState
-
-    made = HttpProtocols(ConnectionLimits())(config, ServerState(), {})
-    assert isinstance(made, H11Connection)
-    if parser == "httptools":
-        with pytest.raises(ImportError):
-            HttpProtocols(ConnectionLimits(), parser)
-    assert ClientAddresses().of_peer(None) is None
-
-
 async def test_a_head_may_come_with_a_large_body(parser: Parser) -> None:
     async with Listening(server_with().streamable_http_app(), parser) as listening, httpx2.AsyncClient() as client:
         for _ in range(2):  # on one connection
@@ -487,3 +464,21 @@ async def test_a_head_may_come_with_a_large_body(parser: Parser) -> None:
                 listening.url, content=b"x" * 1_000_000, headers={"content-type": "text/plain"}
             )
             assert response.status_code == 415
+
+
+# What is left of one
+
+
+async def test_a_lost_connection_is_freed_at_once(parser: Parser) -> None:
+    gc.disable()
+    try:
+        async with listening(parser) as server:
+            caller = await dial(server)
+            await caller.say(b"GET / HTTP/1.1\r\n")
+            await eventually(lambda: len(server.open) == 1)
+            left = [weakref.ref(protocol) for protocol in server.open]
+            caller.close()
+            await eventually(lambda: not server.open)
+            await eventually(lambda: [one() for one in left] == [None])
+    finally:
+        gc.enable()
