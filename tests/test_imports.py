@@ -66,6 +66,23 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
     TopologicalSorter(graph).prepare()  # raises CycleError, which names them
 
 
+def reach(module: str) -> set[str]:
+    """The modules of ours that are imported once all of a module's functions have run."""
+    found, waiting = {module}, [module]
+    while waiting:
+        new = imports_of(MODULES[waiting.pop()]) - found
+        found |= new
+        waiting += new
+    return found
+
+
+@pytest.mark.parametrize("command", ["run", "call"])
+def test_a_command_for_production_needs_nothing_of_the_test_tool(command: str) -> None:
+    reached = reach(f"cli.{command}_command")
+    assert "server.targets" in reached
+    assert sorted(name for name in reached if name.partition(".")[0] == "testing") == []
+
+
 def test_no_two_modules_share_a_name() -> None:
     names = Counter(module.rpartition(".")[2] for module in MODULES if module.rpartition(".")[2] not in SAME_NAME)
     packages = {module.rpartition(".")[2] for module, file in MODULES.items() if file.name == "__init__.py"}

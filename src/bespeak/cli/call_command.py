@@ -19,6 +19,7 @@ from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answer_sources import PromptScript, Script
 from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.atomic_files import write_whole
 from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.connection_pool import Pool, Wanted
@@ -31,7 +32,6 @@ from bespeak.conversation.server_targets import parse_target
 from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
-from bespeak.testing.atomic_files import write_whole
 
 ROUNDS = 10
 """The default maximum of rounds to answer."""

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.connection import Connection
+from bespeak.conversation.tool_list import list_tools
 from bespeak.protocol.errors import MCPError
-from bespeak.testing.suite.tool_list import list_tools
 
 
 class BadArguments(ValueError):

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from bespeak.conversation.atomic_files import write_whole
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.question_names import texts_in
 from bespeak.conversation.responses import no_constant
-from bespeak.testing.atomic_files import write_whole
 from bespeak.testing.cassettes.cassette_format import (
     AFRESH,
     FORMAT,

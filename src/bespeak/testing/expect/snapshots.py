@@ -3,9 +3,9 @@
 import json
 from typing import Any, cast
 
+from bespeak.conversation.atomic_files import alone, write_whole
 from bespeak.conversation.matchers import ABSENT, Difference, equal_to
 from bespeak.conversation.responses import no_constant
-from bespeak.testing.atomic_files import alone, write_whole
 from bespeak.testing.cassettes.cassette_file import LARGEST
 from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.redaction.redactor import Redactor

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TextIO
 
-from bespeak.testing.atomic_files import write_whole
+from bespeak.conversation.atomic_files import write_whole
 from bespeak.testing.report.results import Result
 from bespeak.testing.report.summary import Summary
 

@@ -7,10 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+from bespeak.conversation.atomic_files import write_whole
 from bespeak.conversation.call_rounds import Round
 from bespeak.conversation.matchers import ABSENT
 from bespeak.terminal.safe_text import marked
-from bespeak.testing.atomic_files import write_whole
 from bespeak.testing.report.plain_json import plain
 from bespeak.testing.report.results import Result
 from bespeak.testing.report.summary import Summary, in_order

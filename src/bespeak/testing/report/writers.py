@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, TextIO
 
-from bespeak.testing.atomic_files import beside
+from bespeak.conversation.atomic_files import beside
 from bespeak.testing.report.json_report import JsonReport
 from bespeak.testing.report.junit_report import JunitReport
 from bespeak.testing.report.pretty_report import PrettyReport

@@ -10,8 +10,8 @@ from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS
 from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
+from bespeak.conversation.tool_list import list_tools
 from bespeak.protocol.errors import MCPError
-from bespeak.testing.suite.tool_list import list_tools
 
 DEEPEST = 5
 
