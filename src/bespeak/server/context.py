@@ -17,7 +17,7 @@ from mcp_types import (
     ListRootsResult,
     LoggingLevel,
 )
-from pydantic import ValidationError
+from pydantic import AnyUrl, ValidationError
 from typing_extensions import TypeVar
 
 from bespeak.protocol.input_responses import typed_answer
@@ -222,6 +222,24 @@ class Context(Generic[LifespanT, RequestT]):
             if behind is not None:
                 await behind
 
+    # Telling clients what has changed
+
+    async def notify_tools_changed(self) -> None:
+        """Tell clients that the list of tools has changed. Adding and removing tools does that already."""
+        self.mcp_server.notify_tools_changed()
+
+    async def notify_prompts_changed(self) -> None:
+        """Tell clients that the list of prompts has changed. Adding and removing prompts does that already."""
+        self.mcp_server.notify_prompts_changed()
+
+    async def notify_resources_changed(self) -> None:
+        """Tell clients that the list of resources has changed. Adding and removing resources does that already."""
+        self.mcp_server.notify_resources_changed()
+
+    async def notify_resource_updated(self, uri: "str | AnyUrl") -> None:
+        """Tell the clients that subscribe to a resource that its contents have changed."""
+        self.mcp_server.notify_resource_updated(uri)
+
     # Asking in mid-call: only older clients have a way to take such a question
 
     async def elicit(self, message: str, schema: type[AnswerT]) -> ElicitationResult[AnswerT]:
@@ -312,6 +330,18 @@ class Session:
 
     async def send_log_message(self, level: LoggingLevel, data: Any, logger: str | None = None) -> None:
         await self._context.log(level, data, logger_name=logger)
+
+    async def send_tool_list_changed(self) -> None:
+        await self._context.notify_tools_changed()
+
+    async def send_prompt_list_changed(self) -> None:
+        await self._context.notify_prompts_changed()
+
+    async def send_resource_list_changed(self) -> None:
+        await self._context.notify_resources_changed()
+
+    async def send_resource_updated(self, uri: str | AnyUrl) -> None:
+        await self._context.notify_resource_updated(uri)
 
     async def create_message(
         self, messages: Any, *, max_tokens: int, **options: Any

@@ -11,6 +11,7 @@ from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_F
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.legacy import RESOURCE_NOT_FOUND, result_at
 from bespeak.protocol.messages import Request, write_error, write_result
+from bespeak.protocol.methods import LISTEN
 from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
 from bespeak.server.calls.serving import CallServing
@@ -19,6 +20,7 @@ from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fi
 from bespeak.server.features.prompts import Prompt, prompt_arguments
 from bespeak.server.features.registered import Registered
 from bespeak.server.features.resources import Resource, TemplateRead
+from bespeak.server.features.subscriptions import Listening
 from bespeak.server.features.tools import Tool
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.connections import LegacyConnection
@@ -57,6 +59,7 @@ class Dispatch:
         self._question_seconds = question_seconds
         self._question_heartbeat = question_heartbeat
         self._waiting = waiting
+        self._listening = Listening(catalogue.changes)
         self._legacy_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
             "tools/list": self._list_tools,
@@ -66,7 +69,15 @@ class Dispatch:
             "resources/list": self._list_resources,
             "resources/templates/list": self._list_templates,
         }
-        self._methods: dict[str, Handler] = {**self._legacy_methods, "server/discover": self._discover}
+        self._methods: dict[str, Handler] = {
+            **self._legacy_methods,
+            "server/discover": self._discover,
+            LISTEN: self._listening.listen,
+        }
+
+    def end_subscriptions(self) -> None:
+        """End the streams of modern clients that listen, because the server stops."""
+        self._listening.end()
 
     def peer(self, unaskable: AskingObstacle | None, assumed: str | None) -> LegacyConnection:
         """The server's side of a connection, for clients of older revisions."""
@@ -76,6 +87,7 @@ class Dispatch:
             question_seconds=self._question_seconds,
             question_heartbeat=self._question_heartbeat,
             waiting=self._waiting,
+            changes=self._catalogue.changes,
             unaskable=unaskable,
             assumed=assumed,
         )

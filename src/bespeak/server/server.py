@@ -27,6 +27,7 @@ from bespeak.server.context import CallFacts, Context, LifespanT
 from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
 from bespeak.server.features.listings import CacheableMethod, CacheHint
 from bespeak.server.features.resource_results import ReadResourceContents, read_contents
+from bespeak.server.features.subscriptions import ResourceUpdated
 from bespeak.server.features.tools import Tool
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits
@@ -221,6 +222,24 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             call = Call(self._calls, consumer, arguments, within, declared=None)
             return await self._calls.shelter(call, call.outcome())
 
+    # Telling clients what has changed
+
+    def notify_tools_changed(self) -> None:
+        """Tell clients that the list of tools has changed. Adding and removing tools does that already."""
+        self._catalogue.changes.list_changed("tools")
+
+    def notify_prompts_changed(self) -> None:
+        """Tell clients that the list of prompts has changed. Adding and removing prompts does that already."""
+        self._catalogue.changes.list_changed("prompts")
+
+    def notify_resources_changed(self) -> None:
+        """Tell clients that the list of resources has changed. Adding and removing resources does that already."""
+        self._catalogue.changes.list_changed("resources")
+
+    def notify_resource_updated(self, uri: str | AnyUrl) -> None:
+        """Tell the clients that subscribe to a resource that its contents have changed. May be called from any thread."""
+        self._catalogue.changes.publish(ResourceUpdated(str(uri)))
+
     # Serving
 
     def running(self) -> AbstractAsyncContextManager[LifespanT]:
@@ -236,6 +255,10 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
     ) -> Coroutine[Any, Any, WrittenResponse]:
         """Answer one request that a transport has read."""
         return self._dispatch.answer(request, notify, headers, raise_exceptions=raise_exceptions)
+
+    def end_subscriptions(self) -> None:
+        """End the streams of modern clients that listen, because the server stops."""
+        self._dispatch.end_subscriptions()
 
     @property
     def attended(self) -> bool:

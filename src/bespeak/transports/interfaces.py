@@ -81,6 +81,10 @@ class Peer(Protocol):
         """Take a notification or a response."""
         ...
 
+    def stand(self, notify: Notify) -> Coroutine[Any, Any, None]:
+        """Send what belongs to no request, such as changes of lists, as long as this runs."""
+        ...
+
     def close(self, reason: str) -> None:
         """End everything that waits for answers of this client."""
         ...
@@ -105,6 +109,10 @@ class Answering(Protocol):
 
     def running(self) -> AbstractAsyncContextManager[Any]:
         """The server's lifespan, shared by all who are inside at the same time."""
+        ...
+
+    def end_subscriptions(self) -> None:
+        """End the streams of modern clients that listen for changes, because the server stops."""
         ...
 
     @property

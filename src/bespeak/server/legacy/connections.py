@@ -1,5 +1,6 @@
 """The connection of one client of an older revision: its handshake, what it may ask for, and what it has been asked."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, cast
@@ -20,10 +21,12 @@ from bespeak.protocol.messages import (
     Response,
     is_id,
     write_error,
+    write_notification,
     write_result,
 )
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.features.progress_notifications import ProgressNotifications
+from bespeak.server.features.subscriptions import Change, Changes, Subscriber, check_uris
 from bespeak.server.legacy.pushing import Asker, Questions
 from bespeak.server.legacy.waiting_calls import WaitingCalls, weigh
 from bespeak.transports.interfaces import Channel, Notify, WrittenResponse
@@ -55,6 +58,7 @@ class LegacyConnection:
         question_seconds: float,
         question_heartbeat: float | None,
         waiting: WaitingCalls,
+        changes: Changes,
         unaskable: AskingObstacle | None = None,
         assumed: str | None = None,
     ) -> None:
@@ -72,10 +76,17 @@ class LegacyConnection:
         self._questions = Questions()
         self._waiting = waiting.of_session()
         self._under_way: dict[RequestId, Asker] = {}
+        self._changes = changes
+        self._subscriber: Subscriber | None = None
+        """Set when there is a stream for it, or the client has subscribed to a resource."""
+        self._agreed = asyncio.Event()
+        """A handshake has been made."""
         self._own: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "initialize": self._initialize,
             "ping": lambda _: {},
             "logging/setLevel": self._set_level,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
         }
 
     async def answer(
@@ -155,9 +166,27 @@ class LegacyConnection:
                 question.reason,
             )
 
+    async def stand(self, notify: Notify) -> None:
+        """Tell the client what has changed, as long as this runs."""
+        await self._agreed.wait()
+
+        def send(change: Change) -> Awaitable[None] | None:
+            return notify(write_notification(*change.notification()))
+
+        await self._subscribing().deliver(send)
+
+    def _subscribing(self) -> Subscriber:
+        if self._subscriber is None:
+            self._subscriber = Subscriber(frozenset({"tools", "prompts", "resources"}), set())
+            self._changes.join(self._subscriber)
+        return self._subscriber
+
     def close(self, reason: str) -> None:
-        """The client is gone: nobody waits for its answers any more."""
+        """The client is gone: nobody waits for its answers any more, and it is told nothing."""
         self._questions.close(reason)
+        if self._subscriber is not None:
+            self._changes.leave(self._subscriber)
+            self._subscriber.end()
 
     def _check_agreed(self, method: str) -> None:
         if self.version is None:
@@ -189,6 +218,7 @@ class LegacyConnection:
             )
         version = wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
         self.version = version
+        self._agreed.set()
         self._client_info = _kept_info(cast("dict[str, Any]", info)) if isinstance(info, dict) else None
         if self._unaskable is None:
             self._declared = capabilities_at(version, cast("dict[str, Any]", declared))
@@ -202,6 +232,25 @@ class LegacyConnection:
             raise MCPError(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
         self._log_level = level
         return {}
+
+    def _subscribe(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._check_agreed("resources/subscribe")
+        subscriber, uri = self._subscribing(), _uri_of(params)
+        check_uris(subscriber.uris | {uri})
+        subscriber.uris.add(uri)
+        return {}
+
+    def _unsubscribe(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._check_agreed("resources/unsubscribe")
+        self._subscribing().uris.discard(_uri_of(params))
+        return {}
+
+
+def _uri_of(params: Mapping[str, Any]) -> str:
+    uri = params.get("uri")
+    if not isinstance(uri, str):
+        raise MCPError(INVALID_PARAMS, "params.uri must be the URI of a resource")
+    return uri
 
 
 def _kept_info(info: dict[str, Any]) -> dict[str, Any] | None:

@@ -58,12 +58,15 @@ class StdioServer:
         """Serve until the client closes its side, then end what is under way."""
         try:
             async with self._server.running():
+                standing = asyncio.create_task(self._peer.stand(self._say), name="bespeak stdio changes")
                 try:
                     await self._read()
                     self._peer.close("the client has gone")
+                    self._server.end_subscriptions()
                     if self._requests:
                         await asyncio.wait(self._requests.tasks, timeout=GRACE_SECONDS)
                 finally:
+                    standing.cancel()
                     await self._end()
         finally:
             await self._writer.close(FLUSH_SECONDS)
@@ -134,6 +137,9 @@ class StdioServer:
     def _send_together(self, responses: list[bytes]) -> None:
         if responses:
             self._send(b"[" + b",".join(responses) + b"]")
+
+    def _say(self, message: bytes) -> Coroutine[Any, Any, None] | None:
+        return self._writer.outbox.offer(message + b"\n")
 
     def _send(self, message: bytes) -> None:
         self._writer.outbox.add(message + b"\n")

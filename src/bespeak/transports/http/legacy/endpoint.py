@@ -231,21 +231,31 @@ class LegacyHttp:
             return await refuse(send, refusal)
 
     async def _stand(self, session: HttpSession, scope: Scope, receive: Receive, send: Send) -> None:
-        """Keep a stream open for what belongs to no request, of which there is nothing yet. Raises `LegacyRefusal`."""
+        """Keep a stream open for what belongs to no request: changes. Raises `LegacyRefusal`."""
         if len(session.standing) >= MOST_STANDING:
             raise LegacyRefusal(409, "this session has as many standing streams as it may have")
         connection = EventStream(send)
         session.standing.append(connection)
         store, version = self._options.event_store, session.peer.version
+        name = f"{session.prefix}/{STANDING}"
+
+        def tell(message: bytes) -> Coroutine[Any, Any, None] | None:
+            return connection.put(write_event(message)) if store is None else kept(store, message)
+
+        async def kept(store: EventStore, message: bytes) -> None:
+            connection.add(write_event(message, await keep(store, name, message)))
+
+        telling = asyncio.create_task(session.peer.stand(tell), name="bespeak standing stream")
         try:
             if store is not None and version is not None and version >= NOVEMBER:
-                id_ = await keep(store, f"{session.prefix}/{STANDING}", None)
+                id_ = await keep(store, name, None)
                 if id_ is not None:
                     connection.add(write_first_event(id_, self._options.retry_ms))
             if session.closed:  # while the store took its time
                 connection.end()
             await attend(connection, scope, receive)
         finally:
+            telling.cancel()
             session.standing.remove(connection)
             self._sessions.touch(session)
 
