@@ -64,7 +64,7 @@ class RoundsExceeded(Exception):
         self.rounds = rounds
         lines = [f"  round {number}: {_told(one)}" for number, one in enumerate(rounds, 1)]
         rounds_ = "1 answered round" if max_rounds == 1 else f"{max_rounds} answered rounds"
-        super().__init__("\n".join([f"the server still asks after {rounds_}; it asked:", *lines]))
+        super().__init__("\n".join([f"the server is still asking after {rounds_}; it asked:", *lines]))
 
 
 class MalformedResponse(Exception):
@@ -153,11 +153,11 @@ class Conversation:
     def _misplaced(self, question: Question) -> list[Finding]:
         found: list[Finding] = []
         if self._declined and self._was_declined(question):
-            found.append(Finding("declined", f"{quoted(question.name)} was declined, and is asked again"))
+            found.append(Finding("declined", f"{quoted(question.name)} was declined, but the server asked it again"))
         if self.capabilities is not None and question.method is not None:
             needs = requirements(question.method, question.params)
             if missing := lacking(needs, self.capabilities):
-                what = f"{quoted(question.name)} asks for {_capability(missing)}, which was not declared"
+                what = f"{quoted(question.name)} asks for {_capability(missing)}, which the client did not declare"
                 found.append(Finding("undeclared", what))
         return found
 

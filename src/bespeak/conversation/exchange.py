@@ -79,7 +79,7 @@ class Talk:
                 return
             if not is_modern(self.line.version):
                 talk.findings.append(
-                    Finding("era", f"at {self.line.version} the server answered with a result that asks")
+                    Finding("era", f"at {self.line.version} the server returned a result that asks for input")
                 )
             self.questions += read.questions
             self._check_allowed()

@@ -134,7 +134,7 @@ def _conditions(when: Any) -> dict[str, Matcher]:
     if not isinstance(when, dict) or not when or not when.keys() <= CONDITIONS.keys():
         raise ValueError(f"when must have one or more of {', '.join(CONDITIONS)}")
     if has_snapshot(when):
-        raise ValueError("snapshots are for results, not for questions; write what the question is")
+        raise ValueError("snapshots are for results, not for questions; write the expected value")
     return {name: parse_matcher(written) for name, written in cast("dict[str, Any]", when).items()}
 
 

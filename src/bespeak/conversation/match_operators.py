@@ -83,7 +83,7 @@ class Matcher(ABC):
         A stopped search has no result that `not` or `oneOf` could use, so it ends the whole check.
         """
         if actual is ABSENT and not self.about_presence:
-            return self._differs("is not there", ABSENT, path)
+            return self._differs("is missing", ABSENT, path)
         found = self._check(actual, path, snapshots)
         if found is not None and self.reads_text and isinstance(actual, Spelled):
             return found if self._check(actual.other, path, snapshots) else None
@@ -177,15 +177,15 @@ class Contains(Matcher):
         part = self.part.written
         if isinstance(actual, str):
             if not isinstance(part, str):
-                return self._differs(f"is a string, and cannot contain {shown(part)}", actual, path)
+                return self._differs(f"is a string, which cannot contain {shown(part)}", actual, path)
             holds = part in actual
         elif isinstance(actual, list):
             entries = cast("list[Any]", actual)
             holds = any(self.part.check(entry, join(path, i), snapshots) is None for i, entry in enumerate(entries))
         elif not isinstance(actual, dict):
-            return self._differs(f"is {_kind(actual)}, and contains needs a string, a list or a map", actual, path)
+            return self._differs(f"is {_kind(actual)}, but contains needs a string, a list or a map", actual, path)
         elif not isinstance(self.part, Members):
-            return self._differs(f"is a map, and cannot contain {shown(part)}; name its members", actual, path)
+            return self._differs(f"is a map, which cannot contain {shown(part)}; name its members", actual, path)
         else:
             return replace(self.part, exact=False).check(actual, path, snapshots)
         return None if holds else self._differs(f"does not contain {shown(part)}: {shown(actual)}", actual, path)
@@ -200,7 +200,7 @@ class Matches(Matcher):
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not isinstance(actual, str):
-            return self._differs(f"is {_kind(actual)}, and matches needs a string", actual, path)
+            return self._differs(f"is {_kind(actual)}, but matches needs a string", actual, path)
         try:
             if self.expression.found_in(actual[:LONGEST_SEARCHED]):
                 return None
@@ -285,7 +285,7 @@ class Presence(Matcher):
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if (actual is not ABSENT) == self.wanted:
             return None
-        return self._differs("is not there" if self.wanted else f"should be absent: {shown(actual)}", actual, path)
+        return self._differs("is missing" if self.wanted else f"should be absent: {shown(actual)}", actual, path)
 
 
 _BOUNDS: Mapping[Operator, tuple[Callable[[Any, Any], bool], str]] = {
@@ -305,11 +305,11 @@ class Bound(Matcher):
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not is_number(actual):
-            return self._differs(f"is {_kind(actual)}, and {self.operator} needs a number", actual, path)
+            return self._differs(f"is {_kind(actual)}, but {self.operator} needs a number", actual, path)
         holds, said = _BOUNDS[self.operator]
         if holds(actual, self.bound):
             return None
-        return self._differs(f"must be {said} {self.bound}, is {shown(actual)}", actual, path)
+        return self._differs(f"must be {said} {self.bound}, but is {shown(actual)}", actual, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,7 @@ class Length(Matcher):
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not isinstance(actual, (str, list, dict)):
-            return self._differs(f"is {_kind(actual)}, and has no length", actual, path)
+            return self._differs(f"is {_kind(actual)}, which has no length", actual, path)
         difference = self.length.check(len(cast("Sequence[Any]", actual)), path, snapshots)
         return difference and self._differs(f"its length: {difference.message}", actual, path)
 
@@ -333,7 +333,7 @@ class Each(Matcher):
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not isinstance(actual, list):
-            return self._differs(f"is {_kind(actual)}, and each needs a list", actual, path)
+            return self._differs(f"is {_kind(actual)}, but each needs a list", actual, path)
         entries = enumerate(cast("list[Any]", actual))
         return next((d for i, value in entries if (d := self.entry.check(value, join(path, i), snapshots))), None)
 

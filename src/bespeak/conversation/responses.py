@@ -207,7 +207,7 @@ def _faults(key: str, request: Any) -> list[Finding]:
     if asked["method"] not in ASKABLE:
         return [Finding("question", f"the question {named} has the method {_named(asked['method'])}")]
     if not isinstance(asked.get("params", {}), dict):
-        return [Finding("question", f"the params of the question {named} are {_kind(asked['params'])}")]
+        return [Finding("question", f"the params of the question {named} are {_kind(asked['params'])}, not an object")]
     params = cast("dict[str, Any]", asked.get("params", {}))
     lacking = _lacking(asked["method"], params)
     return [Finding("question", f"the question {named} has no valid {lacking}")] if lacking else []

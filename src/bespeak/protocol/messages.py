@@ -105,7 +105,7 @@ def read_message(raw: bytes | bytearray) -> Message | Batch:
         what = (
             "this batch is empty"
             if not messages
-            else f"where batches are allowed, one may contain at most {MOST_IN_A_BATCH} messages"
+            else f"a batch, where allowed, may contain at most {MOST_IN_A_BATCH} messages"
         )
         raise MalformedMessage(MCPError(INVALID_REQUEST, f"{ONE_AT_A_TIME}; {what}"), None)
     return Batch(tuple(map(_read_one, messages)))

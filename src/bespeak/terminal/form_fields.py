@@ -96,7 +96,7 @@ class Choices:
         if found is None and self.numbered:
             found = self._numbers.get(typed.strip())
         if found is None:
-            raise ValueError("must be one of the choices on offer")
+            raise ValueError("must be one of the offered choices")
         return found.value
 
 

@@ -178,7 +178,7 @@ def test_a_name_that_stands_for_nothing_is_told() -> None:
         (
             in_test("capture: {id: a}", "eras: [2026-07-28]") + "  - {name: two, tool: x, arguments: {a: '${id}'}}\n",
             NEXT + 2,
-            "${id} is captured at other revisions than this test runs at; give both tests the same eras",
+            "${id} is captured at different revisions than this test runs at; give both tests the same eras",
         ),
     ],
 )

@@ -87,7 +87,7 @@ class RoundsScript:
         found: list[Failure] = []
         for number, block in enumerate(self._blocks, 1):
             if number > self._now + 1:
-                found.append(Failure(f"round {number} was never reached: the server asked no more"))
+                found.append(Failure(f"round {number} was never reached: the server asked no more questions"))
                 break
             found += _differences(number, block, self._hide)
             if not answers:
@@ -129,7 +129,7 @@ def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
     if expect.state is not None and block.state is not None:
         actual = "present" if block.state else "absent"
         if difference := equal_to(expect.state).check(actual, f"{where}.state"):
-            message = f"round {number}: requestState is {actual}, and should be {expect.state}"
+            message = f"round {number}: requestState is {actual}, but should be {expect.state}"
             found.append(Failure(message, path=difference.path, expected=expect.state, actual=actual))
     return found
 
