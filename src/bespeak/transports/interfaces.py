@@ -154,7 +154,7 @@ class Lost(ConnectionError):
     """A request was sent, but its response was lost. Whether it was carried out is not known."""
 
     def __init__(self, what: str, reason: str) -> None:
-        super().__init__(f"{reason} before it answered; whether {what} was carried out is not known")
+        super().__init__(f"{reason} before the response arrived; whether {what} was carried out is not known")
 
 
 class SessionGone(ConnectionError):

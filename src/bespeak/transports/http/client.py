@@ -173,7 +173,7 @@ class HttpTransport:
             if request.method == "initialize" and post.is_success:
                 self._session = self._named(post.headers.get(SESSION_HEADER))
             elif post.status_code == 404 and self._session and legacy and request.method != "initialize":
-                raise SessionGone(f"{self._where} does not know this session any more")
+                raise SessionGone(f"{self._where} no longer knows this session")
             kind = media_type(post)
             if kind != EVENTS or not post.is_success:
                 return await self._body(kind, post, probe=request.method == "server/discover")
@@ -184,7 +184,7 @@ class HttpTransport:
     async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
         async with self._opened("POST", message, headers, "a message", legacy=True) as response:
             if response.status_code == 404 and self._session is not None:
-                raise SessionGone(f"{self._where} does not know this session any more")
+                raise SessionGone(f"{self._where} no longer knows this session")
             if not response.is_success:
                 body = await self._body(media_type(response), response)
                 raise HttpStatusError(response.status_code, self._where, error_in(body) or "")
@@ -240,7 +240,7 @@ class HttpTransport:
                     "GET", b"", {**request.headers, **stream.go_on()}, request.method, legacy=True
                 ) as get:
                     if not get.is_success or media_type(get) != EVENTS:
-                        reason = f"{self._where} ended its stream, and answered with {get.status_code} when asked for the rest,"
+                        reason = f"{self._where} ended its stream, and sent status {get.status_code} when asked for the rest,"
                         break
                     response = await self._read(stream, get)
                     if response is not None:

@@ -76,7 +76,7 @@ class ConnectionLimits:
         return min(max(self.connections() // 5, 16), BACKLOG) if at_once else BACKLOG
 
 
-FULL = Refusal(503, "the server has as many connections as it can hold; try again soon")
+FULL = Refusal(503, "the server has reached its limit of connections; try again soon")
 TOO_MANY = Refusal(429, "there are too many connections from this address; try again soon")
 
 

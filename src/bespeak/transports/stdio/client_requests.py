@@ -142,7 +142,7 @@ class ClientRequests:
         if waiting is None and self._stray is not None:
             self._stray(line)
         elif waiting is None:
-            logger.debug("the server answered request %.80r, which nobody waits for", id_)
+            logger.debug("the server answered request %.80r, which is not waiting for a response", id_)
         elif not waiting.response.done():
             waiting.response.set_result(line)
 

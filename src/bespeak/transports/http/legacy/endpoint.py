@@ -233,7 +233,7 @@ class LegacyHttp:
     async def _stand(self, session: HttpSession, scope: Scope, receive: Receive, send: Send) -> None:
         """Keep a stream open for what belongs to no request, of which there is nothing yet. Raises `LegacyRefusal`."""
         if len(session.standing) >= MOST_STANDING:
-            raise LegacyRefusal(409, "this session has as many standing streams as it may have")
+            raise LegacyRefusal(409, f"this session already has {MOST_STANDING} standing streams, which is the limit")
         connection = EventStream(send)
         session.standing.append(connection)
         store, version = self._options.event_store, session.peer.version

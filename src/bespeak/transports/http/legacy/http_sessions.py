@@ -101,7 +101,10 @@ class HttpSessions:
     def _make_room(self, most: int, address: str | None, now: float) -> None:
         held = self._of_address.get(address, 0) if address is not None else 0
         if len(self) > most // PRESSURE and held >= max(1, most // SHARE):
-            reason = f"your address has {held} sessions, the most allowed while there are so many; end one, or try again later"
+            reason = (
+                f"your address has {held} sessions, which is the limit while the server has many sessions; end one, "
+                "or try again later"
+            )
             raise LegacyRefusal(429, reason, retry_seconds=RETRY_SECONDS)
         if len(self) < most:
             return
@@ -163,7 +166,7 @@ class HttpSessions:
                 if session.busy:
                     self.touch(session)
                 else:
-                    self.end(session, "the session was not used for too long")
+                    self.end(session, "the session was idle for too long")
         self._sweep_later()
 
 
