@@ -235,4 +235,4 @@ async def test_a_state_whose_progress_cannot_be_read_is_refused_before_author_co
         desk.ran.clear()
         await refused(client, token)
     assert desk.ran == []
-    assert_logged(caplog, "not a progress of this version", token)
+    assert_logged(caplog, "not the progress of a call in this version", token)

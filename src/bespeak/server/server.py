@@ -115,9 +115,9 @@ class MCPServer(Generic[LifespanT]):
         security = request_state_security or RequestStateSecurity()
         if store is None and security.shared:
             warnings.warn(
-                "state keys are given but no store, by you or to each of several workers: approvals are remembered in this "
-                "process only, so after a restart, or on another worker, one could be spent twice. Give MCPServer(store=...) a "
-                "shared store",
+                "state keys are configured, but no shared store is: approvals are remembered in this process only. "
+                "After a restart, or on another worker, the same approval could be spent again. Pass a shared store: "
+                "MCPServer(store=...)",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -384,7 +384,10 @@ class MCPServer(Generic[LifespanT]):
         """
         if transport == "stdio":
             if options:
-                raise TypeError(f"run('stdio') takes no options, unlike {', '.join(options)}")
+                raise TypeError(
+                    f"run('stdio') does not accept options, but got {', '.join(options)}; "
+                    "options are for run('streamable-http')"
+                )
             run_stdio(lambda: self)
         elif transport == "streamable-http":
             run_http(self._http_server(**options))

@@ -235,14 +235,14 @@ class Seal:
         if len(token) > BUDGET:
             raise BadAnswer(
                 f"the call's progress is too large to send ({len(token)} bytes, {BUDGET} at most): {heaviest()} is the "
-                "largest part; answer with less"
+                "largest part; make it smaller"
             )
         return token
 
     def open(self, token: str, binding: Binding) -> Opened:
         """The state in a token. Raises `InvalidRequestState` unless it is valid for exactly this call, now."""
         if len(token) > BUDGET:
-            raise InvalidRequestState(f"longer than any state of ours ({len(token)} characters)")
+            raise InvalidRequestState(f"longer than any state that this server issues ({len(token)} characters)")
         if not token.isascii():
             raise InvalidRequestState("not ASCII")
         opened = self._unseal(token)

@@ -31,7 +31,7 @@ def lost_parts(hint: Any) -> str | None:
         fields = cls.model_fields.items() if issubclass(cls, BaseModel) else ()
         for name, info in fields:
             if info.exclude is True:
-                return f"the field {name!r} of {cls.__name__}, which is excluded"
+                return f"the excluded field {name!r} of {cls.__name__}"
     return None
 
 

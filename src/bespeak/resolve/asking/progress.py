@@ -65,7 +65,7 @@ class Progress:
         try:
             settled, shown, once = _parts.validate_json(encoded)
         except ValidationError:
-            raise ValueError("not a progress of this version") from None
+            raise ValueError("not the progress of a call in this version") from None
         return Progress(
             {key: Settled(*entry) for key, entry in settled.items()},
             {key: Shown(*entry) for key, entry in shown.items()},

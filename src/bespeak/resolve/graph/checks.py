@@ -108,7 +108,7 @@ def how_to_fill(parameter: Parameter, consumer: Signature, arguments: Mapping[st
     if near:
         return f"did you mean the argument {near[0]!r}?"
     listed = ", ".join(arguments) or "none"
-    return f"use Annotated[..., Resolve(fn)], the Context, a default, or an argument of that name (there are: {listed})"
+    return f"use Annotated[..., Resolve(fn)], the Context, a default, or an argument of that name (arguments: {listed})"
 
 
 def check_guards(drafts: Sequence[Draft], faults: Faults) -> None:
@@ -147,7 +147,7 @@ def check_once(draft: Draft, faults: Faults) -> TypeAdapter[Any] | None:
             lost = lost_parts(signature.returns)
             if lost is None:
                 return adapter
-            problem = f"returns {spell(signature.returns)}, of which {lost}, would not survive until the next round"
+            problem = f"returns {spell(signature.returns)}, but {lost} would not survive until the next round"
     faults.add(
         signature.place,
         draft.trail,
@@ -184,8 +184,8 @@ def check_readable(parameter: Parameter, draft: Draft, faults: Faults) -> None:
         faults.add(
             draft.signature.place,
             (*draft.trail, f"{parameter.name} <- the argument"),
-            f"parameter {parameter.name!r} of resolver {draft.signature.name!r} takes a type with the name {name} {where}, "
-            "which cannot be found",
+            f"the type of parameter {parameter.name!r} of resolver {draft.signature.name!r} uses a name that cannot be "
+            f"found: {name} {where}",
             "define the name in the module, or register the function where it is defined",
         )
 

@@ -117,7 +117,7 @@ def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -
                 reason = f": {str(error).splitlines()[0]}" if undefined else ""
                 taken = spell(parameter.hint)
                 problems[parameter.name] = (
-                    f"parameter {parameter.name!r} takes {taken}, which cannot come from JSON{reason}"
+                    f"parameter {parameter.name!r} takes {taken}, which JSON cannot represent{reason}"
                 )
         raise Unschemable(problems) from None
 

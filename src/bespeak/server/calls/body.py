@@ -55,7 +55,7 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
 def result_of(consumer: Consumer, value: Any) -> dict[str, Any]:
     """Return the wire result for a function's return value."""
     if isinstance(value, Question):
-        raise TypeError(f"{consumer.name!r} returned {type(value).__name__}; only a resolver asks by returning it")
+        raise TypeError(f"{consumer.name!r} returned {type(value).__name__}, which only a resolver may return")
     return consumer.result(value)
 
 

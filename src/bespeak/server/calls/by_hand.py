@@ -20,7 +20,7 @@ def questions_of(
     """Return the questions of a body, by key. Raises `MissingCapability` if the client cannot answer them."""
     requests = asked.model_dump(mode="json", by_alias=True, exclude_none=True).get("inputRequests", {})
     if not requests and asked.request_state is None:
-        raise TypeError(f"{name!r} returned an InputRequiredResult with neither requests nor a state")
+        raise TypeError(f"{name!r} returned an InputRequiredResult with neither input_requests nor request_state")
     missing_in_all: dict[str, Any] = {}
     words: str | None = None
     for request in requests.values():

@@ -167,7 +167,7 @@ def _compile(
         fault(f"{signature.name} is a generator, but a tool must return its result", "return instead of yielding")
     if signature.question_arms:
         fault(
-            f"{signature.name} returns {spell(signature.question_arms[0])}, and only a resolver asks by returning it",
+            f"{signature.name} returns {spell(signature.question_arms[0])}, which only a resolver may return",
             "ask in a resolver, and take the answer as a parameter: Annotated[..., Resolve(ask)]",
         )
     if signature.parameters and signature.parameters[0].name in ("self", "cls") and signature.parameters[0].hint is Any:
@@ -191,7 +191,7 @@ def _compile(
         arguments = Arguments(signature.name.rpartition(".")[2], plain, options.input_schema)
     except Unschemable as error:
         for name, problem in error.problems.items():
-            fault(problem, "use a type that JSON can carry, or fill it with Resolve(fn)", name)
+            fault(problem, "use a type that JSON can represent, or fill it with Resolve(fn)", name)
     try:
         output = Output(signature.name.rpartition(".")[2], signature.returns, options.structured_output)
     except NoOutputSchema as error:
@@ -202,26 +202,28 @@ def _compile(
             if others:
                 said = ", ".join(sorted(others))
                 fault(
-                    f"{mirror.path[0]!r} is sent in a header as well, but it also has the name {said}",
+                    f"argument {mirror.path[0]!r} is repeated in a header, but it can also be sent as {said}",
                     "give it only one name",
                     mirror.path[0],
                 )
     except InvalidParameterHeader as error:
-        fault(str(error), "see the protocol's x-mcp-header; clients drop a tool whose annotation is wrong")
+        fault(str(error), "see x-mcp-header in the protocol; clients ignore a tool whose x-mcp-header is invalid")
     marked = {one.name for one in signature.parameters if one.marker}
     for name in sorted(marked):
         try:
             if shows(options.input_schema, name):
-                fault(f"the input schema shows {name!r}, which is resolved", f"take {name!r} out of the schema", name)
+                problem = f"the input schema shows {name!r}, which is a resolved parameter"
+                fault(problem, f"remove {name!r} from the schema", name)
         except UnreadablePattern as unreadable:
             fault(
                 f"the input schema has the pattern {unreadable.pattern!r}, which cannot be read, so it is not known whether "
-                f"it shows {name!r}, which is resolved",
+                f"it shows {name!r}, which is a resolved parameter",
                 "name the properties in `properties`, or write a simpler pattern",
                 name,
             )
     for name in sorted(marked & (arguments.wire_names if arguments else set())):
-        fault(f"an argument can be sent as {name!r}, which is resolved", f"give it an alias other than {name!r}", name)
+        problem = f"an argument can be sent as {name!r}, which is a resolved parameter"
+        fault(problem, f"give it an alias other than {name!r}", name)
     if faults or graph is None or arguments is None or output is None:
         raise InvalidSignature(tool.name, tuple(faults))
     return graph, arguments, output

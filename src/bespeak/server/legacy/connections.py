@@ -185,7 +185,7 @@ class LegacyConnection:
             raise MCPError(INVALID_PARAMS, "initialize: capabilities must be an object")
         if weigh([declared], HANDSHAKE_BYTES) > HANDSHAKE_BYTES:
             raise MCPError(
-                INVALID_PARAMS, f"initialize: capabilities take more than {HANDSHAKE_BYTES} bytes; declare less"
+                INVALID_PARAMS, f"initialize: capabilities take more than {HANDSHAKE_BYTES} bytes; declare fewer"
             )
         version = wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
         self.version = version

@@ -60,8 +60,8 @@ class WaitingCalls:
             self._check_number(address)
             if self.bytes + weight > limits.bytes:
                 raise NotAnswered(
-                    f"the arguments of all calls that wait for answers may take {limits.bytes} bytes of memory, and with this "
-                    "call they would take more; send less, or try again later"
+                    "with this call, the arguments of all calls that are waiting for answers would take more than "
+                    f"{limits.bytes} bytes of memory, which is the limit of this server; send less, or try again later"
                 )
             _, held = self._held(address)
             if held and self.bytes * PRESSURE > limits.bytes and (held + weight) * SHARE > limits.bytes:
