@@ -17,7 +17,7 @@ def spawn(work: Coroutine[Any, Any, T], name: str, context: Context) -> asyncio.
 
 
 def is_cancelled() -> bool:
-    """Whether the current task itself is being cancelled, and not only something that it awaits."""
+    """Return whether the current task itself is being cancelled, and not only something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -46,7 +46,7 @@ class Round:
     """How many more questions there were."""
 
     def named(self) -> "Round":
-        """The round with the names of its questions instead of their keys."""
+        """Return the round with the names of its questions instead of their keys."""
         names = names_of(self.asked)
         answered = {names.get(key, key): answer for key, answer in self.answered.items()}
         return replace(self, asked={names[key]: said for key, said in self.asked.items()}, answered=answered)
@@ -57,7 +57,7 @@ class Round:
 
 
 class RoundsExceeded(Exception):
-    """The server still asks after the last round that may be answered. The message lists all rounds."""
+    """The server is still asking after the last round that may be answered. The message lists all rounds."""
 
     def __init__(self, max_rounds: int, rounds: list[Round]) -> None:
         self.max_rounds = max_rounds
@@ -204,7 +204,7 @@ class Conversation:
     # Saving and restoring
 
     def as_json(self) -> dict[str, Any]:
-        """The whole conversation as JSON. It contains the requestState, which is enough to continue the call."""
+        """Return the whole conversation as JSON. It contains the requestState, which is enough to continue the call."""
         pending = self.pending
         told = {
             "method": self.method,
@@ -231,7 +231,7 @@ class Conversation:
 
     @classmethod
     def from_json(cls, saved: Any) -> "Conversation":
-        """A conversation from `as_json`. Raises `ValueError` if it is not valid."""
+        """Return a conversation from `as_json`. Raises `ValueError` if it is not valid."""
         read = _Saved.read(copy.deepcopy(saved))
         self = cls(
             read.method,
@@ -262,7 +262,7 @@ class _SavedRound(_Put):
     description: str | None
 
     def reading(self) -> Reading:
-        """The round, read again as a response: the file may have been changed."""
+        """Return the round, read again as a response: the file may have been changed."""
         asked: Any = [one for _, one in self.questions] if self.dialect is Dialect.LIST else dict(self.questions)
         result: dict[str, Any] = {"inputRequests": asked}
         if self.dialect is Dialect.SPEC:

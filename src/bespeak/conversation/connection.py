@@ -1,4 +1,4 @@
-"""One live connection to a server: raw responses, their notifications, and what the server must not send.
+"""One live connection to a server: raw responses, their notifications, and messages that the server must not send.
 
 It uses the client's session, which knows what each revision requires of a request. The session does not interpret responses.
 """
@@ -59,7 +59,7 @@ class Line(Protocol):
         ...
 
     def astray(self) -> list[Finding]:
-        """The findings since the last call of this method that do not belong to a response."""
+        """Return the findings since the last call of this method that do not belong to a response."""
         ...
 
     async def settle(self) -> None:

@@ -46,14 +46,14 @@ class Spelled(str, ABC):
 
     @abstractmethod
     def is_written(self, text: str) -> bool:
-        """Whether a text is one of its spellings."""
+        """Return whether a text is one of its spellings."""
 
 
 class Snapshots(Protocol):
     """Values kept from an earlier run."""
 
     def check(self, name: str, actual: Any) -> Difference | None:
-        """How a value differs from the snapshot with that name."""
+        """Return how a value differs from the snapshot with that name."""
         ...
 
 
@@ -67,18 +67,21 @@ class Matcher(ABC):
 
     @property
     def about_presence(self) -> bool:
-        """Whether it can judge a value that is not there."""
+        """Whether it can judge a missing value."""
         return False
 
     def judge(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
-        """The first difference; `None` if the value is as expected. A search that takes too long counts as a difference."""
+        """Return the first difference; `None` if the value is as expected.
+
+        A search that takes too long counts as a difference.
+        """
         try:
             return self.check(actual, path, snapshots)
         except PatternTimeout as timeout:
             return Difference(timeout.path, str(timeout), self.written, timeout.actual, stopped=True)
 
     def check(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
-        """The first difference; `None` if the value is as expected. Raises `PatternTimeout`.
+        """Return the first difference; `None` if the value is as expected. Raises `PatternTimeout`.
 
         A stopped search has no result that `not` or `oneOf` could use, so it ends the whole check.
         """
@@ -168,7 +171,7 @@ class Equals(Matcher):
 
 @dataclass(frozen=True, slots=True)
 class Contains(Matcher):
-    """A string with this part, a list with such an entry, or a map with these members and maybe others."""
+    """A string that contains this text, a list with a matching entry, or a map with at least these members."""
 
     part: Matcher
     reads_text: ClassVar[bool] = True
@@ -372,7 +375,7 @@ class All(Matcher):
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number; `true` does not count as one."""
+    """Return whether it is a number; `true` does not count as one."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -1,8 +1,8 @@
 """Matchers as a suite writes them: parsed into objects that find the first difference.
 
-A plain value is equality, all the way down. A map whose keys are all operators is a matcher instead, at any depth; `equals`
-is the way out where such a map is the very value that is expected. Whether something may be missing is said by `absent`
-and `present` only: every other matcher wants a value to look at, or `not` would hold for any misspelt name.
+A plain value matches an equal value, at every level. A map whose keys are all operators is a matcher instead, at any
+depth; use `equals` to expect such a map itself. Only `absent` and `present` accept a missing value: every other matcher
+needs a value, because otherwise `not` would match for any misspelt name.
 """
 
 import math
@@ -68,7 +68,7 @@ def parse_matcher(written: Any) -> Matcher:
 
 
 def equal_to(value: Any) -> Matcher:
-    """The matcher of exactly this value: nothing in it is an operator."""
+    """Return a matcher for exactly this value: nothing in it is an operator."""
     return _plain(value, (), _literally)
 
 

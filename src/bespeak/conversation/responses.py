@@ -90,19 +90,19 @@ class Question:
         return {name: cast("dict[str, Any]", field) for name, field in known.items() if isinstance(field, dict)}
 
     def told(self) -> str:
-        """The question for use in an error message: its name and its message."""
+        """Return the question for use in an error message: its name and its message."""
         said = self.message or self.method
         return f"{quoted(self.name)} ({printable(said)})" if said else quoted(self.name)
 
     def as_json(self) -> dict[str, Any]:
-        """The question as it was sent."""
+        """Return the question as it was sent."""
         if self.method is None:
             return {"id": self.key, "required": self.required, **self.params}
         return {"method": self.method, **({"params": dict(self.params)} if self.params else {})}
 
 
 def in_one_round(questions: Sequence[Question]) -> tuple[Question, ...]:
-    """The questions of one round, each with the keys of its namesakes."""
+    """Return the questions of one round, each with the keys of its namesakes."""
     found = namesakes_in(question.key for question in questions)
     return tuple(replace(one, namesakes=found[one.key]) if found[one.key] else one for one in questions)
 
@@ -308,7 +308,7 @@ def _kind(value: Any) -> str:
 
 
 def is_secret(state: str) -> bool:
-    """Whether a state should be hidden in other texts. Short or plain words are not: they occur everywhere."""
+    """Return whether a state should be hidden in other texts. Short or plain words are not: they occur everywhere."""
     return len(state) >= SHORTEST_TOKEN and not any(map(str.isspace, state))
 
 

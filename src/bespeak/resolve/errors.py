@@ -49,7 +49,7 @@ class BadAnswer(ToolError, ValueError):
 
 
 class NotAnswered(ToolError):
-    """A question was pushed to the client and will not be answered. The message says why."""
+    """A question was sent to the client during the call and will not be answered. The message says why."""
 
 
 class CleanupUnfinished(ToolError):

@@ -28,7 +28,7 @@ from bespeak.transports.interfaces import Notify, WrittenResponse
 logger = logging.getLogger("bespeak.server")
 
 CAPABILITIES: Mapping[str, Any] = {"tools": {}, "logging": {}}
-"""What this server can do, in every era."""
+"""The capabilities of this server, in every era."""
 
 Handler = Callable[[Request, Notify, Headers | None, Asker | None, bool], Awaitable[dict[str, Any]]]
 
@@ -68,7 +68,7 @@ class Dispatch:
         self._methods: dict[str, Handler] = {**self._legacy_methods, "server/discover": self._discover}
 
     def peer(self, unaskable: AskingObstacle | None, assumed: str | None) -> LegacyConnection:
-        """The server's side of a connection, for clients of older revisions."""
+        """Return the server's side of a connection, for clients of older revisions."""
         return LegacyConnection(
             self._answer_legacy,
             {"capabilities": CAPABILITIES, "serverInfo": self._info, **self._instructions},
@@ -82,7 +82,7 @@ class Dispatch:
     async def answer(
         self, request: Request, notify: Notify, headers: Headers | None, *, raise_exceptions: bool = False
     ) -> WrittenResponse:
-        """The response to a request, whatever happens."""
+        """Return the response to a request. A failure is an error response, or raised if `raise_exceptions` is set."""
         try:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
@@ -248,7 +248,7 @@ class Dispatch:
 
 
 def find_tool(tools: ToolRegistry, name: str) -> Tool:
-    """A tool by its name. Raises `MCPError` if there is none."""
+    """Return a tool by its name. Raises `MCPError` if there is none."""
     tool = tools.get(name)
     if tool is None:
         raise MCPError(INVALID_PARAMS, f"unknown tool {name!r}")

@@ -1,4 +1,4 @@
-"""Running a server as a program, over stdio or HTTP, until it is told to stop."""
+"""Runs a server as a program, over stdio or HTTP, until it is stopped."""
 
 import asyncio
 import contextlib
@@ -27,8 +27,8 @@ CUT_OFF_STATUS = 1
 def run_stdio(make: Callable[[], Answering]) -> None:
     """Serve the client at the other end of stdin and stdout until it leaves or a signal ends the server.
 
-    The server is made here, so that nothing it prints meanwhile gets between the messages. Raises `SystemExit` if an
-    approved call was cut off.
+    `make` is called here, so that nothing it prints gets between the messages. Raises `SystemExit` if an approved call
+    was cut off.
     """
     cut_off: list[str] = []
     with contextlib.suppress(KeyboardInterrupt), private_stdio() as files:
@@ -60,7 +60,7 @@ async def serve_stdio(server: Answering) -> None:
 
 
 async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool) -> list[str]:
-    """Serve until the client leaves; the names of approved calls that were cut off."""
+    """Serve until the client leaves. Return the names of approved calls that were cut off."""
     if os.isatty(files.stdin):
         print("Waiting for MCP messages on standard input, one per line. Press Ctrl-D to stop.", file=sys.stderr)
     stdio = StdioServer(server, files.stdin, files.stdout)
@@ -80,7 +80,7 @@ async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool)
 def http_server(
     app: "HttpApp", host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
 ) -> "HttpServer":
-    """A uvicorn that serves an app with the options these apps need. Raises `MissingExtra`."""
+    """Return a uvicorn server for an app, with the options that these apps need. Raises `MissingExtra`."""
     require_uvicorn()
     import uvicorn
 
@@ -90,9 +90,9 @@ def http_server(
 
 
 async def serve_http(server: "HttpServer") -> None:
-    """Listen until told to stop, by a signal or by being cancelled.
+    """Listen until a signal or a cancellation stops the server.
 
-    Raises `SystemExit` if it was a signal that would have ended the process, so that the caller ends as well.
+    Raises `SystemExit` after a signal that would have ended the process, so that the caller ends as well.
     """
     serving = asyncio.create_task(server.serve(), name="bespeak http")
     try:

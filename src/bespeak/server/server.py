@@ -1,4 +1,4 @@
-"""`MCPServer`: what an author writes against."""
+"""`MCPServer`: the server object on which an author registers tools."""
 
 import contextlib
 import copy
@@ -48,7 +48,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
 class MCPServer(Generic[LifespanT]):
-    """A server: tools are registered on it, and messages are served by it."""
+    """An MCP server: register tools on it, and run it or mount it."""
 
     def __init__(
         self,
@@ -180,10 +180,12 @@ class MCPServer(Generic[LifespanT]):
         idempotent: bool = False,
         input_schema: dict[str, Any] | None = None,
     ) -> Any:
-        """Register a function as a tool, with or without parentheses. Raises `InvalidSignature`, all faults at once.
+        """Register a function as a tool, with or without parentheses.
+
+        Raises `InvalidSignature` with all faults at once.
 
         `idempotent` says that running the body twice does no harm, so a call whose worker died may be run again.
-        `input_schema` replaces the derived schema; arguments are read by the function's own parameters all the same.
+        `input_schema` replaces the derived schema. The arguments are still validated by the function's own parameters.
         """
         if callable(title):
             raise TypeError("tool() is a decorator; to register a function directly, use add_tool(fn, name)")
@@ -221,7 +223,7 @@ class MCPServer(Generic[LifespanT]):
         self._register(Tool(fn, options, calling_frame()))
 
     def remove_tool(self, name: str) -> None:
-        """Take a tool away. Raises `ToolError` if there is none of that name."""
+        """Remove a tool. Raises `ToolError` if there is no tool with that name."""
         self._tools.remove(name)
 
     def _register(self, tool: Tool) -> None:
@@ -231,7 +233,7 @@ class MCPServer(Generic[LifespanT]):
     def override(
         self, fn: Callable[..., Any], replacement: Callable[..., Any] | None = None, *, value: Any = UNSET
     ) -> AbstractContextManager[None]:
-        """Replace a resolver on this server while the block is open: by another function, or by a value."""
+        """Replace a resolver on this server with another function or a value, while the block is open."""
         return self._overridden(fn, replacement, value, calling_frame())
 
     @contextmanager
@@ -247,7 +249,7 @@ class MCPServer(Generic[LifespanT]):
     # Calling without a client
 
     async def list_tools(self) -> list[WireTool]:
-        """The tools as a client would see them."""
+        """Return the tools as a client would see them."""
         return [wire_tool(tool) for tool in self._tools.all()]
 
     async def call_tool(
@@ -256,9 +258,9 @@ class MCPServer(Generic[LifespanT]):
         arguments: dict[str, Any] | None = None,
         context: Context[LifespanT, Any] | None = None,
     ) -> CallToolResult:
-        """Call a tool without a client, in a context of its own or in a given one.
+        """Call a tool without a client, in a new context or in the given one, and return its result.
 
-        Raises `ToolError` if it fails, and an error that says how to test it if it asks.
+        Raises `ToolError` if the call fails. If the tool asks something, the error says how to test such a tool.
         """
         tool = find_tool(self._tools, name)
         async with self.running():
@@ -284,13 +286,15 @@ class MCPServer(Generic[LifespanT]):
         *,
         protected: bool = False,
     ) -> Callable[[FnT], FnT]:
-        """Serve a path of your own beside the MCP endpoint, over HTTP. It is open to everybody, web pages included.
+        """Register a handler for your own HTTP path, next to the MCP endpoint.
 
-        With `protected=True` the `Host` and `Origin` headers are checked first, as they are before the MCP endpoint. That keeps
-        web pages out; it does not say who the client is.
+        Everybody can reach it, including web pages.
 
-        The handler takes one request and returns an `HttpResponse`, or any ASGI app, such as one of Starlette's responses.
-        `name` and `include_in_schema` are the official SDK's and change nothing: there is no schema of routes here.
+        With `protected=True` the `Host` and `Origin` headers are checked first, as for the MCP endpoint. That keeps web
+        pages out, but it does not authenticate the client.
+
+        The handler takes one request and returns an `HttpResponse` or any ASGI app, such as one of Starlette's
+        responses. `name` and `include_in_schema` exist for compatibility with the official SDK and have no effect.
         """
 
         def register(handler: FnT) -> FnT:
@@ -317,21 +321,22 @@ class MCPServer(Generic[LifespanT]):
         max_incoming_bytes: int = 64 * 1024 * 1024,
         trusted_proxies: Sequence[str] = (),
     ) -> "HttpApp":
-        """The server as an ASGI app, to run or to mount.
+        """Return the server as an ASGI app, to run or to mount.
 
-        An app that mounts it must run the lifespan: `FastAPI(lifespan=mcp.lifespan)`. `host` is where it will listen: on
-        loopback, only requests to a loopback name are taken.
+        An app that mounts it must run its lifespan: `FastAPI(lifespan=mcp.lifespan)`. `host` is the address it will
+        listen on. On loopback, only requests to a loopback name are accepted.
 
-        Only clients of 2025-11-25 and earlier have sessions. `stateless_http` serves them without, and then nothing can be
-        asked of them; `event_store` lets them come back to a stream that broke off, after `retry_interval` milliseconds.
+        Only clients of 2025-11-25 and earlier have sessions. With `stateless_http` they are served without sessions and
+        cannot be asked anything. With an `event_store` they can resume a broken stream, after `retry_interval`
+        milliseconds.
 
-        A body may have `max_request_body_size` bytes and take `request_body_timeout` seconds to arrive. Bodies of more than
-        64 KiB that arrive at one time may have `max_incoming_bytes` together; the others wait for their turn. All of that
-        holds on custom routes too.
+        A body may have `max_request_body_size` bytes, and must arrive within `request_body_timeout` seconds. All bodies
+        above 64 KiB that arrive at the same time may have `max_incoming_bytes` together; others wait for their turn.
+        These limits apply to custom routes too.
 
-        Bounds for one client are counted by its address. Behind a proxy that is the forwarded one, if `trusted_proxies` names
-        the proxy by its address or network, such as `10.0.0.0/8`. Name only proxies that write `X-Forwarded-For` or
-        `Forwarded` themselves: whatever they forward is believed.
+        Limits per client are counted by its address. Behind a proxy, the forwarded address counts, if `trusted_proxies`
+        names the proxy by its address or network, such as `10.0.0.0/8`. Name only proxies that write `X-Forwarded-For`
+        or `Forwarded` themselves, because the addresses they forward are trusted.
         """
         # Who serves on stdio only needs none of it.
         from bespeak.transports.http.app import HttpApp, HttpOptions
@@ -373,14 +378,14 @@ class MCPServer(Generic[LifespanT]):
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncGenerator[None]:
-        """The server's lifespan as that of a Starlette or FastAPI app that it is mounted in."""
+        """The server's lifespan, to pass to a Starlette or FastAPI app that mounts the server."""
         async with self.running():
             yield
 
     def run(self, transport: Literal["stdio", "streamable-http"] = "stdio", **options: Any) -> None:
-        """Serve until told to stop. `options` are those of `run_streamable_http_async`; stdio has none.
+        """Serve until the server is stopped. `options` are those of `run_streamable_http_async`; stdio has none.
 
-        Raises `SystemExit` if the server cannot start, or an approved call had to be cut off.
+        Raises `SystemExit` if the server cannot start, or if an approved call had to be cut off.
         """
         if transport == "stdio":
             if options:
@@ -395,7 +400,7 @@ class MCPServer(Generic[LifespanT]):
             raise ValueError(f"transport must be 'stdio' or 'streamable-http', not {transport!r}")
 
     async def run_stdio_async(self) -> None:
-        """Serve the client that started this process, until it closes its side."""
+        """Serve the client that started this process, until it closes standard input."""
         await serve_stdio(self)
 
     async def run_streamable_http_async(
@@ -410,12 +415,13 @@ class MCPServer(Generic[LifespanT]):
         max_unread_output: int = 64 * 1024 * 1024,
         **options: Any,
     ) -> None:
-        """Listen until told to stop. `options` are those of `streamable_http_app`.
+        """Listen until the server is stopped. `options` are those of `streamable_http_app`.
 
-        There are at most `max_connections` connections; `None` takes two thirds of the files that the process may open. Above
-        half of them, one address holds a tenth. The head of a request may take `request_head_timeout` seconds to arrive. A
-        client that reads less than 32 KiB of its responses in `response_read_timeout` seconds is cut off, and clients that do
-        not read are cut off sooner while more than `max_unread_output` bytes wait for them in all.
+        At most `max_connections` connections are open; `None` means two thirds of the files that the process may open.
+        When more than half are open, one address may hold a tenth. The head of a request must arrive within
+        `request_head_timeout` seconds. A client that reads less than 32 KiB of its responses in `response_read_timeout`
+        seconds is disconnected. While more than `max_unread_output` bytes in total wait to be read, clients that do not
+        read are disconnected sooner.
         """
         server = self._http_server(
             host=host,
@@ -455,27 +461,30 @@ class MCPServer(Generic[LifespanT]):
     # Serving
 
     def running(self) -> AbstractAsyncContextManager[LifespanT]:
-        """The server's lifespan. When the last user leaves, claimed calls are waited for first."""
+        """Return a context manager for the server's lifespan.
+
+        When the last user leaves, it first waits for claimed calls.
+        """
         return self._lifespan.running()
 
     def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
-        """The server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
+        """Return the server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
         return self._dispatch.peer(unaskable, assumed)
 
     def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
     ) -> Coroutine[Any, Any, WrittenResponse]:
-        """Answer one request that a transport has read."""
+        """Return the response to one request that a transport has read."""
         return self._dispatch.answer(request, notify, headers, raise_exceptions=raise_exceptions)
 
     @property
     def attended(self) -> bool:
-        """Whether somebody runs it, and will wait at its end for calls that an approval has been spent on."""
+        """Whether its lifespan is running and will wait, at its end, for calls whose approval is spent."""
         return self._lifespan.attended
 
     @property
     def ready(self) -> bool:
-        """Whether it can serve: it has no lifespan, or is inside it."""
+        """Whether it can serve: it has no lifespan, or its lifespan is running."""
         return self._lifespan.ready
 
     def _context(

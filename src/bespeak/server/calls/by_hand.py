@@ -11,7 +11,7 @@ from bespeak.resolve.errors import MissingCapability
 from bespeak.state.seal import BUDGET
 
 ObstacleOf = Callable[[Mapping[str, Any], Mapping[str, Any]], AskingObstacle | None]
-"""Why a client cannot be asked a request, given the capabilities it did not declare; `None` if it can."""
+"""Returns why a request cannot be sent to the client, given the capabilities it did not declare; `None` if it can."""
 
 
 def questions_of(

@@ -33,7 +33,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class ToolOptions:
-    """What an author may say of a tool beside its function."""
+    """The options of a tool, besides its function."""
 
     name: str | None = None
     title: str | None = None
@@ -47,7 +47,7 @@ class ToolOptions:
 
 
 class MoreOptions(TypedDict, total=False):
-    """The options beside the name, as keywords."""
+    """The options of a tool, except its name, as keywords."""
 
     title: str | None
     description: str | None
@@ -60,7 +60,7 @@ class MoreOptions(TypedDict, total=False):
 
 
 class Tool:
-    """One tool: a function, its graph of resolvers, and how its arguments and results travel."""
+    """One tool: a function, its graph of resolvers, and how its arguments and results are sent."""
 
     method = "tools/call"
 
@@ -81,7 +81,7 @@ class Tool:
         returns = signature.returns
         self._asks_by_hand = returns is EMPTY or signature.returns_input_required or any(map(is_unknown, arms(returns)))
         self.plain = not (self.graph.nodes or self.context_parameters or self._asks_by_hand)
-        """Whether a call of it is nothing but a call of its function."""
+        """Whether a call only has to call the function."""
         if not _NAME.fullmatch(self.name):
             logger.warning("tool name %r: use 1 to 128 of A-Z a-z 0-9 _ . -, or clients may refuse it", self.name)
         described = options.description
@@ -101,26 +101,26 @@ class Tool:
 
     @classmethod
     def from_function(cls, fn: Callable[..., Any], name: str | None = None, **options: Unpack[MoreOptions]) -> "Tool":
-        """A tool to hand to `MCPServer(tools=[...])`; takes the options of `MCPServer.tool`."""
+        """Return a tool to pass to `MCPServer(tools=[...])`. Takes the options of `MCPServer.tool`."""
         return cls(fn, ToolOptions(name, **options), calling_frame())
 
     @property
     def may_ask(self) -> bool:
-        """Whether it is known, or cannot be ruled out, that a call asks something."""
+        """Whether a call may ask something."""
         return self.graph.may_ask or self._asks_by_hand
 
     def result(self, value: Any) -> dict[str, Any]:
-        """What the function returned, as a wire result."""
+        """Return the function's return value as a wire result."""
         return self._output.result(value)
 
     def failure(self, error: Exception) -> dict[str, Any]:
-        """A failed call as a result the model can read. Raises `MCPError` for a protocol error."""
+        """Return a failed call as a result that the model can read. Raises `MCPError` for a protocol error."""
         if isinstance(error, MCPError):
             raise error
         return error_result(self.failure_text(error))
 
     def failure_text(self, error: Exception) -> str:
-        """What the client may read of a failure: the author's own words, or only what failed."""
+        """Return what the client may read about a failure: the author's own message, or only which tool failed."""
         prefix = f"Error executing tool {self.name}"
         if isinstance(error, ToolError):
             return f"{prefix}: {error}"
@@ -128,11 +128,11 @@ class Tool:
         return f"{prefix}: {error}" if isinstance(error, ResolverFailed) else prefix
 
     def has_resolver(self, who: Hashable) -> bool:
-        """Whether a function is one of its resolvers: as it was registered, or with the overrides that are open."""
+        """Return whether a function is one of its resolvers, as registered or with the overrides that are open."""
         return who in self._compiled.identities or who in self.graph.identities
 
     def overridden(self, overrides: Mapping[Hashable, Replacement], frame: types.FrameType | None) -> Graph:
-        """The graph with some resolvers replaced. Raises `InvalidSignature` if a replacement does not fit."""
+        """Return the graph with some resolvers replaced. Raises `InvalidSignature` if a replacement does not fit."""
         if not any(who in self._compiled.identities for who in overrides):
             return self._compiled
         return compile_graph(
@@ -153,7 +153,7 @@ def _compile(
     options: ToolOptions,
     frame: types.FrameType | None,
 ) -> tuple[Graph, Arguments, Output]:
-    """Everything that is decided at registration, all faults of the tool in one error."""
+    """Return everything that is decided at registration. Raises one error with all faults of the tool."""
     faults: list[Fault] = []
     graph: Graph | None = None
     arguments: Arguments | None = None
@@ -255,5 +255,5 @@ class ToolRegistry:
 
 
 def wire_tool(tool: Tool) -> WireTool:
-    """A tool as `tools/list` shows it."""
+    """Return a tool as `tools/list` shows it."""
     return WireTool.model_validate(tool.wire)

@@ -1,4 +1,4 @@
-"""The connection of one client of an older revision: its handshake, what it may ask for, and what it has been asked."""
+"""The connection of one client of an older revision: its handshake, its requests, and the questions it was sent."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -31,9 +31,9 @@ from bespeak.transports.interfaces import Channel, Notify, WrittenResponse
 logger = logging.getLogger("bespeak.server")
 
 HANDSHAKE_BYTES = 16 * 1024
-"""The most that a session keeps of its client's capabilities, and as much of its name and the like, as it lies in memory."""
+"""How many bytes of memory a session uses at most for its client's capabilities, and the same for its client info."""
 DEFAULT_LOG_LEVEL = "info"
-"""What a client is told that has not said what it wants to hear."""
+"""The log level of a client that has not set one."""
 
 
 class Serve(Protocol):
@@ -60,7 +60,7 @@ class LegacyConnection:
     ) -> None:
         self._serve = serve
         self._hello = hello
-        """What the server says of itself: `capabilities`, `serverInfo`, perhaps `instructions`."""
+        """What the server says about itself: `capabilities`, `serverInfo`, perhaps `instructions`."""
         self._question_seconds = question_seconds
         self._question_heartbeat = question_heartbeat
         self._unaskable = unaskable
@@ -86,7 +86,7 @@ class LegacyConnection:
         *,
         raise_exceptions: bool = False,
     ) -> WrittenResponse:
-        """WrittenResponse one request."""
+        """Return the response to one request."""
         answer = self.at_once(request)
         if answer is not None:
             return answer
@@ -118,7 +118,7 @@ class LegacyConnection:
             self._under_way.pop(request.id, None)
 
     def at_once(self, request: LegacyRequest) -> WrittenResponse | None:
-        """The answer to a request that needs no waiting; `None` to any other."""
+        """Return the response to a request that needs no waiting; `None` for any other request."""
         try:
             own = self._own.get(request.method)
             if own is not None:
@@ -129,7 +129,7 @@ class LegacyConnection:
         return None
 
     def heard(self, message: Notification | Response) -> None:
-        """Take in what wants no answer."""
+        """Process a message that expects no response."""
         if isinstance(message, Response):
             if not self._questions.answered(message):
                 self._not_waited_for(message)
@@ -137,14 +137,14 @@ class LegacyConnection:
             id_: Any = message.params.get("requestId")
             asker = self._under_way.get(id_) if is_id(id_) else None
             if asker is not None:
-                asker.end()  # however its call takes it, it says and asks nothing more
+                asker.end()  # whatever its call does, it sends and asks nothing more
 
     def _not_waited_for(self, response: Response) -> None:
-        """Log an answer that changes nothing, without what it says."""
+        """Log an answer that has no effect, without its content."""
         question = self._questions.given_up(response)
         if question is None:
             logger.debug("the client answered %r, which was not asked or was answered before", response.id)
-        elif response.error is not None:  # some clients confirm so that they no longer ask
+        elif response.error is not None:  # some clients confirm in this way that they no longer ask
             logger.debug(
                 "the client answered question %r with an error after the question was withdrawn", question.name
             )
@@ -156,7 +156,7 @@ class LegacyConnection:
             )
 
     def close(self, reason: str) -> None:
-        """The client is gone: nobody waits for its answers any more."""
+        """Called when the client is gone. Stops waiting for its answers."""
         self._questions.close(reason)
 
     def _check_agreed(self, method: str) -> None:

@@ -67,13 +67,13 @@ class YamlValue:
         object.__setattr__(self, "height", nests + max((node.height for node in inner), default=0))
 
     def inner(self) -> tuple["YamlValue", ...]:
-        """The values directly inside it."""
+        """Return the values directly inside it."""
         if isinstance(self.content, Mapping):
             return tuple(self.content.values())
         return self.content if isinstance(self.content, tuple) else ()
 
     def at(self, step: str | int) -> "YamlValue | None":
-        """The value at a key or index."""
+        """Return the value at a key or index."""
         if isinstance(self.content, Mapping):
             return self.content.get(step) if isinstance(step, str) else None
         if isinstance(self.content, tuple) and isinstance(step, int) and 0 <= step < len(self.content):
@@ -81,7 +81,7 @@ class YamlValue:
         return None
 
     def plain(self) -> Any:
-        """The value as plain Python. Values that aliases repeat are copied."""
+        """Return the value as plain Python. Values that aliases repeat are copied."""
         if isinstance(self.content, Mapping):
             return {key: node.plain() for key, node in self.content.items()}
         if isinstance(self.content, tuple):
@@ -154,7 +154,7 @@ class _Composer:
     count: int = 0
 
     def document(self) -> YamlValue:
-        """The only document."""
+        """Return the only document."""
         kinds, root = self.kinds, None
         for event in self.events:
             if isinstance(event, kinds.DocumentStartEvent):

@@ -87,7 +87,7 @@ class ClientRequests:
             self.end(ConnectionError(f"cannot write to the server: {error}"))
 
     def end(self, reason: ConnectionError) -> None:
-        """The server is gone: fail all requests that wait for a response."""
+        """Called when the server is gone. Fails all requests that wait for a response."""
         if self.over is None:
             self.over = reason
         for waiting in self._waiting.values():
