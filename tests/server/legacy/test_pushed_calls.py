@@ -191,7 +191,7 @@ async def test_a_client_too_old_for_forms_is_not_asked_one_whatever_it_declares(
     one = Desk()
     async with Older(one.mcp, {"who": yes(name="you")}, version=version) as client:
         error = await client.error("greet")
-    reason = f"this call asks the client for elicitation.form, and a client of {version} cannot be asked with a form"
+    reason = f"this call asks the client for elicitation.form, but a client of {version} cannot be asked with a form"
     assert (error["code"], error["message"]) == (-32021, reason)
     assert (len(one.seen), client.pushed) == (1, [])
 
