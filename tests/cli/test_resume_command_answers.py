@@ -36,7 +36,7 @@ def raw(tmp_path: Path) -> Raw:
 def test_ten_rounds_are_answered_unless_set_differently(raw: Raw, asked: int, code: int) -> None:
     target = raw(*[asking(q=form("Again?\x1b[2J\u202e", x=QUESTION))] * asked, "echo")
     said = told(bespeak("call", target, "t", "--answer", "q=x"), code)
-    assert ("the server still asks after 10 answered rounds" in said, "round 11: q (Again?" in said) == (
+    assert ("the server is still asking after 10 answered rounds" in said, "round 11: q (Again?" in said) == (
         bool(code),
     ) * 2
     assert "TOKEN" not in said

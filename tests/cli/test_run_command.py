@@ -190,7 +190,7 @@ async def test_two_workers_finish_each_other_s_calls(shop: Path) -> None:
         said = await program.ended()
     assert len({pid for pair in pairs for pid in pair}) == 2
     assert any(asked != answered for asked, answered in pairs)
-    assert "state keys are given but no store" in said
+    assert "state keys are configured, but no shared store is" in said
     assert "Traceback" not in said
     assert program.process.returncode in (0, -signal.SIGTERM)
 
@@ -203,7 +203,7 @@ async def test_a_call_goes_on_after_a_restart_with_the_same_keys(shop: Path) -> 
         async with Client(program.url, elicitation_callback=person()) as client:
             asked = await client.session.call_tool("buy", allow_input_required=True)
         program.signal(signal.SIGTERM)
-        assert "state keys are given but no store" in await program.ended()
+        assert "state keys are configured, but no shared store is" in await program.ended()
     assert isinstance(asked, InputRequiredResult)
     assert asked.input_requests is not None
     answers = dict.fromkeys(asked.input_requests, accept(value=True))

@@ -124,7 +124,7 @@ async def test_the_eleventh_question_fails_and_lists_what_was_asked_each_round()
     told = str(caught.value)
     assert len(fake.requests) == 11
     assert caught.value.max_rounds == 10
-    assert "still asks after 10 answered rounds (input_required_max_rounds)" in told
+    assert "still asking after 10 answered rounds (input_required_max_rounds)" in told
     for number in range(11):
         assert f"round {number + 1}: q{number} (Sure?)" in told
     assert "secret" not in told

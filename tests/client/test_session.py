@@ -222,7 +222,7 @@ async def test_a_response_that_is_lost_again_or_of_a_call_that_may_have_acted_is
 ) -> None:
     wire = Wire(lost)
     async with Client(wire) as client:
-        with pytest.raises(Lost, match=r"the connection broke before it answered; whether .* is not known"):
+        with pytest.raises(Lost, match=r"the connection broke before the response arrived; whether .* is not known"):
             await client.session.request(method, {})
     assert wire.methods[1:] == [method] * times
 

@@ -156,7 +156,7 @@ def test_an_error_about_a_request_that_could_not_be_read_needs_no_id() -> None:
 @pytest.mark.parametrize("version", ['"jsonrpc": "1.0", ', '"jsonrpc": 2.0, ', ""])
 def test_a_response_that_is_not_of_json_rpc_two_is_found(version: str) -> None:
     _, findings = read_strictly(f'{{{version}"id": 1, "result": {{}}}}'.encode(), 1)
-    assert findings == [Finding("envelope", "the response does not say jsonrpc: 2.0")]
+    assert findings == [Finding("envelope", "the response does not contain jsonrpc: 2.0")]
 
 
 @pytest.mark.parametrize(

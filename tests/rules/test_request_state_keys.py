@@ -93,7 +93,8 @@ def test_given_keys_without_a_store_are_a_loud_warning(monkeypatch: pytest.Monke
     else:
         security = RequestStateSecurity(keys=[NEW])
     with pytest.warns(
-        RuntimeWarning, match=r"keys are given but no store, .* one could be spent twice. Give MCPServer\(store="
+        RuntimeWarning,
+        match=r"no shared store is: .* the same approval could be spent again\. Pass .*: MCPServer\(store=",
     ):
         MCPServer("shop", request_state_security=security)
 

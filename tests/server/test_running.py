@@ -112,7 +112,7 @@ def test_a_transport_there_is_not_is_refused(transport: Any) -> None:
 
 
 def test_stdio_takes_no_options() -> None:
-    with pytest.raises(TypeError, match=r"run\('stdio'\) takes no options, unlike host, port"):
+    with pytest.raises(TypeError, match=r"run\('stdio'\) does not accept options, but got host, port; options are"):
         shop().run(host="127.0.0.1", port=1)
 
 

@@ -332,7 +332,7 @@ async def test_who_asks_what_was_not_declared_is_found_and_not_answered(
     server = Canned(asking(ok=question), told())
     results = await hold(server, f"  - {{name: a, tool: pay, declare: {declare}, inputResponses: {{ok: x}}}}")
     assert rules(results) == ["undeclared"]
-    assert messages(results) == [f"'ok' asks for {needed}, which was not declared"]
+    assert messages(results) == [f"'ok' asks for {needed}, which the client did not declare"]
     assert len(server.sent) == 1
 
 
@@ -383,7 +383,7 @@ async def test_a_question_that_comes_again_after_a_decline_is_found(hold: Hold) 
         Canned(asking("ok"), asking("ok"), told()), "  - {name: a, tool: x, inputResponses: {ok: decline}}"
     )
     assert rules(results) == ["declined"]
-    assert messages(results) == ["'ok' was declined, and is asked again"]
+    assert messages(results) == ["'ok' was declined, but the server asked it again"]
 
 
 async def test_all_that_is_wrong_is_reported_each_once(hold: Hold) -> None:

@@ -191,7 +191,7 @@ async def test_what_the_call_ended_with_is_not_hidden_by_answers_nobody_asked_fo
 
 
 async def test_questions_beyond_the_cap_fail_and_all_rounds_are_reported() -> None:
-    with pytest.raises(ConversationFailed, match="the server still asks after 1 answered round;") as failed:
+    with pytest.raises(ConversationFailed, match="the server is still asking after 1 answered round;") as failed:
         await hold(desk(), "book", **booking(), max_rounds=1)
     assert 'round 1: city (Which city is the town of SFO?) -> {"action": "accept"' in str(failed.value)
     assert "round 2: stay (How long in Rome?)" in str(failed.value)

@@ -176,7 +176,7 @@ async def test_what_does_not_fit_where_it_is_used_fails_its_test_and_not_the_run
 async def test_a_variable_that_is_not_set_is_reported(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
     results = await hold(Canned(), "  - {name: a, tool: x, arguments: {a: '${env:NOT_SET_ANYWHERE}'}}")
-    assert messages(results) == ["the environment has no NOT_SET_ANYWHERE; set it before the run"]
+    assert messages(results) == ["the environment variable NOT_SET_ANYWHERE is not set; set it before the run"]
 
 
 # Calls made afterwards
@@ -276,7 +276,7 @@ async def test_the_cap_of_a_test_goes_before_the_cap_of_its_suite(hold: Hold, su
     server = Canned(asking("city"))
     results = await hold(server, f"  - {{name: a, tool: x, inputResponses: {{city: Rome}}{test}}}", HEAD + suite)
     assert rules(results) == ["converge"]
-    assert messages(results)[0].startswith(f"the server still asks after {cap} answered round")
+    assert messages(results)[0].startswith(f"the server is still asking after {cap} answered round")
     assert len(server.sent) == cap + 1
 
 
@@ -349,7 +349,7 @@ async def test_a_server_that_dies_in_the_middle_of_a_call_is_reported_with_what_
     (failure,) = result.failures
     assert failure.kind is Kind.FAILED
     assert failure.message.startswith("the conversation was cut off: the server ")
-    assert "exited with code 3 before it answered" in failure.message
+    assert "exited with code 3 before the response arrived" in failure.message
     assert "the till is stuck" in (failure.hint or "")
 
 

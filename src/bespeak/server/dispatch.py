@@ -80,7 +80,7 @@ class Dispatch:
         self._listening.end()
 
     def peer(self, unaskable: AskingObstacle | None, assumed: str | None) -> LegacyConnection:
-        """The server's side of a connection, for clients of older revisions."""
+        """Return the server's side of a connection, for clients of older revisions."""
         return LegacyConnection(
             self._answer_legacy,
             {"capabilities": self._catalogue.capabilities(), "serverInfo": self._info, **self._instructions},
@@ -95,7 +95,7 @@ class Dispatch:
     async def answer(
         self, request: Request, notify: Notify, headers: Headers | None, *, raise_exceptions: bool = False
     ) -> WrittenResponse:
-        """The response to a request, whatever happens."""
+        """Return the response to a request. A failure is an error response, or raised if `raise_exceptions` is set."""
         try:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
@@ -218,7 +218,7 @@ class Dispatch:
 
 
 def _named(params: Mapping[str, Any], member: str, what: str) -> str:
-    """The name of a request's target. Raises `MCPError`."""
+    """Return the name of a request's target. Raises `MCPError`."""
     name = params.get(member)
     if not isinstance(name, str):
         raise MCPError(INVALID_PARAMS, f"params.{member} must be the {'URI' if member == 'uri' else member} of {what}")
@@ -226,7 +226,7 @@ def _named(params: Mapping[str, Any], member: str, what: str) -> str:
 
 
 def find_tool(catalogue: Catalogue, name: str) -> Tool:
-    """A tool by its name. Raises `MCPError` if there is none."""
+    """Return a tool by its name. Raises `MCPError` if there is none."""
     tool = catalogue.tools.get(name)
     if tool is None:
         raise MCPError(INVALID_PARAMS, f"unknown tool {name!r}")
@@ -234,7 +234,7 @@ def find_tool(catalogue: Catalogue, name: str) -> Tool:
 
 
 def find_prompt(catalogue: Catalogue, name: str) -> Prompt:
-    """A prompt by its name. Raises `MCPError` if there is none."""
+    """Return a prompt by its name. Raises `MCPError` if there is none."""
     prompt = catalogue.prompts.get(name)
     if prompt is None:
         raise MCPError(INVALID_PARAMS, f"unknown prompt {name!r}")
@@ -244,7 +244,7 @@ def find_prompt(catalogue: Catalogue, name: str) -> Prompt:
 def find_resource(
     catalogue: Catalogue, uri: str, code: int = INVALID_PARAMS
 ) -> tuple[Resource | TemplateRead, dict[str, Any]]:
-    """What is at a URI, with its arguments. Raises `MCPError` with that code if there is nothing."""
+    """Return what is at a URI, with its arguments. Raises `MCPError` with that code if there is nothing."""
     found = catalogue.resources.find(uri)
     if found is None:
         raise MCPError(code, f"unknown resource {uri!r}", {"uri": uri})

@@ -66,7 +66,7 @@ class MemoryTransport:
             self._standing = asyncio.create_task(self._peer.stand(notify), name="bespeak memory changes")
 
     async def serve(self, message: bytes, channel: Channel) -> bytes | None:
-        """The server's response to one message; `None` if the message has none."""
+        """Return the server's response to one message; `None` if the message has none."""
         if self._peer is None:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
         try:

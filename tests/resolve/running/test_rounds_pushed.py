@@ -83,9 +83,9 @@ async def test_all_that_is_missing_is_said() -> None:
 async def test_a_reason_that_the_push_knows_is_said_too() -> None:
     def body(a: Annotated[Consent, Resolve(confirm)]) -> None: ...
 
-    with pytest.raises(MissingCapability, match=r"asks the client for elicitation\.form, and it is too old"):
+    with pytest.raises(MissingCapability, match=r"asks the client for elicitation\.form, but it is too old"):
         await run(body, Scripted(why="it is too old"), {})
-    with pytest.raises(MissingCapability, match=r"asks the client for elicitation\.form, and it has no eyes"):
+    with pytest.raises(MissingCapability, match=r"asks the client for elicitation\.form, but it has no eyes"):
         await run(body, Scripted(shows=False))
 
 

@@ -252,7 +252,7 @@ async def test_clients_before_forms_are_asked_none_and_told_why(version: str) ->
     async with Older(asking(), {"elicit": yes(number=2)}, version=version) as client:
         error = await client.error("elicit")
     assert error["code"] == -32021
-    assert error["message"].endswith(f", and a client of {version} cannot be asked with a form")
+    assert error["message"].endswith(f", but a client of {version} cannot be asked with a form")
     assert client.pushed == []
 
 

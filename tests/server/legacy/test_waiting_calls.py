@@ -31,8 +31,8 @@ SESSION_FULL = (
 SERVER_FULL = KEPT + "2 calls are already waiting for answers, which is the limit of this server; try again later"
 TOO_HEAVY = (
     KEPT
-    + "the arguments of all calls that wait for answers may take 100000 bytes of memory, and with this call they would "
-    "take more; send less, or try again later"
+    + "with this call, the arguments of all calls that are waiting for answers would take more than 100000 bytes of "
+    "memory, which is the limit of this server; send less, or try again later"
 )
 
 

@@ -151,12 +151,12 @@ async def test_an_event_longer_than_the_limit_is_refused(pieces: list[bytes]) ->
 
 @pytest.mark.parametrize("pieces", [[event(NOTE)], [b"data: " + ANSWER]])
 async def test_a_stream_that_ends_without_an_answer_leaves_open_what_was_done(pieces: list[bytes]) -> None:
-    with pytest.raises(Lost, match=f"/mcp ended its stream before it answered; {UNKNOWN}"):
+    with pytest.raises(Lost, match=f"/mcp ended its stream before the response arrived; {UNKNOWN}"):
         await ask(streams(*pieces))
 
 
 async def test_a_stream_that_breaks_off_leaves_open_what_was_done() -> None:
-    with pytest.raises(Lost, match=f"the connection to http://.*/mcp broke before it answered; {UNKNOWN}"):
+    with pytest.raises(Lost, match=f"the connection to http://.*/mcp broke before the response arrived; {UNKNOWN}"):
         await ask(streams(event(NOTE), then=RuntimeError("the server crashed")))
 
 

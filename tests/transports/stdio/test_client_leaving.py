@@ -115,7 +115,7 @@ async def test_calls_under_way_learn_that_the_client_is_closed(puppet: Puppet) -
     async with Client(puppet.parameters()) as client:
         waiting = asyncio.create_task(client.call_tool("never"))
         await eventually(lambda: puppet.heard("tools/call"))
-    with pytest.raises(Lost, match="before it answered; whether the request was carried out is not known"):
+    with pytest.raises(Lost, match="before the response arrived; whether the request was carried out is not known"):
         await asyncio.wait_for(waiting, 5)
     with pytest.raises(RuntimeError, match="the client is not connected"):
         await client.call_tool("echo")

@@ -1,4 +1,4 @@
-"""The connection of one client of an older revision: its handshake, what it may ask for, and what it has been asked."""
+"""The connection of one client of an older revision: its handshake, its requests, and the questions it was sent."""
 
 import asyncio
 import logging
@@ -34,9 +34,9 @@ from bespeak.transports.interfaces import Channel, Notify, WrittenResponse
 logger = logging.getLogger("bespeak.server")
 
 HANDSHAKE_BYTES = 16 * 1024
-"""The most that a session keeps of its client's capabilities, and as much of its name and the like, as it lies in memory."""
+"""How many bytes of memory a session uses at most for its client's capabilities, and the same for its client info."""
 DEFAULT_LOG_LEVEL = "info"
-"""What a client is told that has not said what it wants to hear."""
+"""The log level of a client that has not set one."""
 
 
 class Serve(Protocol):
@@ -64,7 +64,7 @@ class LegacyConnection:
     ) -> None:
         self._serve = serve
         self._hello = hello
-        """What the server says of itself: `capabilities`, `serverInfo`, perhaps `instructions`."""
+        """What the server says about itself: `capabilities`, `serverInfo`, perhaps `instructions`."""
         self._question_seconds = question_seconds
         self._question_heartbeat = question_heartbeat
         self._unaskable = unaskable
@@ -97,7 +97,7 @@ class LegacyConnection:
         *,
         raise_exceptions: bool = False,
     ) -> WrittenResponse:
-        """WrittenResponse one request."""
+        """Return the response to one request."""
         answer = self.at_once(request)
         if answer is not None:
             return answer
@@ -129,7 +129,7 @@ class LegacyConnection:
             self._under_way.pop(request.id, None)
 
     def at_once(self, request: LegacyRequest) -> WrittenResponse | None:
-        """The answer to a request that needs no waiting; `None` to any other."""
+        """Return the response to a request that needs no waiting; `None` for any other request."""
         try:
             own = self._own.get(request.method)
             if own is not None:
@@ -140,7 +140,7 @@ class LegacyConnection:
         return None
 
     def heard(self, message: Notification | Response) -> None:
-        """Take in what wants no answer."""
+        """Process a message that expects no response."""
         if isinstance(message, Response):
             if not self._questions.answered(message):
                 self._not_waited_for(message)
@@ -148,14 +148,14 @@ class LegacyConnection:
             id_: Any = message.params.get("requestId")
             asker = self._under_way.get(id_) if is_id(id_) else None
             if asker is not None:
-                asker.end()  # however its call takes it, it says and asks nothing more
+                asker.end()  # whatever its call does, it sends and asks nothing more
 
     def _not_waited_for(self, response: Response) -> None:
-        """Log an answer that changes nothing, without what it says."""
+        """Log an answer that has no effect, without its content."""
         question = self._questions.given_up(response)
         if question is None:
             logger.debug("the client answered %r, which was not asked or was answered before", response.id)
-        elif response.error is not None:  # some clients confirm so that they no longer ask
+        elif response.error is not None:  # some clients confirm in this way that they no longer ask
             logger.debug(
                 "the client answered question %r with an error after the question was withdrawn", question.name
             )
@@ -182,7 +182,7 @@ class LegacyConnection:
         return self._subscriber
 
     def close(self, reason: str) -> None:
-        """The client is gone: nobody waits for its answers any more, and it is told nothing."""
+        """Called when the client is gone. Stops waiting for its answers, and tells it nothing more."""
         self._questions.close(reason)
         if self._subscriber is not None:
             self._changes.leave(self._subscriber)
@@ -214,7 +214,7 @@ class LegacyConnection:
             raise MCPError(INVALID_PARAMS, "initialize: capabilities must be an object")
         if weigh([declared], HANDSHAKE_BYTES) > HANDSHAKE_BYTES:
             raise MCPError(
-                INVALID_PARAMS, f"initialize: capabilities take more than {HANDSHAKE_BYTES} bytes; declare less"
+                INVALID_PARAMS, f"initialize: capabilities take more than {HANDSHAKE_BYTES} bytes; declare fewer"
             )
         version = wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
         self.version = version

@@ -50,7 +50,7 @@ class HttpOptions:
     body_seconds: float = 30.0
     """How long a body may take to arrive."""
     incoming_bytes: int = 64 * 1024 * 1024
-    """Of large bodies that are on their way at one time."""
+    """How many bytes of large bodies may arrive at the same time."""
     host: str = "127.0.0.1"
     security: TransportSecuritySettings | None = None
     trusted_proxies: Sequence[str] = ()
@@ -286,13 +286,13 @@ UNATTENDED = (
 
 
 def version_of(headers: Headers) -> str | None:
-    """The revision a request's header names. Raises `MCPError` if it is there twice."""
+    """Return the revision in a request's header. Raises `MCPError` if the header is repeated."""
     said = headers.only("MCP-Protocol-Version")
     return said.decode("latin-1") if said is not None else None
 
 
 def own_path(scope: Scope) -> str:
-    """The path below where the app is mounted."""
+    """Return the path of a request, relative to where the app is mounted."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "").rstrip("/")
     return path[len(root) :] if root and (path == root or path.startswith(root + "/")) else path

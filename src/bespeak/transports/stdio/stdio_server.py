@@ -25,7 +25,7 @@ from bespeak.transports.stdio.lines import LineCutter, LineTooLong, ThreadedRead
 logger = logging.getLogger("bespeak.stdio")
 
 GRACE_SECONDS = 1.0
-"""How long calls under way may still run when the client has closed its side."""
+"""How long calls may still run after the client has closed its side."""
 FLUSH_SECONDS = 2.0
 JOIN_SECONDS = 0.05
 
@@ -55,7 +55,7 @@ class StdioServer:
         return not (self._reader.thread.is_alive() or self._writer.thread.is_alive())
 
     async def run(self) -> None:
-        """Serve until the client closes its side, then end what is under way."""
+        """Serve until the client closes its side, then end the calls that are under way."""
         try:
             async with self._server.running():
                 standing = asyncio.create_task(self._peer.stand(self._say), name="bespeak stdio changes")

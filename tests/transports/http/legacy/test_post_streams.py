@@ -196,7 +196,7 @@ async def test_a_session_may_have_four_standing_streams_and_no_more() -> None:
             assert stream.said["content-type"] == "text/event-stream"
         reply = await older.get()
         assert (reply.status, reply.code) == (409, -32600)
-        assert "this session has as many standing streams as it may have" in reply.reason
+        assert "this session already has 4 standing streams, which is the limit" in reply.reason
         async with other.stand() as another:
             assert await another.head() == 200
         streams[0].leave()
