@@ -42,6 +42,11 @@ class Listening:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/mcp"
 
+    @property
+    def open(self) -> list[Any]:
+        """The connections that uvicorn knows."""
+        return list(self._state.connections)
+
     async def __aenter__(self) -> "Listening":
         await self._lifespan.startup()
         assert not self._lifespan.should_exit, "the app's lifespan failed to start"

@@ -20,6 +20,7 @@ from bespeak.server.running import http_server
 from bespeak.transports.http.modern_responses import BROKEN_OFF
 from bespeak.transports.http.uvicorn_server import GRACE_SECONDS, KEEP_ALIVE_SECONDS, uvicorn_options
 from tests.answering import text
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timing
 
@@ -68,7 +69,7 @@ def shop(events: list[str] | None = None) -> MCPServer[Any]:
 async def answering(port: int, path: str = "/health") -> httpx2.Response:
     """What is at a path, as soon as there is somebody to ask."""
     async with httpx2.AsyncClient() as client:
-        for _ in range(300):
+        for _ in range(1000):
             try:
                 return await client.get(f"http://127.0.0.1:{port}{path}")
             except httpx2.ConnectError:
@@ -191,10 +192,7 @@ async def test_a_signal_ends_it_and_a_call_that_takes_too_long_gets_an_answer() 
         await answering(port)
         async with Client(f"http://127.0.0.1:{port}/mcp") as client:
             call = asyncio.create_task(client.call_tool("nap"))
-            for _ in range(200):
-                await asyncio.sleep(0.02)
-                if "napping" in events:
-                    break
+            await eventually(lambda: "napping" in events)
             os.kill(os.getpid(), signal.SIGTERM)
             with pytest.raises(MCPError, match=BROKEN_OFF):
                 await call

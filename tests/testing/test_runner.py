@@ -3,7 +3,6 @@
 testing.md section 2 (strict both ways, `capture:`, `verify:`, `wire:`, timeouts) and section 5.
 """
 
-import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +36,7 @@ from tests.testing.canned import (
     told,
 )
 from tests.testing.canned import hold as hold
+from tests.waiting import pass_time
 
 NOW = "version: 1\nservers: {desk: {command: [desk], timeout: 0.05}}\n"
 
@@ -300,10 +300,10 @@ async def test_a_timeout_of_a_tests_own_is_not_for_the_servers_start(hold: Hold)
     class Slow(Canned):
         async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
             if request.method == "server/discover":
-                await asyncio.sleep(0.1)
+                await pass_time(2)
             return await super().exchange(request, notify, ask)
 
-    assert messages(await hold(Slow(), "  - {name: a, tool: x, timeout: 0.05}")) == []
+    assert messages(await hold(Slow(), "  - {name: a, tool: x, timeout: 1}")) == []
 
 
 async def test_a_server_that_hangs_up_is_reported_and_reached_again(hold: Hold) -> None:

@@ -9,6 +9,7 @@ import pytest
 from bespeak import Elicit, MCPError, MCPServer, Resolve, ToolError
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
+from tests.waiting import turns
 
 
 def cancel() -> None:
@@ -113,13 +114,13 @@ async def test_a_resolver_that_cancels_its_own_task_is_named(in_memory: Connect,
 async def cancels_itself() -> bool:
     task = asyncio.current_task()
     assert task is not None
-    asyncio.get_running_loop().call_later(0.01, task.cancel)
-    await asyncio.sleep(1)
+    asyncio.get_running_loop().call_soon(task.cancel)
+    await asyncio.Event().wait()
     raise ToolError("not allowed")
 
 
 async def takes_a_while() -> bool:
-    await asyncio.sleep(0.03)
+    await turns(20)
     return True
 
 

@@ -153,4 +153,4 @@ async def test_a_response_nobody_waits_for_on_the_standing_stream_costs_nothing_
 
     app = OldHttp(gets=[streams(event(answer(99)), event(note("after")), for_ever), HELD])
     async with client_of(app, logging_callback=hear):
-        await eventually(lambda: got == ["after"], 2)
+        await eventually(lambda: got == ["after"])

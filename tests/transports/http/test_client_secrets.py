@@ -141,6 +141,7 @@ def told(error: BaseException | None) -> str:
     return "".join(texts)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "app",
     [

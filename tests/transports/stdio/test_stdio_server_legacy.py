@@ -200,7 +200,7 @@ async def test_what_comes_after_a_batch_is_heard_after_it() -> None:
         await wire.greet(MARCH)
         entries = [call("hold", id_="c"), call("echo", id_="e")]
         wire.send(json.dumps(entries).encode() + b"\n", cancelled("c"))
-        answers: Any = await asyncio.wait_for(wire.next(), 2)
+        answers: Any = await asyncio.wait_for(wire.next(), 20)
         assert [answer["id"] for answer in answers] == ["e"]
 
 
