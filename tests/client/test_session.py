@@ -194,7 +194,7 @@ async def test_a_timeout_counts_each_request_and_never_the_time_a_callback_takes
         await asyncio.sleep(1.2)  # the answer arrives meanwhile, which takes real time
         seen.append(progress)
 
-    async with connect(mcp, elicitation_callback=slow_person, read_timeout_seconds=5) as client:
+    async with connect(mcp, elicitation_callback=slow_person, read_timeout_seconds=1) as client:
         assert text(await client.call_tool("buy", progress_callback=slow_progress)) == "True"
     assert seen == [1]
 
