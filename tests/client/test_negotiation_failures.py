@@ -159,6 +159,7 @@ async def test_a_connection_that_breaks_says_nothing(started: bool) -> None:
     assert set(methods) == {"server/discover"}
 
 
+@pytest.mark.timing
 async def test_a_slow_http_server_is_not_taken_for_an_older_one() -> None:
     async def never(got: Got, send: Send) -> None:
         await asyncio.Event().wait()

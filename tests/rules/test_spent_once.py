@@ -248,6 +248,7 @@ async def test_a_failure_of_phase_two_is_final(in_memory: Connect) -> None:
     assert runs == ["account"]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("amount", [1, 2])
 async def test_a_result_that_cannot_be_sent_is_an_end_like_any_other(
     in_memory: Connect, monkeypatch: pytest.MonkeyPatch, amount: int

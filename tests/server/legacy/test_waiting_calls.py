@@ -136,6 +136,7 @@ async def test_what_else_a_request_holds_is_weighed_too() -> None:
         assert (await client.post(named)).text == TOO_HEAVY
 
 
+@pytest.mark.timing
 async def test_a_session_has_room_again_when_its_calls_were_cancelled_or_not_answered() -> None:
     desk = Desk(max_waiting_calls_per_session=1, question_timeout=0.05)
     async with served(desk.mcp) as server:

@@ -83,6 +83,7 @@ async def test_a_notification_arrives_while_the_call_still_runs(serve: Serve) ->
         assert b'"progress":2' in await caller.chunk()
 
 
+@pytest.mark.timing
 async def test_a_silent_call_becomes_an_event_stream_and_is_kept_alive(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +197,7 @@ async def test_a_disconnect_cancels_a_waiting_resolver_and_no_body_runs(serve: S
     assert (work.how, ran) == (["cancelled"], [])
 
 
+@pytest.mark.timing
 async def test_a_disconnect_after_the_silence_cancels_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_streams, "SILENCE_SECONDS", 0.01)
     monkeypatch.setattr(modern_responses, "SILENCE_SECONDS", 0.01)

@@ -197,6 +197,7 @@ async def test_nothing_is_said_after_the_answer() -> None:
 # Readers who do not read
 
 
+@pytest.mark.timing
 async def test_a_client_that_reads_nothing_neither_stops_the_call_nor_eats_memory(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -221,6 +222,7 @@ async def test_a_client_that_reads_nothing_neither_stops_the_call_nor_eats_memor
     assert wire.answer.text == "at last"
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("parser", ["h11", "httptools"])
 async def test_a_call_ends_though_nobody_reads_from_its_socket(parser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "PATIENCE_SECONDS", 0.02)
