@@ -163,7 +163,7 @@ def test_what_looks_like_a_suites_hole_means_itself_in_a_command(raw: Raw, hole:
     assert (result.exit_code, result.stdout) == (0, "reached\n")
 
 
-async def test_a_url_is_called(desk: str) -> None:
+async def test_a_tool_of_a_server_at_a_url_is_called(desk: str) -> None:
     async with Listening(load(desk).streamable_http_app()) as server:
         words = ("call", server.url, "trip", "--answer", "city=Rome", "--answer", "sure=true")
         result = await asyncio.to_thread(bespeak, *words)

@@ -83,7 +83,7 @@ async def test_a_refused_client_and_a_failing_server_say_nothing_about_the_versi
         (503, "status 503"),
     ],
 )
-async def test_such_a_status_is_raised_unchanged(status: int, hint: str) -> None:
+async def test_an_http_status_that_does_not_suggest_an_older_server_is_raised_unchanged(status: int, hint: str) -> None:
     with pytest.raises(HttpStatusError, match=hint) as caught:
         await call(OldHttp(discover=says(status)))
     assert caught.value.status == status

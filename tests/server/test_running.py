@@ -106,7 +106,7 @@ def test_serving_over_http_without_uvicorn_says_what_to_install(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("transport", ["sse", None])
-def test_a_transport_there_is_not_is_refused(transport: Any) -> None:
+def test_an_unknown_transport_is_refused(transport: Any) -> None:
     with pytest.raises(ValueError, match=f"transport must be 'stdio' or 'streamable-http', not {transport!r}"):
         shop().run(transport)
 
@@ -116,7 +116,7 @@ def test_stdio_takes_no_options() -> None:
         shop().run(host="127.0.0.1", port=1)
 
 
-def test_an_option_nobody_knows_is_refused() -> None:
+def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(TypeError, match="nonsense"):
         shop().run("streamable-http", nonsense=1)
 

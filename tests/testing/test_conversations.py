@@ -350,7 +350,7 @@ async def test_what_is_not_a_server_is_reported(server: Any, kind: type[Exceptio
         await hold(server, "any")
 
 
-async def test_one_thing_is_conversed_with() -> None:
+async def test_a_conversation_has_exactly_one_of_tool_prompt_and_resource() -> None:
     mcp = MCPServer[Any]("desk")
 
     @mcp.tool()

@@ -158,7 +158,7 @@ async def test_a_result_that_was_returned_stands_though_the_body_cancelled_its_t
     assert sell is not None
 
 
-def test_an_interrupt_of_the_program_while_a_body_runs_is_nobodys_own_cancellation() -> None:
+def test_an_interrupt_of_the_program_while_a_body_runs_is_not_taken_for_the_body_s_own_cancellation() -> None:
     mcp = MCPServer("Shop")
 
     @mcp.tool()
@@ -172,7 +172,7 @@ def test_an_interrupt_of_the_program_while_a_body_runs_is_nobodys_own_cancellati
     assert sell is not None
 
 
-async def test_a_cancellation_that_the_body_takes_back_is_nobodys_business(in_memory: Connect) -> None:
+async def test_a_cancellation_that_the_body_takes_back_does_not_end_the_call(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
 
     @mcp.tool()

@@ -166,7 +166,7 @@ async def test_an_address_makes_room_for_its_own_newcomers_the_silent_ones_first
 
 
 @pytest.mark.usefixtures("old")
-async def test_in_a_full_house_the_address_with_the_most_makes_room() -> None:
+async def test_when_the_server_is_full_the_address_with_the_most_connections_makes_room() -> None:
     room = table(20)
     crowd = admit(room, 10, "a")
     others = [one for address in "bcdef" for one in admit(room, 2, address)]
@@ -176,7 +176,7 @@ async def test_in_a_full_house_the_address_with_the_most_makes_room() -> None:
 
 
 @pytest.mark.usefixtures("old")
-async def test_in_a_full_house_a_proxy_makes_room_last() -> None:
+async def test_when_the_server_is_full_a_proxy_makes_room_last() -> None:
     room = table(4)
     proxies = admit(room, 3, None)
     (one,) = admit(room, 1, "a")

@@ -338,7 +338,7 @@ async def test_other_methods_are_not_allowed_and_told_which_are(mcp: MCPServer[A
     assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD, PUT")
 
 
-async def test_who_takes_get_takes_head(mcp: MCPServer[Any]) -> None:
+async def test_a_route_for_get_answers_head_too(mcp: MCPServer[Any]) -> None:
     @mcp.custom_route("/x", ["GET"])
     async def handle(request: HttpRequest) -> HttpResponse:
         return HttpResponse("got")

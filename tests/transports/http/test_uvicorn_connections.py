@@ -473,12 +473,12 @@ async def test_far_too_much_is_dropped_at_once(parser: Parser, monkeypatch: pyte
 # How protocols are made
 
 
-def test_they_are_made_anew_in_a_worker(parser: Parser) -> None:
+def test_the_protocols_can_be_pickled_for_a_worker(parser: Parser) -> None:
     protocols = HttpProtocols(ConnectionLimits(max_connections=7), parser)
     assert pickle.loads(pickle.dumps(protocols)).table.most == 7
 
 
-async def test_without_httptools_there_is_h11(parser: Parser, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_httptools_h11_is_used(parser: Parser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bespeak.transports.http.uvicorn_httptools", None)
     config: Any = Listening(MCPServer("shop").streamable_http_app())._config  # pyright: ignore[reportPrivateUsage] - a loaded one
     from uvicorn.server import ServerState
