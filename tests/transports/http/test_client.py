@@ -210,7 +210,7 @@ async def test_a_header_that_cannot_be_sent_is_not_said_to_be_a_request_that_was
 async def test_a_server_that_says_nothing_for_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "SILENCE_SECONDS", 0.05)
     with pytest.raises(TimeoutError, match=r"http://.*/mcp went silent during tools/call"):
-        await ask(streams(event(NOTE), lambda: asyncio.sleep(0.2)))
+        await ask(streams(event(NOTE), lambda: asyncio.sleep(1)))
 
 
 @pytest.mark.timing

@@ -82,11 +82,12 @@ KILLED = "did not exit in time; killing it"
 
 
 async def test_a_child_that_leaves_when_its_input_is_closed_is_not_hurried(
-    puppet: Puppet, caplog: pytest.LogCaptureFixture
+    puppet: Puppet, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "LEAVE_SECONDS", 50)
     async with Client(puppet.parameters()):
         began = time.perf_counter()
-    assert time.perf_counter() - began < module.LEAVE_SECONDS
+    assert time.perf_counter() - began < 25
     assert puppet.alive() == []
     assert caplog.text == ""
 
@@ -101,7 +102,7 @@ async def test_a_child_that_stays_is_told_to_terminate_and_then_killed(
         began = time.perf_counter()
     assert puppet.alive() == []
     assert (KILLED in caplog.text) == killed
-    assert 0.15 < time.perf_counter() - began < 5
+    assert 0.15 < time.perf_counter() - began < 25
 
 
 @pytest.mark.usefixtures("impatient")

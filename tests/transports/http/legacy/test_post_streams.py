@@ -211,6 +211,7 @@ async def test_a_session_may_have_four_standing_streams_and_no_more() -> None:
             stream.leave()
 
 
+@pytest.mark.timing
 async def test_a_standing_stream_does_not_keep_a_server_from_stopping() -> None:
     loop = asyncio.get_running_loop()
     async with served(Desk().mcp) as server:
@@ -218,7 +219,7 @@ async def test_a_standing_stream_does_not_keep_a_server_from_stopping() -> None:
         await standing.__aenter__()
         assert await standing.head() == 200
         began = loop.time()
-    assert loop.time() - began < 3
+    assert loop.time() - began < 4.5, "a stream that does not end is waited for 5 s"
     assert await standing.rest() == [], "it is ended, not cut"
     standing.leave()
 
