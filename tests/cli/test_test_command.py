@@ -99,6 +99,7 @@ def test_recording_under_ci_is_refused_with_5(suite: str, record: str, monkeypat
     assert not Path("c").exists()
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "server",
     [
@@ -277,6 +278,7 @@ def test_the_command_that_a_failure_shows_runs_it_again(suite: str, more: list[s
 # Other servers
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("kind", ["file", "command"])
 def test_a_target_replaces_a_suites_server(suite: str, kind: str, tmp_path: Path, desk: str) -> None:
     command = write_raw(tmp_path)(*[text("something")] * 9)

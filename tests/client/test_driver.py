@@ -195,7 +195,7 @@ async def test_sixty_four_questions_of_one_round_are_answered() -> None:
     assert (counting.asked, len(fake.params[1]["inputResponses"])) == (64, 64)
 
 
-async def test_one_more_ends_the_call_and_nobody_is_asked() -> None:
+async def test_sixty_five_questions_of_one_round_end_the_call_and_none_is_asked() -> None:
     fake, counting = Fake(asking({f"q{number}": FORM for number in range(65)})), Counting()
     async with Client(fake, elicitation_callback=counting) as client:
         with pytest.raises(InputRequiredQuestionsExceededError) as caught:

@@ -315,6 +315,7 @@ class Mute(OldServer):
         super().__init__(server_discover=silent, tool=plain)
 
 
+@pytest.mark.timing
 async def test_a_server_that_does_not_answer_in_time_gets_a_handshake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(negotiation, "PROBE_SECONDS", 0.03)
     server = Mute()
@@ -323,11 +324,13 @@ async def test_a_server_that_does_not_answer_in_time_gets_a_handshake(monkeypatc
     assert [one["method"] for one in server.heard if "id" in one] == ["server/discover", "initialize"]
 
 
+@pytest.mark.timing
 async def test_the_client_s_own_time_limit_does_not_keep_it_from_an_older_server() -> None:
     async with Client(Mute(), read_timeout_seconds=0.05) as client:
         assert client.protocol_version == NOVEMBER
 
 
+@pytest.mark.timing
 async def test_an_answer_to_the_discovery_that_comes_late_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(negotiation, "PROBE_SECONDS", 0.03)
     server = Mute()
@@ -338,6 +341,7 @@ async def test_an_answer_to_the_discovery_that_comes_late_changes_nothing(monkey
     assert "_meta" not in server.told("tools/call")[0]["params"]
 
 
+@pytest.mark.timing
 async def test_a_handshake_that_fails_after_a_silence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(negotiation, "PROBE_SECONDS", 0.03)
     server = Mute()

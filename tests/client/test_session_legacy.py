@@ -301,4 +301,4 @@ async def test_a_question_of_a_session_that_is_gone_ends_with_the_client_too() -
     await asyncio.wait({calling}, timeout=5)
     assert calling.done()
     assert calling.exception() is not None
-    await eventually(lambda: slow.cancelled, 2)
+    await eventually(lambda: slow.cancelled)

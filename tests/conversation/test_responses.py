@@ -207,7 +207,7 @@ def test_a_key_of_any_length_is_named_shortly() -> None:
         {"inputRequests": None},
     ],
 )
-def test_complete_is_complete(more: dict[str, Any]) -> None:
+def test_a_complete_result_is_complete_whatever_empty_fields_it_has(more: dict[str, Any]) -> None:
     read = read_envelope(enveloped({**COMPLETE, **more}))
     assert (read.verdict, read.questions, read.state, read.findings) == (Verdict.COMPLETE, (), None, ())
 

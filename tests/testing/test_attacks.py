@@ -77,7 +77,7 @@ def test_an_empty_state_cannot_be_made_emptier(how: How) -> None:
         Attack(tamper(how)).alter(1, {**CALL, "requestState": ""})
 
 
-def test_other_arguments_that_are_the_same_try_nothing() -> None:
+def test_tampering_with_arguments_needs_other_arguments_than_the_call_s() -> None:
     with pytest.raises(NotReached, match="the attack was not made"):
         Attack(tamper("other-arguments")).alter(1, {**CALL, "arguments": OTHER})
 
@@ -138,7 +138,7 @@ def test_whatever_is_no_error_is_not_taken_for_one(envelope: Any) -> None:
 
 
 @pytest.mark.parametrize("asked", [asking("more"), listing("more")])
-def test_to_ask_the_next_question_without_a_state_is_to_take_the_answer(asked: Json) -> None:
+def test_asking_the_next_question_means_that_the_answer_was_accepted_without_its_state(asked: Json) -> None:
     (failure,) = judge_tampered(tamper("drop"), {"result": asked}, ASKED)
     assert failure.message.startswith("the server accepted answers without the requestState they belong to;")
 

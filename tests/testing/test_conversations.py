@@ -219,6 +219,7 @@ async def test_whatever_the_protocol_does_not_allow_fails_with_its_rule(replies:
         await hold(Canned(*replies), "any", answers=[{"otherwise": "Rome"}])
 
 
+@pytest.mark.timing
 async def test_a_server_that_never_answers_fails() -> None:
     with pytest.raises(
         ConversationFailed, match=r"the server did not respond: no answer to tools/call within 0.05 s \(answers: "
@@ -244,6 +245,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("tool", "message"),
     [("print", r"the server wrote .hello., .*\(stdout: "), ("push", r"the server sent the request .ping. \(pushed: ")],
@@ -323,6 +325,7 @@ async def test_a_server_by_its_url(converse: Converse) -> None:
         assert (await converse(listening.url, "book", **booking())).structured["city"] == "Rome"
 
 
+@pytest.mark.timing
 @pytest.mark.bespeak_eras(LEGACY)
 async def test_a_server_by_its_command(bench: Bench, converse: Converse) -> None:
     command = StdioServerParameters(sys.executable, ["-c", "from desk import mcp; mcp.run()"], cwd=bench.path)
@@ -330,6 +333,7 @@ async def test_a_server_by_its_command(bench: Bench, converse: Converse) -> None
     assert held.text == "Rome in C"
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("server", "kind", "message"),
     [
@@ -346,7 +350,7 @@ async def test_what_is_not_a_server_is_reported(server: Any, kind: type[Exceptio
         await hold(server, "any")
 
 
-async def test_one_thing_is_conversed_with() -> None:
+async def test_a_conversation_has_exactly_one_of_tool_prompt_and_resource() -> None:
     mcp = MCPServer[Any]("desk")
 
     @mcp.tool()

@@ -3,7 +3,6 @@
 testing.md section 2 (strict both ways, `capture:`, `verify:`, `wire:`, timeouts) and section 5.
 """
 
-import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +36,7 @@ from tests.testing.canned import (
     told,
 )
 from tests.testing.canned import hold as hold
+from tests.waiting import pass_time
 
 NOW = "version: 1\nservers: {desk: {command: [desk], timeout: 0.05}}\n"
 
@@ -283,6 +283,7 @@ async def test_the_cap_of_a_test_goes_before_the_cap_of_its_suite(hold: Hold, su
 # What ends a conversation
 
 
+@pytest.mark.timing
 async def test_a_server_that_hangs_breaks_a_rule_and_is_reached_again(hold: Hold) -> None:
     server = Silent()
     results = await hold(server, "  - {name: a, tool: x}\n  - {name: b, tool: x}", NOW)
@@ -291,6 +292,7 @@ async def test_a_server_that_hangs_breaks_a_rule_and_is_reached_again(hold: Hold
     assert (server.entered, server.left) == (2, 2)
 
 
+@pytest.mark.timing
 async def test_a_test_can_have_a_timeout_of_its_own(hold: Hold) -> None:
     results = await hold(Silent(), "  - {name: a, tool: x, timeout: 0.02}")
     assert messages(results) == ["the server did not respond: no answer to tools/call within 0.02 s"]
@@ -300,10 +302,10 @@ async def test_a_timeout_of_a_tests_own_is_not_for_the_servers_start(hold: Hold)
     class Slow(Canned):
         async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
             if request.method == "server/discover":
-                await asyncio.sleep(0.1)
+                await pass_time(2)
             return await super().exchange(request, notify, ask)
 
-    assert messages(await hold(Slow(), "  - {name: a, tool: x, timeout: 0.05}")) == []
+    assert messages(await hold(Slow(), "  - {name: a, tool: x, timeout: 1}")) == []
 
 
 async def test_a_server_that_hangs_up_is_reported_and_reached_again(hold: Hold) -> None:
@@ -339,6 +341,7 @@ async def test_a_server_that_cannot_be_reached_fails_each_of_its_tests(tmp_path:
     assert failure.message.startswith("there is no file 'nowhere.py'")
 
 
+@pytest.mark.timing
 async def test_a_server_that_dies_in_the_middle_of_a_call_is_reported_with_what_it_printed(tmp_path: Path) -> None:
     found = json.dumps({"jsonrpc": "2.0", "id": 1, "result": FOUND})
     script = f"read line; echo '{found}'; read line; echo the till is stuck >&2; exit 3"

@@ -255,7 +255,7 @@ def test_a_response_that_asks_nothing_passes_through_and_nothing_is_sent() -> No
     assert (chain.response, chain.rounds, server.received) == (FORECAST, [], [])
 
 
-def test_the_cap_is_five() -> None:
+def test_the_default_limit_is_five_rounds() -> None:
     assert DEFAULT_MAX_ELICITATION_ROUNDS == 5
 
 

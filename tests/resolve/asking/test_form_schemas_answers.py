@@ -265,7 +265,7 @@ def test_a_model_that_keeps_enum_values_gets_them() -> None:
     assert form_of(Order).value({"level": "HIGH"}).level == 2
 
 
-def test_other_structures_are_read_as_themselves() -> None:
+def test_dataclasses_and_typed_dicts_are_read_as_themselves() -> None:
     @dataclasses.dataclass
     class Order:
         title: str

@@ -185,7 +185,7 @@ async def test_the_clients_fault_ends_the_round_and_nobody_is_asked_again(answer
     assert push.pushed == ["confirm"]
 
 
-async def test_no_answer_names_the_resolver() -> None:
+async def test_the_error_of_a_question_without_an_answer_names_the_resolver() -> None:
     push = Scripted({"confirm": NotAnswered("nobody there")})
     with pytest.raises(NotAnswered, match=r"resolver '.*confirm' got no answer: nobody there"):
         await run(both, push)

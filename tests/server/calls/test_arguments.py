@@ -211,7 +211,7 @@ async def test_parameters_may_have_any_name(in_memory: Connect) -> None:
     assert await called(in_memory, tool, {name: at for at, name in enumerate(names)}) == "[0, 1, 2, 3, 4, 5, 6]"
 
 
-async def test_such_a_parameter_keeps_the_alias_its_author_gave(in_memory: Connect) -> None:
+async def test_a_parameter_with_a_name_that_pydantic_reserves_keeps_its_alias(in_memory: Connect) -> None:
     def tool(schema: Annotated[str, Field(alias="schemaName", title="The schema")]) -> str:
         return schema
 

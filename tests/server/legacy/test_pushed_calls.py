@@ -247,6 +247,7 @@ async def test_an_error_in_reply_is_a_tool_error_that_names_the_question() -> No
     assert failure == f"Error executing tool greet: {said}"
 
 
+@pytest.mark.timing
 async def test_silence_is_a_tool_error_and_the_question_is_taken_back() -> None:
     one = Desk(question_timeout=0.05)
     async with Older(one.mcp, {"who": SILENCE}) as client:

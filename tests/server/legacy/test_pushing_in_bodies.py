@@ -157,6 +157,7 @@ async def test_an_answer_that_breaks_the_schema_is_a_value_error_in_the_body_as_
         assert said(await client.call("elicit")).startswith(f"caught {fault}")
 
 
+@pytest.mark.timing
 async def test_a_question_in_a_body_waits_no_longer_than_others_and_is_taken_back() -> None:
     async with Older(asking(question_timeout=0.05), {"elicit": SILENCE}) as client:
         failure = await client.failure("elicit")

@@ -223,6 +223,7 @@ async def test_a_server_that_differs_is_reported_with_what_to_do(taped: Desk) ->
 # At the command line
 
 
+@pytest.mark.timing
 def test_a_server_that_cannot_be_reached_ends_with_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)
     CliRunner().invoke(app, ["test", str(write_suite(tmp_path, trip(), servers=OURS)), "--record", "once"])

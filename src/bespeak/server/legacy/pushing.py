@@ -315,7 +315,10 @@ def _given(answer: Response | NotAnswered | None) -> Response | None:
 
 
 async def ask_request(asker: Asker, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Send a question that is already a wire request, and return the answer. Raises `MissingCapability` if the client cannot answer it."""
+    """Send a question that is already a wire request, and return the answer.
+
+    Raises `MissingCapability` if the client cannot answer it.
+    """
     check_askable(asker, request)
     return await asker.ask(key, request)
 
@@ -338,7 +341,10 @@ def read_as(model: type[ModelT], key: str, answer: Mapping[str, Any]) -> ModelT:
 
 
 async def ask_once(asker: Asker, key: str, marker: Question) -> Outcome:
-    """Ask from within a body, and return the outcome. After an invalid answer the question is asked again, up to its number of attempts."""
+    """Ask from within a body, and return the outcome.
+
+    After an invalid answer the question is asked again, up to its number of attempts.
+    """
     question = render(key, marker)
     check_askable(asker, question.request())
     note: str | None = None
