@@ -134,7 +134,7 @@ async def test_a_state_made_by_hand_is_no_state_of_a_tool_with_resolvers_and_the
     async with in_memory(after, elicitation_callback=Person()) as client:
         await refused(client, token)
     assert runs == []
-    assert_logged(caplog, "made by hand for a tool with resolvers", token)
+    assert_logged(caplog, "made by hand, but the tool has resolvers", token)
 
 
 # An author's own codec
