@@ -129,7 +129,8 @@ async def test_an_answer_that_is_no_elicitation_result_is_a_tool_error() -> None
         session = client.session
         asked: Any = await session.call_tool("pay", allow_input_required=True)
         (key,) = asked.input_requests
-        for wrong in ({"roots": []}, {"action": "opened"}):
+        wrongs: list[dict[str, Any]] = [{"roots": []}, {"action": "opened"}]
+        for wrong in wrongs:
             result = await session.call_tool(
                 "pay", input_responses={key: wrong}, request_state=asked.request_state, allow_input_required=True
             )
