@@ -14,7 +14,7 @@ from bespeak.server.calls.call_tasks import cut_off_here, were_cut_off_here
 from bespeak.server.leftover_threads import leave_threads_behind
 from bespeak.transports.http.connection_limits import ConnectionLimits
 from bespeak.transports.http.custom_routes import Route
-from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, MissingExtra, Shutdown
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, Authenticator, MissingExtra, Shutdown
 from bespeak.transports.stdio.private_stdio import PrivateFiles, private_stdio
 from bespeak.transports.stdio.stdio_server import StdioServer
 
@@ -119,6 +119,7 @@ class RunnableServer(Answering):
 
     def __init__(self) -> None:
         self._routes: list[Route] = []
+        self._authenticator: Authenticator | None = None
 
     def custom_route(
         self,
@@ -129,7 +130,8 @@ class RunnableServer(Answering):
         *,
         protected: bool = False,
     ) -> Callable[[FnT], FnT]:
-        """Serve a path of your own beside the MCP endpoint, over HTTP. It is open to everybody, web pages included.
+        """Serve a path of your own beside the MCP endpoint, over HTTP. It is open to everybody, web pages included,
+        also if the server has authentication.
 
         With `protected=True` the `Host` and `Origin` headers are checked first, as they are before the MCP endpoint. That keeps
         web pages out; it does not say who the client is.
@@ -214,7 +216,11 @@ class RunnableServer(Answering):
                 max_sessions=max_sessions,
             ),
         )
-        return HttpApp(self, options, self._routes)
+        self._check_scopes()
+        return HttpApp(self, options, self._routes, self._authenticator)
+
+    def _check_scopes(self) -> None:
+        """Raises `ValueError` if something is protected by scopes, and nothing says which scopes a client has."""
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncGenerator[None]:
