@@ -197,6 +197,10 @@ class RunnableServer(Answering):
         paths = (streamable_http_path.rstrip("/"), streamable_http_path.rstrip("/") + "/")
         if any(route.match(path) is not None for route in self._routes for path in paths):
             raise ValueError(f"a custom route matches the path of the MCP endpoint, {streamable_http_path!r}")
+        documented = sorted(self._authenticator.metadata.paths) if self._authenticator is not None else ()
+        for path in documented:
+            if any(route.match(path) is not None for route in self._routes):
+                raise ValueError(f"a custom route matches a path of the protected-resource metadata, {path!r}")
         options = HttpOptions(
             path=streamable_http_path,
             health_path=health_path,

@@ -19,7 +19,8 @@ OMIT: Any = object()
 
 
 def settings(**changed: Any) -> AuthSettings:
-    return AuthSettings(**{"issuer_url": ISSUER, "resource_server_url": RESOURCE, **changed})
+    changed = {"issuer_url": ISSUER, "resource_server_url": RESOURCE, **changed}
+    return AuthSettings(**changed)
 
 
 class Issuer:

@@ -13,7 +13,8 @@ from tests.server.auth.issuers import ISSUER
 
 
 def token(**changed: Any) -> AccessToken:
-    return AccessToken(**{"token": "secret-token", "client_id": "agent", "scopes": [], **changed})
+    changed = {"token": "secret-token", "client_id": "agent", "scopes": [], **changed}
+    return AccessToken(**changed)
 
 
 @pytest.mark.parametrize(

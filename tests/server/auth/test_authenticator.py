@@ -21,7 +21,13 @@ class Verifier:
 
     def __init__(self, outcome: Any = None, **changed: Any) -> None:
         self._outcome = outcome
-        self._token = {"client_id": "agent", "scopes": ["orders"], "resource": RESOURCE, "subject": "alice", **changed}
+        self._token: dict[str, Any] = {
+            "client_id": "agent",
+            "scopes": ["orders"],
+            "resource": RESOURCE,
+            "subject": "alice",
+            **changed,
+        }
 
     async def verify_token(self, token: str) -> AccessToken | None:
         if isinstance(self._outcome, Exception):

@@ -23,7 +23,8 @@ SECRET = "a secret of at least thirty-two bytes"
 
 
 def signed(subject: Any = "alice", scope: Any = "", **claims: Any) -> str:
-    return ALICE.token(subject, scope, **{"exp": NOW + 60, **claims})
+    claims = {"exp": NOW + 60, **claims}
+    return ALICE.token(subject, scope, **claims)
 
 
 async def refusal(token: str, caplog: pytest.LogCaptureFixture, verifier: JWTVerifier = VERIFIER) -> str:
@@ -188,9 +189,10 @@ async def test_an_algorithm_that_is_not_accepted_is_refused(alg: str, caplog: py
 @pytest.mark.parametrize("kid", ["k1", None])
 async def test_a_public_key_is_never_used_as_a_secret(kid: str | None, caplog: pytest.LogCaptureFixture) -> None:
     """The attack of algorithm confusion: the token is signed with the issuer's public key as if it were a secret."""
-    issuer = Issuer("k1", RSAKey.generate_key(2048), "RS256")
-    verifier = JWTVerifier(settings(), issuer.jwks, clock=lambda: NOW)
-    for public in (issuer.key.as_pem(private=False), issuer.key.as_der(private=False), to_json(issuer.jwk)):
+    key = RSAKey.generate_key(2048)
+    jwks = Issuer("k1", key, "RS256").jwks
+    verifier = JWTVerifier(settings(), jwks, clock=lambda: NOW)
+    for public in (key.as_pem(private=False), key.as_der(private=False), to_json(jwks["keys"][0])):
         unsigned = forged({"alg": "HS256", "kid": kid}, CLAIMS).rstrip(".")
         mac = hmac.digest(public, unsigned.encode(), "sha256")
         token = f"{unsigned}.{urlsafe_b64encode(mac).rstrip(b'=').decode()}"
