@@ -15,7 +15,15 @@ from bespeak.server.auth import AuthSettings, JWTVerifier
 ISSUER = "https://login.example.com"
 RESOURCE = "https://mcp.example.com/mcp"
 METADATA = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
-OMIT: Any = object()
+
+
+class _Omitted:
+    def __repr__(self) -> str:
+        return "OMIT"
+
+
+OMIT: Any = _Omitted()
+"""The value of a claim that is left out."""
 
 
 def settings(**changed: Any) -> AuthSettings:
