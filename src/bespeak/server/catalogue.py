@@ -20,6 +20,9 @@ class Catalogue:
         self.prompts = Registry[Prompt]("prompt", lambda: changes.list_changed("prompts"))
         self.resources = ResourceRegistry(lambda: changes.list_changed("resources"))
 
+    def registries(self) -> Sequence[Registry[Any]]:
+        return (self.tools, self.prompts, self.resources.fixed, self.resources.templates)
+
     def all(self) -> Sequence[Registered]:
         """Everything that has resolvers, or may have."""
         return [

@@ -54,6 +54,8 @@ class CallFacts:
     """What is known about the call besides its current request."""
 
     consumer: str
+    home: Any = None
+    """The server whose function is called, if that is included in the one that serves the call."""
     id: str | None = None
     round: int = 1
     principal: str | None = None

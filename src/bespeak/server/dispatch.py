@@ -11,7 +11,7 @@ from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_F
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.legacy import NOVEMBER, RESOURCE_NOT_FOUND, result_at
 from bespeak.protocol.messages import Request, write_error, write_result
-from bespeak.protocol.methods import LISTEN
+from bespeak.protocol.methods import LISTEN, TARGET_PARAMETERS
 from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
 from bespeak.server.auth.scopes import may_use, usable
@@ -27,6 +27,7 @@ from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.connections import LegacyConnection
 from bespeak.server.legacy.pushing import Asker
 from bespeak.server.legacy.waiting_calls import WaitingCalls
+from bespeak.server.middleware import Around, RequestEnd, RequestHook, RequestInfo
 from bespeak.transports.interfaces import Notify, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
@@ -65,6 +66,7 @@ class Dispatch:
         self._question_heartbeat = question_heartbeat
         self._waiting = waiting
         self._listening = Listening(catalogue.changes)
+        self.hooks: list[RequestHook] = []
         self._legacy_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
             "tools/list": self._list_tools,
@@ -104,7 +106,8 @@ class Dispatch:
         try:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
-            result = await handle(Incoming(request, notify, headers, None, raise_exceptions))
+            incoming = Incoming(request, notify, headers, None, raise_exceptions)
+            result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
             return WrittenResponse(self._written(request, result, self._stamped), None)
         except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
             return self._failed(request, error, raise_exceptions=raise_exceptions)
@@ -115,13 +118,41 @@ class Dispatch:
         """The response to a request of an older client, whatever happens."""
         try:
             handle = self._handler(self._legacy_methods, request)
-            result = await handle(Incoming(request, notify, headers, asker, raise_exceptions))
+            incoming = Incoming(request, notify, headers, asker, raise_exceptions)
+            result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
             version = request.meta.protocol_version
             return WrittenResponse(
                 self._written(request, result, lambda known: result_at(version, request.method, known))
             )
         except Exception as error:  # noqa: BLE001 - the same edge
             return self._failed(request, error, raise_exceptions=raise_exceptions)
+
+    async def _around(self, handle: Handler, incoming: Incoming) -> dict[str, Any]:
+        """Handle a request inside the author's hooks."""
+        request = incoming.request
+        target = request.params.get(TARGET_PARAMETERS[request.method]) if request.method in TARGET_PARAMETERS else None
+        info = RequestInfo(
+            request.method,
+            target if isinstance(target, str) else None,
+            request.id,
+            request.meta.protocol_version,
+            incoming.principal,
+            incoming.address,
+        )
+
+        async def work() -> dict[str, Any] | MCPError:
+            try:
+                return await handle(incoming)
+            except MCPError as error:
+                return error
+
+        def end(result: dict[str, Any] | MCPError) -> RequestEnd:
+            return RequestEnd(result.code if isinstance(result, MCPError) else None)
+
+        result = await Around(self.hooks, info, work, end).run()
+        if isinstance(result, MCPError):
+            raise result
+        return result
 
     @staticmethod
     def _handler(methods: Mapping[str, Handler], request: Request) -> Handler:

@@ -11,7 +11,6 @@ from bespeak.resolve.reading.callables import calling_frame
 from bespeak.server.catalogue import Catalogue
 from bespeak.server.features.listings import CacheHint
 from bespeak.server.features.prompts import Prompt, PromptOptions
-from bespeak.server.features.registered import RegisteredT, Registry
 from bespeak.server.features.resources import (
     DEFAULT_RESOURCE_SECURITY,
     Resource,
@@ -33,10 +32,8 @@ class Registration:
         super().__init__()
         self._catalogue = Catalogue()
         self._overrides = Overrides(self._catalogue)
-
-    def _register(self, registry: Registry[RegisteredT], one: RegisteredT) -> None:
-        self._overrides.adopt(one)
-        registry.add(one)
+        for registry in self._catalogue.registries():
+            registry.adopt = self._overrides.adopt
 
     # Tools
 
@@ -82,7 +79,7 @@ class Registration:
         if callable(title):
             raise TypeError("tool() is a decorator; to register a function directly, use add_tool(fn, name)")
         if callable(name):
-            self._register(self._catalogue.tools, Tool(name, ToolOptions(), calling_frame()))
+            self._catalogue.tools.add(Tool(name, ToolOptions(), calling_frame()))
             return name
         options = ToolOptions(
             name,
@@ -98,7 +95,7 @@ class Registration:
         )
 
         def register(fn: FnT) -> FnT:
-            self._register(self._catalogue.tools, Tool(fn, options, calling_frame()))
+            self._catalogue.tools.add(Tool(fn, options, calling_frame()))
             return fn
 
         return register
@@ -131,7 +128,7 @@ class Registration:
             input_schema,
             scopes,
         )
-        self._register(self._catalogue.tools, Tool(fn, options, calling_frame()))
+        self._catalogue.tools.add(Tool(fn, options, calling_frame()))
 
     def remove_tool(self, name: str) -> None:
         """Remove a tool. Raises `ToolError` if there is no tool with that name."""
@@ -168,19 +165,19 @@ class Registration:
         of these. `scopes` are what an access token must allow, where the server has authentication.
         """
         if callable(name):
-            self._register(self._catalogue.prompts, Prompt(name, PromptOptions(), calling_frame()))
+            self._catalogue.prompts.add(Prompt(name, PromptOptions(), calling_frame()))
             return name
         options = PromptOptions(name, title, description, icons, meta, scopes)
 
         def register(fn: FnT) -> FnT:
-            self._register(self._catalogue.prompts, Prompt(fn, options, calling_frame()))
+            self._catalogue.prompts.add(Prompt(fn, options, calling_frame()))
             return fn
 
         return register
 
     def add_prompt(self, prompt: Prompt) -> None:
         """Register a prompt made by `Prompt.from_function`."""
-        self._register(self._catalogue.prompts, prompt)
+        self._catalogue.prompts.add(prompt)
 
     def remove_prompt(self, name: str) -> None:
         """Take a prompt away. Raises `ToolError` if there is none of that name."""
@@ -227,9 +224,9 @@ class Registration:
         def register(fn: FnT) -> FnT:
             resources, frame = self._catalogue.resources, calling_frame()
             if has_variables(uri):
-                self._register(resources.templates, ResourceTemplate(fn, uri, options, frame))
+                resources.templates.add(ResourceTemplate(fn, uri, options, frame))
             else:
-                self._register(resources.fixed, Resource(fn, uri, options, frame))
+                resources.fixed.add(Resource(fn, uri, options, frame))
             return fn
 
         return register

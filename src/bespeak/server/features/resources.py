@@ -3,7 +3,7 @@
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from mcp_types import Annotations, Icon
 from mcp_types import Resource as WireResource
@@ -95,6 +95,8 @@ class _Readable(Registered):
 class Resource(_Readable):
     """One resource: a URI, and the function that reads it."""
 
+    listed_by = "uri"
+
     def __init__(
         self, fn: Callable[..., Any], uri: str, options: ResourceOptions, frame: types.FrameType | None
     ) -> None:
@@ -132,6 +134,8 @@ class Resource(_Readable):
 class ResourceTemplate(_Readable):
     """One resource template: a URI with variables, and the function that takes them."""
 
+    listed_by = "uriTemplate"
+
     def __init__(
         self, fn: Callable[..., Any], uri: str, options: ResourceOptions, frame: types.FrameType | None
     ) -> None:
@@ -151,6 +155,11 @@ class ResourceTemplate(_Readable):
         self.wire = wire.model_dump(mode="json", by_alias=True, exclude_none=True)
         if options.meta:
             self.wire["_meta"] = options.meta
+
+    def renamed(self, name: str, home: Any) -> Self:
+        other = super().renamed(name, home)
+        other.template = UriTemplate.parse(name)
+        return other
 
     def match(self, uri: str) -> "tuple[TemplateRead, dict[str, Any]] | None":
         """The resource at a URI, with the values of its variables; `None` if the URI is not one of this template."""
@@ -175,6 +184,7 @@ class TemplateRead:
         self.context_parameters = template.context_parameters
         self.plain = template.plain
         self.scopes = template.scopes
+        self.home = template.home
         self.cache = template.cache
 
     @property

@@ -101,9 +101,18 @@ class Changes:
     def __init__(self) -> None:
         self._subscribers: dict[Subscriber, None] = {}
         self._lock = threading.Lock()
+        self._forwarded: list[tuple[Changes, Callable[[str], str]]] = []
+        """The changes of servers that include this one, each with the URIs it gives."""
+
+    def forward(self, to: "Changes", rename: Callable[[str], str]) -> None:
+        """Publish the updates of resources elsewhere too, under other URIs. Lists of that server change by themselves."""
+        self._forwarded.append((to, rename))
 
     def publish(self, change: Change) -> None:
         """Tell everybody who wants to know."""
+        if isinstance(change, ResourceUpdated):
+            for to, rename in self._forwarded:
+                to.publish(ResourceUpdated(rename(change.uri)))
         if not self._subscribers:
             return
         with self._lock:
