@@ -6,8 +6,30 @@ ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/l
 QUESTIONS = (ELICIT, SAMPLE, ROOTS)
 """Methods with which a server asks its client something."""
 
-READ_ONLY = frozenset({"server/discover", "tools/list", "ping"})
+READ_ONLY = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "completion/complete",
+        "ping",
+    }
+)
 """Methods that change nothing. A client may send them again if the response is lost."""
+
+LISTEN = "subscriptions/listen"
+SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
+"""The member of `_meta` that says which request to listen a notification belongs to."""
+
+TOOLS_CHANGED, PROMPTS_CHANGED, RESOURCES_CHANGED, RESOURCE_UPDATED = CHANGES = (
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/resources/updated",
+)
+"""Notifications that something on the server has changed."""
 
 TARGET_PARAMETERS: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Methods whose HTTP requests carry `Mcp-Name`, with the parameter that the header repeats."""
