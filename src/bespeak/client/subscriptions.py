@@ -20,7 +20,7 @@ from bespeak.protocol.methods import (
     PROMPTS_CHANGED,
     RESOURCE_UPDATED,
     RESOURCES_CHANGED,
-    SUBSCRIPTION_ID,
+    SUBSCRIPTION_ID_META,
     TOOLS_CHANGED,
 )
 from bespeak.protocol.versions import LATEST_MODERN_VERSION, is_modern
@@ -122,7 +122,7 @@ class Subscription:
             if params.get("requestId") == id_:
                 self.end(None)
             return
-        if params.get("_meta", {}).get(SUBSCRIPTION_ID, id_) != id_:
+        if params.get("_meta", {}).get(SUBSCRIPTION_ID_META, id_) != id_:
             return
         if message["method"] == ACKNOWLEDGED:
             self._acknowledge(params)

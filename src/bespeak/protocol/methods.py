@@ -6,6 +6,10 @@ ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/l
 QUESTIONS = (ELICIT, SAMPLE, ROOTS)
 """Methods with which a server asks its client something."""
 
+LISTEN = "subscriptions/listen"
+SUBSCRIPTION_ID_META = "io.modelcontextprotocol/subscriptionId"
+"""The member of `_meta` that names the `subscriptions/listen` request which a notification belongs to."""
+
 READ_ONLY = frozenset(
     {
         "server/discover",
@@ -18,10 +22,6 @@ READ_ONLY = frozenset(
     }
 )
 """Methods that change nothing. A client may send them again if the response is lost."""
-
-LISTEN = "subscriptions/listen"
-SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
-"""The member of `_meta` that says which request to listen a notification belongs to."""
 
 TOOLS_CHANGED, PROMPTS_CHANGED, RESOURCES_CHANGED, RESOURCE_UPDATED = CHANGES = (
     "notifications/tools/list_changed",

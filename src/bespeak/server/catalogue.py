@@ -6,6 +6,7 @@ from typing import Any
 from bespeak.server.features.prompts import Prompt
 from bespeak.server.features.registered import Registered, Registry
 from bespeak.server.features.resources import ResourceRegistry
+from bespeak.server.features.subscriptions import Changes
 from bespeak.server.features.tools import Tool
 
 
@@ -13,9 +14,10 @@ class Catalogue:
     """The tools, prompts and resources of one server."""
 
     def __init__(self) -> None:
-        self.tools = Registry[Tool]("tool")
-        self.prompts = Registry[Prompt]("prompt")
-        self.resources = ResourceRegistry()
+        self.changes = changes = Changes()
+        self.tools = Registry[Tool]("tool", lambda: changes.list_changed("tools"))
+        self.prompts = Registry[Prompt]("prompt", lambda: changes.list_changed("prompts"))
+        self.resources = ResourceRegistry(lambda: changes.list_changed("resources"))
 
     def all(self) -> Sequence[Registered]:
         """Everything that has resolvers, or may have."""
@@ -28,4 +30,10 @@ class Catalogue:
 
     def capabilities(self) -> dict[str, Any]:
         """What the server declares, in every era."""
-        return {"tools": {}, "prompts": {}, "resources": {}, "logging": {}}
+        changing = {"listChanged": True}
+        return {
+            "tools": changing,
+            "prompts": changing,
+            "resources": {"subscribe": True, **changing},
+            "logging": {},
+        }

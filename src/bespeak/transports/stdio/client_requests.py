@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic_core import from_json, to_json
 
 from bespeak.protocol.messages import MOST_IN_A_BATCH
-from bespeak.protocol.methods import SUBSCRIPTION_ID
+from bespeak.protocol.methods import SUBSCRIPTION_ID_META
 from bespeak.transports.interfaces import Ask, Lost, Outgoing, cancellation
 from bespeak.transports.stdio.lines import LineCutter, LineTooLong
 
@@ -88,7 +88,7 @@ class ClientRequests:
             self.end(ConnectionError(f"cannot write to the server: {error}"))
 
     def end(self, reason: ConnectionError) -> None:
-        """The server is gone: fail all requests that wait for a response."""
+        """Called when the server is gone. Fails all requests that wait for a response."""
         if self.over is None:
             self.over = reason
         for waiting in self._waiting.values():
@@ -143,7 +143,7 @@ class ClientRequests:
         if waiting is None and self._stray is not None:
             self._stray(line)
         elif waiting is None:
-            logger.debug("the server answered request %.80r, which nobody waits for", id_)
+            logger.debug("the server answered request %.80r, which is not waiting for a response", id_)
         elif not waiting.response.done():
             waiting.response.set_result(line)
 
@@ -186,7 +186,7 @@ def _request_named_in(message: dict[str, Any]) -> Any:
     if message["method"] == "notifications/cancelled":
         return named.get("requestId")  # of a subscription; in the legacy era, of a request of the server
     meta: Any = named.get("_meta")
-    listening: Any = cast("dict[str, Any]", meta).get(SUBSCRIPTION_ID) if isinstance(meta, dict) else None
+    listening: Any = cast("dict[str, Any]", meta).get(SUBSCRIPTION_ID_META) if isinstance(meta, dict) else None
     return named.get("progressToken") if listening is None else listening
 
 
