@@ -139,7 +139,7 @@ async def test_an_error_after_the_acknowledgement_is_a_lost_subscription(stack: 
 
 
 async def test_a_subscription_that_ends_before_it_is_acknowledged_is_lost(stack: AsyncExitStack) -> None:
-    with pytest.raises(SubscriptionLost, match="ended before the server acknowledged it$"):
+    with pytest.raises(SubscriptionLost, match=r"ended before the server acknowledged it$"):
         await listening(stack, {"resultType": "complete"})
     with pytest.raises(SubscriptionLost, match="ended before the server acknowledged it: the connection broke"):
         await listening(stack, lost)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bespeak import Client, MCPServer
-from bespeak.client import ListenNotSupportedError
+from bespeak.client import CacheConfig, ListenNotSupportedError
 from bespeak.client.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
@@ -16,8 +16,10 @@ from bespeak.client.subscriptions import (
     Subscription,
     ToolsListChanged,
 )
+from bespeak.transports.http import client as http_client
 from tests.conftest import Connect
 from tests.waiting import eventually
+from tests.wires import OverHttp
 
 
 def shop() -> MCPServer[Any]:
@@ -158,3 +160,39 @@ async def test_an_older_server_notifies_the_message_handler_of_the_resources_it_
         ("notifications/resources/updated", "shop://stock"),
         ("notifications/tools/list_changed", None),
     ]
+
+
+@pytest.mark.timing
+async def test_a_stream_on_which_nothing_changes_for_long_is_not_taken_for_dead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_client, "SILENCE_SECONDS", 0.1)
+    mcp = shop()
+    async with Client(OverHttp(mcp, "h11")) as client, client.listen(tools_list_changed=True) as changes:
+        await asyncio.sleep(0.3)
+        mcp.notify_tools_changed()
+        assert await first(changes, 1) == [ToolsListChanged()]
+
+
+async def test_what_has_changed_is_not_taken_from_the_cache_once_its_event_arrives(connect: Connect) -> None:
+    mcp = shop()
+    async with (
+        connect(mcp, cache=CacheConfig(default_ttl_ms=60_000)) as client,
+        client.listen(resource_subscriptions=["shop://stock"]) as changes,
+    ):
+        asked = client.session.request
+        reads: list[str] = []
+
+        async def counted(method: str, *args: Any, **options: Any) -> Any:
+            reads.append(method)
+            result = await asked(method, *args, **options)
+            return {**result, "ttlMs": 60_000}
+
+        client.session.request = counted
+        await client.read_resource("shop://stock")
+        await client.read_resource("shop://stock")
+        assert reads == ["resources/read"]
+        mcp.notify_resource_updated("shop://stock")
+        assert await first(changes, 1) == [ResourceUpdated("shop://stock")]
+        await client.read_resource("shop://stock")
+        assert reads == ["resources/read"] * 2
