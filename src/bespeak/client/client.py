@@ -47,9 +47,10 @@ from bespeak.client.session import LISTS, ClientSession, prompt_params, retry_pa
 from bespeak.client.subscriptions import Subscription, listen
 from bespeak.client.trace_context import TRACE_CONTEXT
 from bespeak.client.transport_choice import cache_target, transport_to
-from bespeak.client.urls import WEB, read_schemes
+from bespeak.client.urls import read_schemes
 from bespeak.protocol.capabilities import lacking
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
+from bespeak.protocol.question_urls import WEB
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
 from bespeak.transports.interfaces import Answering, Transport
 from bespeak.transports.stdio.client import StdioServerParameters

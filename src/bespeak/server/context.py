@@ -20,6 +20,7 @@ from mcp_types import (
 from pydantic import AnyUrl, ValidationError
 from typing_extensions import TypeVar
 
+from bespeak.protocol.headers import Headers
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.protocol.messages import LOG_LEVELS, Request, write_notification
 from bespeak.protocol.methods import ELICIT
@@ -32,6 +33,7 @@ from bespeak.state.seal import new_call_id
 from bespeak.transports.interfaces import Notify
 
 if TYPE_CHECKING:
+    from bespeak.protocol.callers import AccessToken
     from bespeak.server.server import MCPServer
 
 LifespanT = TypeVar("LifespanT", default=Any)
@@ -115,6 +117,12 @@ class Context(Generic[LifespanT, RequestT]):
     def principal(self) -> str | None:
         """The caller according to the request's authentication; `None` without authentication."""
         return self._facts.principal
+
+    @property
+    def access_token(self) -> "AccessToken | None":
+        """The verified access token of the request; `None` without authentication."""
+        caller = self._headers.caller if isinstance(self._headers, Headers) else None
+        return caller.access_token if caller is not None else None
 
     @property
     def input_responses(self) -> InputResponses | None:
@@ -253,8 +261,12 @@ class Context(Generic[LifespanT, RequestT]):
     async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> ElicitResult:
         """Ask a URL question during the call, and return the answer. Works only with clients of 2025-11-25."""
         if self._asker is None:
-            instead = "return an InputRequiredResult with the URL question instead"
-            raise CannotPush(f"{self._nobody('elicit_url')}; {instead}")
+            raise CannotPush(
+                f"{self._nobody('elicit_url')}. Ask in a resolver, which works at 2025-11-25 and later:\n\n"
+                f"    async def connected() -> Account | ElicitUrl:\n"
+                f"        return find_account() or ElicitUrl({message!r}, url)\n\n"
+                f"    async def {self._facts.consumer}(..., account: Annotated[Account, Resolve(connected)]): ..."
+            )
         params = {"mode": "url", "message": message, "url": url}
         if elicitation_id is not None:
             params["elicitationId"] = elicitation_id
@@ -331,6 +343,12 @@ class Session:
 
     async def send_log_message(self, level: LoggingLevel, data: Any, logger: str | None = None) -> None:
         await self._context.log(level, data, logger_name=logger)
+
+    async def send_elicit_complete(self, elicitation_id: str) -> None:
+        """Tell an older client that the page of a URL question was completed. Does nothing for other clients."""
+        if self._context._asker is not None:
+            params = {"elicitationId": elicitation_id}
+            await self._context._send(write_notification("notifications/elicitation/complete", params))
 
     async def send_tool_list_changed(self) -> None:
         await self._context.notify_tools_changed()
