@@ -5,16 +5,18 @@ from typing import Any
 import pytest
 from mcp_types import ElicitRequestURLParams, ElicitResult
 
-from bespeak import Client, InputRequiredRoundsExceededError, MCPError
+from bespeak import Client, InputRequiredRoundsExceededError, MCPError, MCPServer
 from bespeak.client import (
     CallbackFailed,
     ClientRequestContext,
     InputRequiredQuestionsExceededError,
     InvalidServerResponse,
 )
+from bespeak.protocol.errors import UrlElicitationRequiredError
 from tests.answering import text
 from tests.client.older_server import OldServer, result_of
 from tests.waiting import eventually
+from tests.wires import OverHttp, OverPipes
 
 
 def page(name: str, url: str = "https://pay.example/1") -> dict[str, Any]:
@@ -147,3 +149,24 @@ async def test_the_message_handler_hears_that_a_page_is_done() -> None:
         await client.call_tool("tool")
         await eventually(lambda: heard)
     assert heard == [("notifications/elicitation/complete", {"elicitationId": "a"})]
+
+
+@pytest.mark.parametrize("wire", ["memory", "stdio", "http"])
+async def test_a_served_tool_that_needs_a_page_is_called_again_once_the_page_was_opened(wire: str) -> None:
+    mcp = MCPServer[Any]("till")
+    calls: list[str] = []
+
+    @mcp.tool()
+    async def pay() -> str:
+        calls.append("pay")
+        if len(calls) == 1:
+            needed = ElicitRequestURLParams.model_validate(page("a"))
+            raise UrlElicitationRequiredError([needed])
+        return "paid"
+
+    target: Any = {"memory": mcp, "stdio": OverPipes(mcp), "http": OverHttp(mcp, "h11")}[wire]
+    visitor = Visitor()
+    async with Client(target, mode="2025-11-25", elicitation_callback=visitor) as client:
+        assert text(await client.call_tool("pay")) == "paid"
+    assert visitor.opened == [("a", "https://pay.example/1")]
+    assert calls == ["pay", "pay"]

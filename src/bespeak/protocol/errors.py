@@ -12,7 +12,6 @@ from mcp_types.jsonrpc import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     PARSE_ERROR,
     UNSUPPORTED_PROTOCOL_VERSION,
-    URL_ELICITATION_REQUIRED,
     ErrorData,
 )
 
