@@ -92,8 +92,9 @@ async def test_a_hook_around_calls_sees_each_round_with_its_context(connect: Con
     arguments: dict[str, Any] = {"amount": 7}
     rounds = [("tools/call", "pay", arguments, 1, True, False), ("tools/call", "pay", arguments, 2, False, False)]
     # An older client sends one request, whose arguments are not kept while a person is asked.
-    pay = rounds if modern else [("tools/call", "pay", {}, 1, False, False)]
-    assert seen == [*pay, ("tools/call", "fail", {}, 1, False, True)]
+    nothing: dict[str, Any] = {}
+    pay = rounds if modern else [("tools/call", "pay", nothing, 1, False, False)]
+    assert seen == [*pay, ("tools/call", "fail", nothing, 1, False, True)]
 
 
 @pytest.mark.asking_revisions
