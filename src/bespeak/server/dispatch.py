@@ -11,6 +11,7 @@ from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_F
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.legacy import RESOURCE_NOT_FOUND, result_at
 from bespeak.protocol.messages import Request, write_error, write_result
+from bespeak.protocol.methods import LISTEN
 from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
 from bespeak.server.auth.scopes import may_use, usable
@@ -20,6 +21,7 @@ from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fi
 from bespeak.server.features.prompts import Prompt, prompt_arguments
 from bespeak.server.features.registered import Registered
 from bespeak.server.features.resources import Resource, TemplateRead
+from bespeak.server.features.subscriptions import Listening
 from bespeak.server.features.tools import Tool
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.connections import LegacyConnection
@@ -58,6 +60,7 @@ class Dispatch:
         self._question_seconds = question_seconds
         self._question_heartbeat = question_heartbeat
         self._waiting = waiting
+        self._listening = Listening(catalogue.changes)
         self._legacy_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
             "tools/list": self._list_tools,
@@ -67,16 +70,25 @@ class Dispatch:
             "resources/list": self._list_resources,
             "resources/templates/list": self._list_templates,
         }
-        self._methods: dict[str, Handler] = {**self._legacy_methods, "server/discover": self._discover}
+        self._methods: dict[str, Handler] = {
+            **self._legacy_methods,
+            "server/discover": self._discover,
+            LISTEN: self._listening.listen,
+        }
+
+    def end_subscriptions(self) -> None:
+        """End the streams of modern clients that listen, because the server stops."""
+        self._listening.end()
 
     def peer(self, unaskable: AskingObstacle | None, assumed: str | None) -> LegacyConnection:
-        """The server's side of a connection, for clients of older revisions."""
+        """Return the server's side of a connection, for clients of older revisions."""
         return LegacyConnection(
             self._answer_legacy,
             {"capabilities": self._catalogue.capabilities(), "serverInfo": self._info, **self._instructions},
             question_seconds=self._question_seconds,
             question_heartbeat=self._question_heartbeat,
             waiting=self._waiting,
+            changes=self._catalogue.changes,
             unaskable=unaskable,
             assumed=assumed,
         )
@@ -84,7 +96,7 @@ class Dispatch:
     async def answer(
         self, request: Request, notify: Notify, headers: Headers | None, *, raise_exceptions: bool = False
     ) -> WrittenResponse:
-        """The response to a request, whatever happens."""
+        """Return the response to a request. A failure is an error response, or raised if `raise_exceptions` is set."""
         try:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
@@ -214,7 +226,7 @@ class Dispatch:
 
 
 def _named(params: Mapping[str, Any], member: str, what: str) -> str:
-    """The name of a request's target. Raises `MCPError`."""
+    """Return the name of a request's target. Raises `MCPError`."""
     name = params.get(member)
     if not isinstance(name, str):
         raise MCPError(INVALID_PARAMS, f"params.{member} must be the {'URI' if member == 'uri' else member} of {what}")
@@ -222,7 +234,7 @@ def _named(params: Mapping[str, Any], member: str, what: str) -> str:
 
 
 def find_tool(catalogue: Catalogue, name: str, headers: Headers | None = None) -> Tool:
-    """A tool by its name. Raises `MCPError` if there is none, or none that the sender of a request may call."""
+    """Return a tool by its name. Raises `MCPError` if there is none, or none that the sender of a request may call."""
     tool = catalogue.tools.get(name)
     if tool is None or (tool.scopes and not may_use(tool, headers)):
         raise MCPError(INVALID_PARAMS, f"unknown tool {name!r}")
@@ -230,7 +242,7 @@ def find_tool(catalogue: Catalogue, name: str, headers: Headers | None = None) -
 
 
 def find_prompt(catalogue: Catalogue, name: str, headers: Headers | None = None) -> Prompt:
-    """A prompt by its name. Raises `MCPError` if there is none, or none that the sender of a request may get."""
+    """Return a prompt by its name. Raises `MCPError` if there is none, or none that the sender of a request may get."""
     prompt = catalogue.prompts.get(name)
     if prompt is None or (prompt.scopes and not may_use(prompt, headers)):
         raise MCPError(INVALID_PARAMS, f"unknown prompt {name!r}")
@@ -240,7 +252,10 @@ def find_prompt(catalogue: Catalogue, name: str, headers: Headers | None = None)
 def find_resource(
     catalogue: Catalogue, uri: str, code: int = INVALID_PARAMS, headers: Headers | None = None
 ) -> tuple[Resource | TemplateRead, dict[str, Any]]:
-    """What is at a URI, with its arguments. Raises `MCPError` with that code if there is nothing that the sender may read."""
+    """Return what is at a URI, with its arguments.
+
+    Raises `MCPError` with that code if there is nothing that the sender of a request may read.
+    """
     found = catalogue.resources.find(uri)
     if found is None or not may_use(found[0], headers):
         raise MCPError(code, f"unknown resource {uri!r}", {"uri": uri})

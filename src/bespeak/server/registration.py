@@ -71,10 +71,12 @@ class Registration:
         input_schema: dict[str, Any] | None = None,
         scopes: Sequence[str] = (),
     ) -> Any:
-        """Register a function as a tool, with or without parentheses. Raises `InvalidSignature`, all faults at once.
+        """Register a function as a tool, with or without parentheses.
+
+        Raises `InvalidSignature` with all faults at once.
 
         `idempotent` says that running the body twice does no harm, so a call whose worker died may be run again.
-        `input_schema` replaces the derived schema; arguments are read by the function's own parameters all the same.
+        `input_schema` replaces the derived schema. The arguments are still validated by the function's own parameters.
         `scopes` are what an access token must allow, where the server has authentication.
         """
         if callable(title):
@@ -132,7 +134,7 @@ class Registration:
         self._register(self._catalogue.tools, Tool(fn, options, calling_frame()))
 
     def remove_tool(self, name: str) -> None:
-        """Take a tool away. Raises `ToolError` if there is none of that name."""
+        """Remove a tool. Raises `ToolError` if there is no tool with that name."""
         self._catalogue.tools.remove(name)
 
     # Prompts
@@ -242,7 +244,7 @@ class Registration:
     def override(
         self, fn: Callable[..., Any], replacement: Callable[..., Any] | None = None, *, value: Any = UNSET
     ) -> AbstractContextManager[None]:
-        """Replace a resolver on this server while the block is open: by another function, or by a value."""
+        """Replace a resolver on this server with another function or a value, while the block is open."""
         return self._overridden(fn, replacement, value, calling_frame())
 
     @contextmanager

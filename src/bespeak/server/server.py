@@ -1,4 +1,4 @@
-"""`MCPServer`: what an author writes against."""
+"""`MCPServer`: the server object on which an author registers tools."""
 
 import copy
 import logging
@@ -27,6 +27,7 @@ from bespeak.server.context import CallFacts, Context, LifespanT
 from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
 from bespeak.server.features.listings import CacheableMethod, CacheHint
 from bespeak.server.features.resource_results import ReadResourceContents, read_contents
+from bespeak.server.features.subscriptions import ResourceUpdated
 from bespeak.server.features.tools import Tool
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits
@@ -48,7 +49,7 @@ LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
 class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
-    """A server: tools, prompts and resources are registered on it, and messages are served by it."""
+    """An MCP server: register tools, prompts and resources on it, and run it or mount it."""
 
     def __init__(
         self,
@@ -125,9 +126,9 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         security = request_state_security or RequestStateSecurity()
         if store is None and security.shared:
             warnings.warn(
-                "state keys are given but no store, by you or to each of several workers: approvals are remembered in this "
-                "process only, so after a restart, or on another worker, one could be spent twice. Give MCPServer(store=...) a "
-                "shared store",
+                "state keys are configured, but no shared store is: approvals are remembered in this process only. "
+                "After a restart, or on another worker, the same approval could be spent again. Pass a shared store: "
+                "MCPServer(store=...)",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -164,7 +165,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
     # Calling without a client
 
     async def list_tools(self) -> list[WireTool]:
-        """The tools as a client would see them."""
+        """Return the tools as a client would see them."""
         return [WireTool.model_validate(tool.wire) for tool in self._catalogue.tools.all()]
 
     async def list_prompts(self) -> list[WirePrompt]:
@@ -185,9 +186,9 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         arguments: dict[str, Any] | None = None,
         context: Context[LifespanT, Any] | None = None,
     ) -> CallToolResult:
-        """Call a tool without a client, in a context of its own or in a given one.
+        """Call a tool without a client, in a new context or in the given one, and return its result.
 
-        Raises `ToolError` if it fails, and an error that says how to test it if it asks.
+        Raises `ToolError` if the call fails. If the tool asks something, the error says how to test such a tool.
         """
         tool = find_tool(self._catalogue, name)
         try:
@@ -239,30 +240,55 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             call = Call(self._calls, consumer, arguments, within, declared=None)
             return await self._calls.shelter(call, call.outcome())
 
+    # Telling clients what has changed
+
+    def notify_tools_changed(self) -> None:
+        """Tell clients that the list of tools has changed. Adding and removing tools does that already."""
+        self._catalogue.changes.list_changed("tools")
+
+    def notify_prompts_changed(self) -> None:
+        """Tell clients that the list of prompts has changed. Adding and removing prompts does that already."""
+        self._catalogue.changes.list_changed("prompts")
+
+    def notify_resources_changed(self) -> None:
+        """Tell clients that the list of resources has changed. Adding and removing resources does that already."""
+        self._catalogue.changes.list_changed("resources")
+
+    def notify_resource_updated(self, uri: str | AnyUrl) -> None:
+        """Tell the clients that subscribe to a resource that its contents have changed. May be called from any thread."""
+        self._catalogue.changes.publish(ResourceUpdated(str(uri)))
+
     # Serving
 
     def running(self) -> AbstractAsyncContextManager[LifespanT]:
-        """The server's lifespan. When the last user leaves, claimed calls are waited for first."""
+        """Return a context manager for the server's lifespan.
+
+        When the last user leaves, it first waits for claimed calls.
+        """
         return self._lifespan.running()
 
     def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
-        """The server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
+        """Return the server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
         return self._dispatch.peer(unaskable, assumed)
 
     def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
     ) -> Coroutine[Any, Any, WrittenResponse]:
-        """Answer one request that a transport has read."""
+        """Return the response to one request that a transport has read."""
         return self._dispatch.answer(request, notify, headers, raise_exceptions=raise_exceptions)
+
+    def end_subscriptions(self) -> None:
+        """End the streams of modern clients that listen, because the server stops."""
+        self._dispatch.end_subscriptions()
 
     @property
     def attended(self) -> bool:
-        """Whether somebody runs it, and will wait at its end for calls that an approval has been spent on."""
+        """Whether its lifespan is running and will wait, at its end, for calls whose approval is spent."""
         return self._lifespan.attended
 
     @property
     def ready(self) -> bool:
-        """Whether it can serve: it has no lifespan, or is inside it."""
+        """Whether it can serve: it has no lifespan, or its lifespan is running."""
         return self._lifespan.ready
 
     def _check_scopes(self) -> None:

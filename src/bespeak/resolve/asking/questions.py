@@ -1,4 +1,4 @@
-"""A marker becomes a wire request and a pin; an answer becomes an outcome."""
+"""Turns a marker into a wire request, and an answer into an outcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,10 +36,10 @@ class Rendered:
     attempts: int
     form: Form | None = None
     result: type[BaseModel] | None = None
-    """What the client's answer is, when it is not a form."""
+    """The type of the client's answer, if the question is not a form."""
 
     def request(self, note: str | None = None) -> dict[str, Any]:
-        """The wire request, with the validator's message under the question when it is asked again."""
+        """Return the wire request, with the validator's message under the question when it is asked again."""
         if self.params is None:
             return {"method": self.method}
         if note is None:
@@ -47,14 +47,14 @@ class Rendered:
         return {"method": self.method, "params": {**self.params, "message": f"{self.params['message']}\n\n{note}"}}
 
     def digest(self) -> str:
-        """A digest of exactly what the client is shown."""
+        """Return a digest of exactly what the client is shown."""
         if self.form is not None and self.params is not None:
             return digest([self.method, self.params["message"], self.form.text])
         return digest([self.method, self.params])
 
     @property
     def text(self) -> str:
-        """What a person reading a log wants to see of it."""
+        """The question for a log line: its message and its form."""
         if self.params is None:
             return self.method
         if self.form is not None:
@@ -63,7 +63,10 @@ class Rendered:
 
 
 def render(name: str, marker: Question) -> Rendered:
-    """The question as a wire request; `name` is for messages. Raises `FormError` or `ValueError` if it cannot be asked."""
+    """Return the question as a wire request; `name` is for messages.
+
+    Raises `FormError` or `ValueError` if it cannot be asked.
+    """
     if isinstance(marker, Elicit):
         return _render_form(name, cast("Elicit[Any]", marker))
     if isinstance(marker, Sample):
@@ -104,7 +107,7 @@ def _render_sample(name: str, marker: Sample) -> Rendered:
 
 
 def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Settled, Outcome]:
-    """What an answer means. Raises `BadAnswer` for the client's fault and `Refused` for a person's slip."""
+    """Return the outcome of an answer. Raises `BadAnswer` for a client's error, `Refused` for a person's mistake."""
     if question.form is None:
         entry = Settled(pin, "accept", dict(answer))
         return entry, outcome_of(question, entry)
@@ -124,7 +127,7 @@ def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Set
 
 
 def outcome_of(question: Rendered, entry: Settled) -> Outcome:
-    """The outcome a recorded answer stands for, read as strictly as a fresh one."""
+    """Return the outcome of a recorded answer, which is checked as strictly as a new one."""
     if entry.action == "decline":
         return DECLINED
     if entry.action == "cancel":
@@ -154,6 +157,6 @@ def _result(question: Rendered, answer: Any) -> BaseModel:
 
 
 def too_often(question: Rendered, note: str | None) -> BadAnswer:
-    """The error for a question whose answers were all slips."""
+    """Return the error for a question that was never answered with a valid value."""
     tries = "1 attempt" if question.attempts == 1 else f"{question.attempts} attempts"
     return BadAnswer(f"no valid answer to {question.name!r} after {tries}: {note}")

@@ -41,10 +41,10 @@ def compile_graph(
     overrides: Mapping[Hashable, Replacement] | None = None,
     like: Graph | None = None,
 ) -> Graph:
-    """The graph of a consumer. Raises `InvalidSignature` with all its faults at once.
+    """Return the graph of a consumer. Raises `InvalidSignature` with all its faults at once.
 
-    `like` is the graph of the same consumer without overrides: what was read then is not read again, and the wire keys
-    of then stay.
+    `like` is the graph of the same consumer without overrides. Its signatures are not read again, and its wire keys are
+    kept.
     """
     compiler = _Compiler(consumer, context_type, frame, overrides or {})
     for replacement in (overrides or {}).values():

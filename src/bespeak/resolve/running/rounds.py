@@ -9,7 +9,7 @@ pin), or if the client has just sent one. Otherwise the question is open, and al
 round. A client of an older revision has no other round: there the question is pushed, and the resolver waits for its
 outcome while others run.
 
-An outcome that somebody cannot do without (a decline, mostly) ends the call: what comes later in graph order is
+An outcome that a consumer cannot use (usually a decline) ends the call: what comes later in graph order is
 cancelled, what comes earlier is waited for, so that which error the client sees does not depend on timing.
 """
 
@@ -95,7 +95,7 @@ class Round:
             await self._run(self.graph.guards)
 
     async def ask(self) -> dict[str, dict[str, Any]]:
-        """Run the guards, if that is not done, and phase one. The open questions by their full keys, in graph order."""
+        """Run the guards, unless they have run, and phase one. Return the open questions by their full keys, in graph order."""
         if not self._guarded:
             await self.guard()
         if not self.graph.questions:
@@ -111,7 +111,8 @@ class Round:
         return {want.parameter: self._settlements.injected(want) for want in self.graph.wants}
 
     def settled(self) -> dict[str, list[Any]]:
-        """The answers the round rests on. If one of them ends the call, none that come later: timing decides about those."""
+        """Return the answers that the round depends on. If one of them ends the call, later ones are left out, because which of
+        them arrived depends on timing."""
         last = self._settlements.last
         late = {node.key_name for node in self.graph.nodes if node.index > last}
         entries = self.progress.settled.items()

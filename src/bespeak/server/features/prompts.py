@@ -73,7 +73,7 @@ class Prompt(Registered):
         ]
 
     def result(self, value: Any) -> dict[str, Any]:
-        """What the function returned, as a wire result."""
+        """Return the function's return value as a wire result."""
         return prompt_result(value, self.description)
 
     def failure(self, error: Exception) -> NoReturn:

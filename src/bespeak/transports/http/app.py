@@ -9,7 +9,7 @@ from typing import Any
 from bespeak.aio.in_place import within
 from bespeak.protocol.errors import INVALID_REQUEST, MCPError, http_status
 from bespeak.protocol.headers import SESSION_HEADER, Headers, check_routing
-from bespeak.protocol.media_types import accepts_responses, is_json
+from bespeak.protocol.media_types import accepts_responses, accepts_streams, is_json
 from bespeak.protocol.messages import (
     Batch,
     LegacyRequest,
@@ -22,9 +22,10 @@ from bespeak.protocol.messages import (
     read_meta,
     write_error,
 )
+from bespeak.protocol.methods import LISTEN
 from bespeak.protocol.origins import Gate, TransportSecuritySettings
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, check_version
-from bespeak.transports.http.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
+from bespeak.transports.http.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond, when_stopping
 from bespeak.transports.http.client_addresses import ClientAddresses
 from bespeak.transports.http.custom_routes import Bounds, Route, serve_routes
 from bespeak.transports.http.large_bodies import LARGE_BYTES, LargeBodies, LargeBody
@@ -50,7 +51,7 @@ class HttpOptions:
     body_seconds: float = 30.0
     """How long a body may take to arrive."""
     incoming_bytes: int = 64 * 1024 * 1024
-    """Of large bodies that are on their way at one time."""
+    """How many bytes of large bodies may arrive at the same time."""
     host: str = "127.0.0.1"
     security: TransportSecuritySettings | None = None
     trusted_proxies: Sequence[str] = ()
@@ -131,7 +132,13 @@ class HttpApp:
                 more = self._authenticator.step_up(headers.caller, request.method, request.params)
                 if more is not None:
                     return await challenge(send, more, request.id)
-            response = ModernResponse(request.id, receive, send, json_only=self._options.json_response)
+            json_only = self._options.json_response
+            if request.method == LISTEN:
+                if not accepts_streams(headers.joined(b"accept")):
+                    return await refuse(send, 406, "the Accept header must list text/event-stream")
+                json_only = False
+                when_stopping(scope, self._server.end_subscriptions)
+            response = ModernResponse(request.id, receive, send, json_only=json_only)
             return await response.run(self._server.answer(request, response.notify, headers))
         finally:
             if large is not None:
@@ -195,10 +202,11 @@ class HttpApp:
             if isinstance(message, Notification) and (sessionless or not known):
                 return await respond(send, 202, b"")
             if known:
-                if self._authenticator is not None and isinstance(message, LegacyRequest):
-                    more = self._authenticator.step_up(headers.caller, message.method, message.params)
-                    if more is not None:
-                        return await challenge(send, more, message.id)
+                for one in message.messages if isinstance(message, Batch) else (message,):
+                    if self._authenticator is not None and isinstance(one, LegacyRequest):
+                        more = self._authenticator.step_up(headers.caller, one.method, one.params)
+                        if more is not None:
+                            return await challenge(send, more, id_)
                 return await self._legacy.post(message, version, scope, headers, receive, send)
             if isinstance(message, Batch):
                 raise no_batch()
@@ -312,13 +320,13 @@ UNATTENDED = (
 
 
 def version_of(headers: Headers) -> str | None:
-    """The revision a request's header names. Raises `MCPError` if it is there twice."""
+    """Return the revision in a request's header. Raises `MCPError` if the header is repeated."""
     said = headers.only("MCP-Protocol-Version")
     return said.decode("latin-1") if said is not None else None
 
 
 def own_path(scope: Scope) -> str:
-    """The path below where the app is mounted."""
+    """Return the path of a request, relative to where the app is mounted."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "").rstrip("/")
     return path[len(root) :] if root and (path == root or path.startswith(root + "/")) else path

@@ -1,4 +1,4 @@
-"""Requests and connections that are refused: the status, the reason where an MCP client looks for it, and when to try again."""
+"""Refusals of requests and connections: the status, the reason as a JSON-RPC error, and when to try again."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class Refusal:
     reason: str
 
     def written(self) -> bytes:
-        """The whole response, for a connection that no app serves any more."""
+        """Return the whole HTTP response, for a connection that is not served by an app."""
         body = write_error(None, _error(self.status, self.reason))
         retry = b"retry-after: %d\r\n" % RETRY_SECONDS if self.status in (429, 503) else b""
         head = f"HTTP/1.1 {self.status} {_PHRASES[self.status]}\r\ncontent-type: application/json\r\n"
@@ -36,7 +36,7 @@ class Refusal:
 
 
 async def refuse(send: Send, status: int, reason: str, *, unread: bool = False) -> None:
-    """Refuse a request. `unread` says that there is more of its body to come."""
+    """Refuse a request. `unread` says that the rest of its body has not been read."""
     extra = [(b"allow", b"POST")] if status == 405 else []
     if unread or status in (408, 413):
         extra.append((b"connection", b"close"))

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from bespeak.aio.timers import after
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, MCPError
 from bespeak.protocol.headers import SESSION_HEADER, Headers
@@ -43,7 +45,7 @@ CLOSE_SECONDS = 5.0
 """How long calls may take to end when the app stops."""
 STANDING = "standing"
 MOST_STANDING = 4
-"""Standing streams of one session; its client needs one."""
+"""The most standing streams of one session. A client needs one."""
 ENDED = MCPError(INTERNAL_ERROR, "the session has ended; whether the request was carried out is not known")
 STATELESS = AskingObstacle(
     "no_session",
@@ -109,7 +111,7 @@ class LegacyHttp:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Answer a POST of an older revision. `version` is that of its header."""
+        """Answer a POST of an older revision. `version` is the one in its header."""
         try:
             if (
                 isinstance(message, LegacyRequest)
@@ -205,7 +207,7 @@ class LegacyHttp:
 
         def serve(request: Request | LegacyRequest) -> Coroutine[Any, Any, WrittenResponse]:
             assert isinstance(request, LegacyRequest), (
-                "a modern request does not come here, unless in a batch, which it must not"
+                "modern requests are served elsewhere, and must not be part of a batch"
             )
             return session.peer.answer(request, stream, headers)
 
@@ -218,7 +220,7 @@ class LegacyHttp:
     # GET
 
     async def get(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Open a standing stream, or resume a stream that broke off."""
+        """Open a standing stream, or resume a broken stream."""
         try:
             if self._options.stateless:
                 raise LegacyRefusal(405, f"this server has no sessions, and {HTTP_SSE}")
@@ -228,32 +230,45 @@ class LegacyHttp:
             self._sessions.touch(session)
             last = headers.only("Last-Event-ID")
             if last is not None:
-                return await self._resume(session, last.decode(errors="replace"), scope, receive, send)
-            return await self._stand(session, scope, receive, send)
+                return await self._resume(session, last.decode(errors="replace"), scope, headers, receive, send)
+            return await self._stand(session, scope, headers, receive, send)
         except (LegacyRefusal, MCPError) as refusal:
             return await refuse(send, refusal)
 
-    async def _stand(self, session: HttpSession, scope: Scope, receive: Receive, send: Send) -> None:
-        """Keep a stream open for what belongs to no request, of which there is nothing yet. Raises `LegacyRefusal`."""
+    async def _stand(self, session: HttpSession, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """Keep a stream open for messages that belong to no request: changes. Raises `LegacyRefusal`."""
         if len(session.standing) >= MOST_STANDING:
-            raise LegacyRefusal(409, "this session has as many standing streams as it may have")
+            raise LegacyRefusal(409, f"this session already has {MOST_STANDING} standing streams, which is the limit")
         connection = EventStream(send)
         session.standing.append(connection)
         store, version = self._options.event_store, session.peer.version
+        name = f"{session.prefix}/{STANDING}"
+
+        def tell(message: bytes) -> Coroutine[Any, Any, None] | None:
+            return connection.put(write_event(message)) if store is None else kept(store, message)
+
+        async def kept(store: EventStore, message: bytes) -> None:
+            connection.add(write_event(message, await keep(store, name, message)))
+
+        telling = asyncio.create_task(session.peer.stand(tell), name="bespeak standing stream")
         try:
             if store is not None and version is not None and version >= NOVEMBER:
-                id_ = await keep(store, f"{session.prefix}/{STANDING}", None)
+                id_ = await keep(store, name, None)
                 if id_ is not None:
                     connection.add(write_first_event(id_, self._options.retry_ms))
-            if session.closed:  # while the store took its time
+            if session.closed:  # while the store was busy
                 connection.end()
-            await attend(connection, scope, receive)
+            with after(headers.caller.seconds_left(time.time()) if headers.caller else None, connection.end):
+                await attend(connection, scope, receive)
         finally:
+            telling.cancel()
             session.standing.remove(connection)
             self._sessions.touch(session)
 
-    async def _resume(self, session: HttpSession, last: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events of a stream that a client has missed, and those that follow."""
+    async def _resume(
+        self, session: HttpSession, last: str, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
+        """Send the events of a stream that a client has missed, and the events that follow."""
         store = self._options.event_store
         missed: list[EventMessage] = []
 
@@ -280,7 +295,7 @@ class LegacyHttp:
                 connection, stream = EventStream(send), session.streams.get(found)
                 go_on(connection, missed, stream)
         if connection is None:
-            return await self._stand(session, scope, receive, send)
+            return await self._stand(session, scope, headers, receive, send)
         await attend(connection, scope, receive)
         if stream is not None:
             stream.leave(connection)
@@ -307,7 +322,7 @@ def principal_of(headers: Headers) -> str | None:
 
 
 def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostStream | None) -> None:
-    """Send a client the events it has missed, and connect it to those still to come."""
+    """Send a client the events it has missed, and connect it to the rest of the stream."""
     for event in missed:
         message = event.message.model_dump(mode="json", by_alias=True, exclude_none=True)
         connection.add(write_event(to_json(message), event.event_id))
@@ -318,7 +333,7 @@ def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostS
 
 
 async def attend(connection: EventStream, scope: Scope, receive: Receive) -> None:
-    """Keep a stream until it is ended, or the client goes away."""
+    """Keep a stream open until it is ended, or the client disconnects."""
     when_stopping(scope, connection.end)
     watching = asyncio.create_task(disconnected(receive), name="bespeak disconnect watcher")
     try:
