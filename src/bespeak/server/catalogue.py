@@ -1,13 +1,14 @@
 """Everything a server offers to its clients, and the capabilities that follow from it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
-from bespeak.protocol.methods import TARGET_PARAMETERS
+from bespeak.protocol.methods import LISTEN
+from bespeak.server.auth.scopes import Scoped
 from bespeak.server.features.prompts import Prompt
 from bespeak.server.features.registered import Registered, Registry
 from bespeak.server.features.resources import ResourceRegistry
-from bespeak.server.features.subscriptions import Changes
+from bespeak.server.features.subscriptions import MOST_URIS, Changes
 from bespeak.server.features.tools import Tool
 
 
@@ -33,15 +34,36 @@ class Catalogue:
         ]
 
     def scopes_needed(self, method: str, params: Mapping[str, Any]) -> tuple[str, ...]:
-        """The scopes that a request needs because of what it names; none if there is no such thing."""
-        name = params.get(TARGET_PARAMETERS.get(method, ""))
-        if not isinstance(name, str):
-            return ()
-        if method == "resources/read":
-            found = self.resources.find(name)
-            return found[0].scopes if found is not None else ()
-        one = self.tools.get(name) if method == "tools/call" else self.prompts.get(name)
-        return one.scopes if one is not None else ()
+        """Return the scopes that a request needs because of what it names; none if there is no such thing."""
+        return tuple(dict.fromkeys(scope for one in self._named(method, params) for scope in one.scopes))
+
+    def _named(self, method: str, params: Mapping[str, Any]) -> Iterator[Scoped]:
+        """Find what a request names: by its name, its URI, the URIs it subscribes to, or what it completes."""
+        found: list[Scoped | None] = []
+        if method == "tools/call":
+            found.append(self._text(params, "name", self.tools.get))
+        elif method == "prompts/get":
+            found.append(self._text(params, "name", self.prompts.get))
+        elif method in ("resources/read", "resources/subscribe"):
+            found.append(self._text(params, "uri", self._resource))
+        elif method == LISTEN:
+            wanted = _members(params.get("notifications")).get("resourceSubscriptions")
+            uris = cast("list[Any]", wanted) if isinstance(wanted, list) else []
+            found += [self._resource(uri) for uri in uris[:MOST_URIS] if isinstance(uri, str)]
+        elif method == "completion/complete":
+            ref = _members(params.get("ref"))
+            found.append(self._text(ref, "name", self.prompts.get))
+            found.append(self._text(ref, "uri", lambda uri: self.resources.templates.get(uri) or self._resource(uri)))
+        return (one for one in found if one is not None)
+
+    @staticmethod
+    def _text(params: Mapping[str, Any], member: str, find: Callable[[str], Scoped | None]) -> Scoped | None:
+        name = params.get(member)
+        return find(name) if isinstance(name, str) else None
+
+    def _resource(self, uri: str) -> Scoped | None:
+        found = self.resources.find(uri)
+        return found[0] if found is not None else None
 
     def capabilities(self) -> dict[str, Any]:
         """What the server declares, in every era."""
@@ -52,3 +74,7 @@ class Catalogue:
             "resources": {"subscribe": True, **changing},
             "logging": {},
         }
+
+
+def _members(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

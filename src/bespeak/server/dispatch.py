@@ -294,7 +294,7 @@ def find_resource(
 ) -> tuple[Resource | TemplateRead, dict[str, Any]]:
     """Return what is at a URI, with its arguments.
 
-    Raises `MCPError` with that code if there is nothing that the sender may read.
+    Raises `MCPError` with that code if there is nothing that the sender of a request may read.
     """
     found = catalogue.resources.find(uri)
     if found is None or not may_use(found[0], headers):

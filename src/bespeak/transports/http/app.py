@@ -202,10 +202,11 @@ class HttpApp:
             if isinstance(message, Notification) and (sessionless or not known):
                 return await respond(send, 202, b"")
             if known:
-                if self._authenticator is not None and isinstance(message, LegacyRequest):
-                    more = self._authenticator.step_up(headers.caller, message.method, message.params)
-                    if more is not None:
-                        return await challenge(send, more, message.id)
+                for one in message.messages if isinstance(message, Batch) else (message,):
+                    if self._authenticator is not None and isinstance(one, LegacyRequest):
+                        more = self._authenticator.step_up(headers.caller, one.method, one.params)
+                        if more is not None:
+                            return await challenge(send, more, id_)
                 return await self._legacy.post(message, version, scope, headers, receive, send)
             if isinstance(message, Batch):
                 raise no_batch()
