@@ -4,7 +4,7 @@
 # pyright: reportPrivateUsage=false
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from mcp_types import (
@@ -17,7 +17,7 @@ from mcp_types import (
     ListRootsResult,
     LoggingLevel,
 )
-from pydantic import ValidationError
+from pydantic import AnyUrl, ValidationError
 from typing_extensions import TypeVar
 
 from bespeak.protocol.input_responses import typed_answer
@@ -27,6 +27,7 @@ from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, ElicitationResult
 from bespeak.resolve.reading.type_hints import spell
 from bespeak.server.features.progress_notifications import ProgressNotifications
+from bespeak.server.features.resource_results import ReadResourceContents
 from bespeak.server.legacy.pushing import Asker, ask_once, ask_request, read_as
 from bespeak.state.seal import new_call_id
 from bespeak.transports.interfaces import Notify
@@ -41,6 +42,10 @@ AnswerT = TypeVar("AnswerT")
 
 class OutsideRequest(RuntimeError):
     """Something was asked of a context that only a client's request could give."""
+
+
+class NoClient(RuntimeError):
+    """A call made without a client has come to a question."""
 
 
 class CannotPush(RuntimeError):
@@ -60,6 +65,8 @@ class CallFacts:
     answers: dict[str, dict[str, Any]] | None = None
     request_state: str | None = None
     """What the author returned as the state of a question made by hand."""
+    completes: bool = False
+    """Whether an argument is being completed, which never asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +182,30 @@ class Context(Generic[LifespanT, RequestT]):
             raise OutsideRequest(f"{self._facts.consumer!r} was called without a client, so there is no request")
         return self._request
 
+    async def read_resource(self, uri: str | AnyUrl) -> list[ReadResourceContents]:
+        """Read a resource of this server. It sees this request, but not the answers to this call's questions.
+
+        Raises `MCPError` if there is none or it fails, and `CannotPush` if it asks.
+        """
+        facts = replace(self._facts, consumer=str(uri), answers=None, request_state=None)
+        context = Context[LifespanT, RequestT](
+            server=self._server,
+            lifespan_context=self._lifespan_context,
+            facts=facts,
+            request=self._request,
+            notify=self._notify,
+            headers=self._headers,
+            asker=self._asker,
+        )
+        try:
+            return await self.mcp_server.read_resource(uri, context)
+        except NoClient:
+            raise CannotPush(
+                f"{self._facts.consumer!r} read the resource {str(uri)!r}, which asks the client, but only a request of the "
+                "client itself can ask. Ask here instead, with the resolver that the resource uses: "
+                "Annotated[..., Resolve(fn)]"
+            ) from None
+
     # Saying something to the client
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -234,6 +265,8 @@ class Context(Generic[LifespanT, RequestT]):
     async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> ElicitResult:
         """Push a URL question. Only clients of 2025-11-25 take those."""
         if self._asker is None:
+            if self._facts.completes:
+                raise CannotPush(self._nobody("elicit_url"))
             instead = "return an InputRequiredResult with the URL question instead"
             raise CannotPush(f"{self._nobody('elicit_url')}; {instead}")
         params = {"mode": "url", "message": message, "url": url}
@@ -252,12 +285,16 @@ class Context(Generic[LifespanT, RequestT]):
 
     def _nobody(self, what: str) -> str:
         called = f"{self._facts.consumer!r} called ctx.{what}()"
+        if self._facts.completes:
+            return f"The completion of {self._facts.consumer} called ctx.{what}(), but a completion cannot ask"
         if self._request is None:
             return f"{called}, but the tool was called without a client. In a test, connect one: `async with Client(mcp, ...)`"
         return f"{called}, but a client of {self.protocol_version} cannot be asked during a call"
 
     def _cannot_push(self, what: str, wanted: str, question: str) -> CannotPush:
         """The error for a question asked in mid-call, with the resolver to write instead."""
+        if self._facts.completes:
+            return CannotPush(self._nobody(what))
         return CannotPush(
             f"{self._nobody(what)}. Ask in a resolver, which works at every revision:\n\n"
             f"    async def ask() -> {question.partition('(')[0]}"

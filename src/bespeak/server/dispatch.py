@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
-from mcp_types import SERVER_INFO_META_KEY
+from mcp_types import SERVER_INFO_META_KEY, PromptReference
 
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
@@ -13,8 +13,15 @@ from bespeak.protocol.legacy import RESOURCE_NOT_FOUND, result_at
 from bespeak.protocol.messages import Request, write_error, write_result
 from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
+from bespeak.server.calls.arguments import InvalidArguments
 from bespeak.server.calls.serving import CallServing
 from bespeak.server.catalogue import Catalogue
+from bespeak.server.features.completions import (
+    ArgumentCompletion,
+    CompletionHandler,
+    CompletionRequest,
+    completion_result,
+)
 from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.features.prompts import Prompt, prompt_arguments
 from bespeak.server.features.registered import Registered
@@ -65,6 +72,7 @@ class Dispatch:
             "resources/read": self._read_resource,
             "resources/list": self._list_resources,
             "resources/templates/list": self._list_templates,
+            "completion/complete": self._complete,
         }
         self._methods: dict[str, Handler] = {**self._legacy_methods, "server/discover": self._discover}
 
@@ -201,6 +209,17 @@ class Dispatch:
             result |= hint_fields(self._cache_hints, "resources/read")
         return result
 
+    async def _complete(self, incoming: Incoming) -> dict[str, Any]:
+        if not self._catalogue.has_completions:
+            raise MCPError(METHOD_NOT_FOUND, "this server has no completions")
+        request = CompletionRequest.read(incoming.request.params)
+        completion = find_completion(self._catalogue, request)
+        try:
+            run = completion(request) if completion is not None else None
+        except InvalidArguments as error:
+            raise MCPError(INVALID_PARAMS, f"params.context.arguments: {error}") from None
+        return completion_result() if run is None else await self._serving.complete(run, incoming)
+
     def _tool(self, params: Mapping[str, Any]) -> Tool:
         return find_tool(self._catalogue, _named(params, "name", "a tool"))
 
@@ -237,3 +256,17 @@ def find_resource(
     if found is None:
         raise MCPError(code, f"unknown resource {uri!r}", {"uri": uri})
     return found
+
+
+def find_completion(catalogue: Catalogue, request: CompletionRequest) -> ArgumentCompletion | CompletionHandler | None:
+    """What completes an argument; `None` if nothing does. Raises `MCPError` if there is no such argument."""
+    ref, name = request.ref, request.argument.name
+    if isinstance(ref, PromptReference):
+        owner = find_prompt(catalogue, ref.name)
+    else:
+        owner = catalogue.resources.template_of(ref.uri)
+        if owner is None and catalogue.resources.fixed.get(ref.uri) is None:
+            raise MCPError(INVALID_PARAMS, f"unknown resource {ref.uri!r}", {"uri": ref.uri})
+    if owner is None or name not in owner.argument_names:
+        raise MCPError(INVALID_PARAMS, f"there is no {request.target}")
+    return owner.completions.get(name) or catalogue.completion_handler

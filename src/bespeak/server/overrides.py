@@ -8,7 +8,7 @@ from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.graph.replacements import Replacement, constant, identity
 from bespeak.resolve.reading.signatures import read
 from bespeak.server.catalogue import Catalogue
-from bespeak.server.features.registered import Registered
+from bespeak.server.features.registered import Resolving
 
 UNSET: Any = object()
 
@@ -45,9 +45,12 @@ class Overrides:
         self._open = [one for one in self._open if one[0] is not ticket]
         self._apply()
 
-    def adopt(self, one: Registered) -> None:
+    def adopt(self, one: Resolving) -> None:
         """Put the open replacements in force for what is registered meanwhile."""
-        one.graph = one.overridden(self._in_force(), None)
+        in_force = self._in_force()
+        graphs = [(part, part.overridden(in_force, None)) for part in one.parts]
+        for part, graph in graphs:
+            part.graph = graph
 
     def _in_force(self) -> dict[Hashable, Replacement]:
         return {who: stand_in for _, who, stand_in in self._open}

@@ -1,6 +1,5 @@
 """`MCPServer`: what an author writes against."""
 
-import copy
 import logging
 import math
 import warnings
@@ -20,10 +19,10 @@ from bespeak.protocol.errors import MCPError
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.messages import Request
 from bespeak.resolve.errors import ToolError
-from bespeak.server.calls.call import Call, Calls, NoClient
+from bespeak.server.calls.call import Call, Calls
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.calls.serving import CallServing
-from bespeak.server.context import CallFacts, Context, LifespanT
+from bespeak.server.context import CallFacts, Context, LifespanT, NoClient
 from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
 from bespeak.server.features.listings import CacheableMethod, CacheHint
 from bespeak.server.features.resource_results import ReadResourceContents, read_contents
@@ -123,7 +122,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.tasks.drain)
         catalogue = self._catalogue
         for tool in tools or ():
-            self._register(catalogue.tools, copy.copy(tool))  # an override here must not reach another server
+            self._register(catalogue.tools, tool.copied())
         self._dispatch = Dispatch(
             info=info,
             instructions=instructions,

@@ -26,7 +26,7 @@ from bespeak.server.calls.by_hand import questions_of, read_state, state_of
 from bespeak.server.calls.call_tasks import CallTasks, Outliving
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.calls.spending import Approval, ApprovalSpender, raising
-from bespeak.server.context import Context, facts_of
+from bespeak.server.context import Context, NoClient, facts_of
 from bespeak.state.ledger import Ledger, Ticket
 from bespeak.state.seal import Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
 
@@ -38,10 +38,6 @@ EVERYTHING: Mapping[str, Any] = {
     "roots": {},
 }
 """The capabilities of nobody in particular: a call without a client is to fail when it asks, not before."""
-
-
-class NoClient(RuntimeError):
-    """A call made without a client has come to a question."""
 
 
 class Calls:
