@@ -1,5 +1,6 @@
 """Resources and resource templates: registered once, listed in order, read by URI."""
 
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from bespeak.server.features.completions import Completed
 from bespeak.server.features.listings import CacheHint
 from bespeak.server.features.registered import Registered, Registering, Registry, described, name_of, protocol_error
 from bespeak.server.features.resource_results import resource_result
+
+_ABSOLUTE = re.compile(r"[/~]|[A-Za-z]:")
+"""How an absolute path begins, a home folder and a drive included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class ResourceSecurity:
         return (
             (self.reject_null_bytes and "\0" in value)
             or (self.reject_path_traversal and ".." in path.split("/"))
-            or (self.reject_absolute_paths and (path.startswith(("/", "~")) or path[1:2] == ":"))
+            or (self.reject_absolute_paths and _ABSOLUTE.match(path) is not None)
         )
 
 
