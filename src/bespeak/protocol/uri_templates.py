@@ -176,11 +176,12 @@ def _split_named(
     found: dict[str, str] = {}
     for pair in re.split("[;?&]", query) if first == ";" else query.split("&"):
         name, _, raw = pair.partition("=")
+        if name not in wanted or name in found:
+            continue
         value = _decoded(raw)
         if value is None:
             return path, None
-        if name in wanted:
-            found.setdefault(name, value)
+        found[name] = value
     return path, found
 
 
