@@ -64,16 +64,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def connect(request: pytest.FixtureRequest) -> Connect:
     """`connect(mcp, **options)` is a `Client` of that server, over the transport and at the revision under test."""
-    return _connecting(request.param)
+    return connecting(request.param)
 
 
 @pytest.fixture
 def in_memory(request: pytest.FixtureRequest) -> Connect:
     """Like `connect`, in the server's own process, at the revision under test."""
-    return _connecting(request.param)
+    return connecting(request.param)
 
 
-def _connecting(cell: str) -> Connect:
+def connecting(cell: str) -> Connect:
+    """How one cell of the matrix connects: a transport, and an older revision if there is one."""
     wire, _, revision = cell.partition("-")
     mode = {"mode": revision} if revision else {}
 

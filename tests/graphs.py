@@ -166,6 +166,9 @@ class Watched:
     def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
         return WatchedPeer(self, self.mcp.peer(unaskable, assumed))
 
+    def end_subscriptions(self) -> None:
+        self.mcp.end_subscriptions()
+
     @property
     def ready(self) -> bool:
         return self.mcp.ready
@@ -187,6 +190,7 @@ class WatchedPeer:
         self.heard = inner.heard
         self.at_once = inner.at_once
         self.close = inner.close
+        self.stand = inner.stand
 
     @property
     def version(self) -> str | None:

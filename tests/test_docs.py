@@ -33,6 +33,7 @@ def test_the_readme_has_snippets() -> None:
     assert len(SNIPPET.findall((ROOT / "README.md").read_text())) >= 5
 
 
+@pytest.mark.timing
 def test_the_suite_of_the_readme_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "README.md").read_text()
     (written,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)

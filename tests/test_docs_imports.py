@@ -1,4 +1,4 @@
-"""The README lists the public modules, and the documents import from no others."""
+"""The README lists the public modules, and the documents and examples import from no others."""
 
 import importlib
 import re
@@ -13,6 +13,7 @@ PUBLIC: dict[str, list[str]] = {
     for module, told in re.findall(r"^\| `(bespeak[\w.]*)` \| (.*) \|$", TABLE, re.MULTILINE)
 }
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+EXAMPLES = [file for kind in ("py", "md") for file in ROOT.glob(f"examples/**/*.{kind}")]
 
 
 def test_the_readme_lists_public_modules() -> None:
@@ -25,7 +26,7 @@ def test_a_public_module_has_the_names_that_are_listed(module: str) -> None:
     assert [name for name in PUBLIC[module] if not hasattr(found, name)] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_a_document_imports_from_public_modules_only(document: Path) -> None:
+@pytest.mark.parametrize("document", [*DOCUMENTS, *EXAMPLES], ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_document_or_example_imports_from_public_modules_only(document: Path) -> None:
     imported = re.findall(r"^\s*(?:from|import) (bespeak[\w.]*)", document.read_text(), re.MULTILINE)
     assert set(imported) <= PUBLIC.keys()

@@ -32,5 +32,5 @@ def test_every_link_leads_to_a_file_and_a_heading_of_it(document: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
-def test_there_are_links() -> None:
+def test_links_are_found_in_the_docs() -> None:
     assert LINK.findall((ROOT / "README.md").read_text())

@@ -105,6 +105,7 @@ def run(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.timing
 def test_import_bespeak_pulls_in_nothing_until_it_is_used() -> None:
     loaded = run(
         "import sys, bespeak; print([m for m in sys.modules if m.startswith(('bespeak.', 'pydantic', 'mcp_types'))])"
@@ -112,6 +113,7 @@ def test_import_bespeak_pulls_in_nothing_until_it_is_used() -> None:
     assert loaded.strip() == "[]"
 
 
+@pytest.mark.timing
 def test_a_server_pulls_in_no_client_and_no_crypto_until_it_asks() -> None:
     loaded = run(
         "import sys; from bespeak import MCPServer; MCPServer('x');"
@@ -135,10 +137,12 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = bespeak.Nonsense  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@pytest.mark.timing
 def test_a_star_import_brings_every_public_name() -> None:
     assert run("from bespeak import *; print(MCPServer.__name__, Resolve.__name__)").split() == ["MCPServer", "Resolve"]
 
 
+@pytest.mark.timing
 def test_the_version_is_the_installed_one() -> None:
     assert (
         run("import bespeak, importlib.metadata as m; print(bespeak.__version__ == m.version('bespeak'))").strip()

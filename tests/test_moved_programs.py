@@ -35,7 +35,7 @@ async def started(file: Path, transport: str) -> AsyncGenerator[str | StdioServe
 @pytest.mark.parametrize("revision", [MODERN, LEGACY])
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("name", PROGRAMS)
-async def test_it_does_what_it_does_on_the_official_sdk(name: str, transport: str, revision: str) -> None:
+async def test_a_program_behaves_as_it_does_on_the_official_sdk(name: str, transport: str, revision: str) -> None:
     file = refund_desk.SERVER if name == "refund_desk" else BOOKSHOP / f"{name}.py"
     async with started(file, transport) as server:
 

@@ -7,9 +7,6 @@ from examples.refund_desk import client
 from examples.refund_desk.server import mcp
 
 from bespeak import StdioServerParameters
-from bespeak.client import stdio_client, streamable_http_client
-from bespeak.transports.interfaces import Transport
-from bespeak.transports.memory import MemoryTransport
 from tests.wires import Listening
 
 both_eras = pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
@@ -23,14 +20,14 @@ def check(told: str, revision: str) -> None:
 
 @both_eras
 async def test_the_refund_desk_is_as_it_should_be(capsys: pytest.CaptureFixture[str], mode: str, revision: str) -> None:
-    await client.show(lambda: MemoryTransport(mcp), mode)
+    await client.show(mcp, mode)
     check(capsys.readouterr().out, revision)
 
 
 @both_eras
 async def test_the_refund_desk_over_http(capsys: pytest.CaptureFixture[str], mode: str, revision: str) -> None:
     async with Listening(mcp.streamable_http_app()) as listening:
-        await client.show(lambda: streamable_http_client(listening.url), mode)
+        await client.show(listening.url, mode)
     check(capsys.readouterr().out, revision)
 
 
@@ -41,9 +38,5 @@ async def test_the_refund_desk_as_a_program_on_stdio(
     capsys: pytest.CaptureFixture[str], mode: str, revision: str
 ) -> None:
     parameters = StdioServerParameters(sys.executable, [str(client.SERVER)])
-
-    def reach() -> Transport:
-        return stdio_client(parameters)
-
-    await client.show(reach, mode)
+    await client.show(parameters, mode)
     check(capsys.readouterr().out, revision)

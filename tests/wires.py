@@ -43,9 +43,9 @@ class Listening:
         return f"http://127.0.0.1:{self.port}/mcp"
 
     @property
-    def open(self) -> set[Any]:
-        """uvicorn's protocols of the connections there are."""
-        return self._state.connections
+    def open(self) -> list[Any]:
+        """The connections that uvicorn knows."""
+        return list(self._state.connections)
 
     async def __aenter__(self) -> "Listening":
         await self._lifespan.startup()

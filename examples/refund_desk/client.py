@@ -10,22 +10,21 @@ all of these except the last.
 """
 
 import asyncio
+import json
 import socket
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
+from mcp_types import CallToolResult, ElicitRequest, ElicitRequestParams, ElicitResult, TextContent
 
-from bespeak import Client, StdioServerParameters
-from bespeak.client import ClientRequestContext, stdio_client, streamable_http_client
-from bespeak.transports.interfaces import Transport
-from bespeak.transports.memory import MemoryTransport
-from examples.refund_desk.narrator import NarratedTransport
+from bespeak import Client, MCPServer, StdioServerParameters
+from bespeak.client import ClientRequestContext
 from examples.refund_desk.server import mcp
 
 SERVER = Path(__file__).parent / "server.py"
@@ -35,8 +34,8 @@ ACCEPT_ALL = {
 }
 DECLINE = ElicitResult(action="decline")
 
-Reach = Callable[[], Transport]
-"""Makes a transport to the server, for one client after another."""
+Server = MCPServer[Any] | StdioServerParameters | str
+"""What a client can connect to."""
 
 
 class Person:
@@ -46,20 +45,65 @@ class Person:
         self._answers = {**ACCEPT_ALL, **answers}
         self.asked: Counter[str] = Counter()
 
-    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        resolver = context.name.rpartition(":")[2]
+    def answer(self, resolver: str) -> ElicitResult:
         self.asked[resolver] += 1
         return self._answers[resolver]
 
+    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        """Answer a question that the server has pushed."""
+        resolver = resolver_of(context)
+        tell("server -> client", f"{resolver} asks: {params.message}")
+        answer = self.answer(resolver)
+        tell("client -> server", f"{resolver}: {shown(answer)}")
+        return answer
 
-async def refund(reach: Reach, mode: str, title: str, order_id: str, person: Person) -> CallToolResult:
+
+async def refund(server: Server, mode: str, title: str, order_id: str, person: Person) -> CallToolResult:
+    """Send one call round by round, and print what is sent. `client.call_tool` does the same in one step."""
     print(f"\n{title}")
-    async with Client(NarratedTransport(reach()), mode=mode, elicitation_callback=person) as client:
-        return await client.call_tool("refund_order", {"order_id": order_id, "reason": "changed my mind"})
+    arguments = {"order_id": order_id, "reason": "changed my mind"}
+    call = f"refund_order({json.dumps(arguments)})"
+    async with Client(server, mode=mode, elicitation_callback=person) as client:
+        tell("client -> server", call, "call" if mode == "legacy" else "round 1")
+        result = await client.session.call_tool("refund_order", arguments, allow_input_required=True)
+        number = 1
+        while not isinstance(result, CallToolResult):
+            number += 1
+            answers: dict[str, ElicitResult] = {}
+            told: dict[str, Any] = {}
+            for key, question in (result.input_requests or {}).items():
+                assert isinstance(question, ElicitRequest)
+                resolver = resolver_of(ClientRequestContext(client.session, key, question.method))
+                tell("server -> client", f"{resolver} asks: {question.params.message}")
+                answers[key] = person.answer(resolver)
+                told[resolver] = shown(answers[key])
+            tell("", f"(progress sealed in {len(result.request_state or '')} characters)")
+            tell("client -> server", f"{call}, answering {told}", f"round {number}")
+            result = await client.session.call_tool(
+                "refund_order",
+                arguments,
+                input_responses=answers,
+                request_state=result.request_state,
+                allow_input_required=True,
+            )
+    tell("server -> client", f"{'failed' if result.is_error else 'done'}: {' '.join(text(result).split())}")
+    return result
 
 
-async def show(reach: Reach, mode: str = "auto") -> None:
-    async with Client(reach(), mode=mode) as client:
+def tell(way: str, what: str, when: str = "") -> None:
+    print(f"  {when:<7}  {way:<16}   {what}")
+
+
+def resolver_of(context: ClientRequestContext) -> str:
+    return context.name.rpartition(":")[2]
+
+
+def shown(answer: ElicitResult) -> Any:
+    return answer.content or answer.action
+
+
+async def show(server: Server, mode: str = "auto") -> None:
+    async with Client(server, mode=mode) as client:
         (tool,) = (await client.list_tools()).tools
         print(f"\nAt {client.protocol_version}:")
     assert set(tool.input_schema["properties"]) == {"order_id", "reason"}, "the model sees the amount"
@@ -67,7 +111,7 @@ async def show(reach: Reach, mode: str = "auto") -> None:
     print(f"The model sees {tool.name}({', '.join(tool.input_schema['properties'])}); it cannot set the amount.")
 
     person = Person()
-    result = await refund(reach, mode, "One line: nothing to ask.", "ORD-7001", person)
+    result = await refund(server, mode, "One line: nothing to ask.", "ORD-7001", person)
     assert result.structured_content == {
         "order_id": "ORD-7001",
         "cents": 1299,
@@ -78,30 +122,32 @@ async def show(reach: Reach, mode: str = "auto") -> None:
 
     person = Person()
     title = "Two lines: the scope is asked once, though two resolvers need it."
-    result = await refund(reach, mode, title, "ORD-7002", person)
+    result = await refund(server, mode, title, "ORD-7002", person)
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 5200
     assert result.structured_content["restocked"] is True
     assert person.asked == {"refund_scope": 1, "ask_restock": 1}
 
     one_line = ElicitResult(action="accept", content={"full": False, "sku": "BULB-2"})
-    result = await refund(reach, mode, "One line of two, typed by a person.", "ORD-7002", Person(refund_scope=one_line))
+    result = await refund(
+        server, mode, "One line of two, typed by a person.", "ORD-7002", Person(refund_scope=one_line)
+    )
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 650
 
     typo = ElicitResult(action="accept", content={"full": False, "sku": "BULB-3"})
-    result = await refund(reach, mode, "A SKU that is not in the order.", "ORD-7002", Person(refund_scope=typo))
+    result = await refund(server, mode, "A SKU that is not in the order.", "ORD-7002", Person(refund_scope=typo))
     assert said(result).endswith("ORD-7002 has no line 'BULB-3'; it has LAMP-9, BULB-2")
 
     person = Person(refund_scope=DECLINE)
-    result = await refund(reach, mode, "Declining the scope ends the call.", "ORD-7002", person)
+    result = await refund(server, mode, "Declining the scope ends the call.", "ORD-7002", person)
     assert said(result) == (
         "Error executing tool refund_order: Resolver for parameter 'scope' could not resolve: elicitation was decline"
     )
     assert person.asked == {"refund_scope": 1}
 
     result = await refund(
-        reach, mode, "Without restocking, the refund is still made.", "ORD-7002", Person(ask_restock=DECLINE)
+        server, mode, "Without restocking, the refund is still made.", "ORD-7002", Person(ask_restock=DECLINE)
     )
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 5200
@@ -111,9 +157,13 @@ async def show(reach: Reach, mode: str = "auto") -> None:
 
 
 def said(result: CallToolResult) -> str:
+    assert result.is_error
+    return text(result)
+
+
+def text(result: CallToolResult) -> str:
     (block,) = result.content
     assert isinstance(block, TextContent)
-    assert result.is_error
     return block.text
 
 
@@ -147,15 +197,15 @@ def main() -> None:
     how = next((one for one in arguments if one != "--legacy"), "")
     if how == "--stdio":
         parameters = StdioServerParameters(sys.executable, ["-m", "bespeak.cli", "run", str(SERVER)])
-        asyncio.run(show(lambda: stdio_client(parameters), mode))
+        asyncio.run(show(parameters, mode))
     elif how == "--http":
         # An older client keeps its session in one process.
         with listening(workers=1 if legacy else 2) as url:
-            asyncio.run(show(lambda: streamable_http_client(url), mode))
+            asyncio.run(show(url, mode))
     elif how:
-        asyncio.run(show(lambda: streamable_http_client(how), mode))
+        asyncio.run(show(how, mode))
     else:
-        asyncio.run(show(lambda: MemoryTransport(mcp), mode))
+        asyncio.run(show(mcp, mode))
 
 
 if __name__ == "__main__":

@@ -184,6 +184,7 @@ async def test_work_that_is_cancelled_by_itself_is_not_a_timeout() -> None:
         await within(5, work())
 
 
+@pytest.mark.timing
 async def test_an_outer_timeout_that_is_shorter_is_the_one_that_counts() -> None:
     outer = asyncio.timeout(0.01)
     with pytest.raises(TimeoutError):

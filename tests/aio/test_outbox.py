@@ -140,6 +140,7 @@ async def test_nobody_waits_for_room_once_it_is_released_or_abandoned() -> None:
     assert drain(box) == FULL + FULL + b"note"
 
 
+@pytest.mark.timing
 @pytest.mark.usefixtures("short_patience")
 async def test_after_a_while_notifications_are_dropped_with_one_warning(
     caplog: pytest.LogCaptureFixture,
@@ -158,6 +159,7 @@ async def test_after_a_while_notifications_are_dropped_with_one_warning(
     assert record.getMessage() == "The client is not reading. Notifications to it are dropped until it does."
 
 
+@pytest.mark.timing
 @pytest.mark.usefixtures("short_patience")
 async def test_responses_are_kept_while_notifications_are_dropped_until_the_reader_has_caught_up() -> None:
     box = Outbox()

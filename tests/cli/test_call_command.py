@@ -52,12 +52,14 @@ def test_each_argument_is_read_as_the_tools_schema_says(desk: str, given: list[s
     assert bespeak("call", desk, "typed", *given).stdout == f"{read}\n"
 
 
+@pytest.mark.timing
 def test_the_schema_of_a_tool_on_a_later_page_counts(raw: Raw) -> None:
     tool = {"name": "t", "inputSchema": {"type": "object", "properties": {"zip": {"type": "string"}}}}
     target = raw("echo", pages=[{"tools": [], "nextCursor": "1"}, {"tools": [tool]}])
     assert json.loads(bespeak("call", target, "t", "zip=01234").stdout)["arguments"] == {"zip": "01234"}
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("page", [{"tools": []}, {"error": {"code": -32601, "message": "no list"}}])
 def test_without_a_schema_an_argument_is_json_or_else_text(raw: Raw, page: Any) -> None:
     sent = json.loads(bespeak("call", raw("echo", pages=[page]), "t", "a=1", "b=x", 'c={"d": null}').stdout)
@@ -67,6 +69,7 @@ def test_without_a_schema_an_argument_is_json_or_else_text(raw: Raw, page: Any) 
 # Bad command lines
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("page", "tools"),
     [
@@ -83,9 +86,9 @@ def test_without_a_tool_the_tools_of_the_server_are_listed(raw: Raw, page: Any, 
     ("words", "said"),
     [
         ([], "Missing argument TARGET: bespeak call TARGET TOOL [KEY=VALUE...]"),
-        (["nowhere.py", "t", "word"], "tool arguments are written KEY=VALUE, not 'word'"),
+        (["nowhere.py", "t", "word"], "tool arguments must be KEY=VALUE, not 'word'"),
         (["nowhere.py", "t", "--arguments", "[]"], "--arguments takes a JSON object"),
-        (["nowhere.py", "t", "--answer", "city"], "--answer is written KEY=VALUE, not 'city'"),
+        (["nowhere.py", "t", "--answer", "city"], "--answer must be KEY=VALUE, not 'city'"),
         (["nowhere.py", "t", "--answer", "city=null"], "city: an answer is a value"),
         (["nowhere.py", "t", "--era", "1999"], "an era is modern, legacy or one of 2026-07-28"),
         (["nowhere.py", "t", "--max-rounds", "-1"], "Invalid value"),
@@ -117,6 +120,7 @@ def test_answers_that_cannot_be_saved_are_said_to_be_so(desk: str, tmp_path: Pat
 # Servers
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("target", "said"),
     [
@@ -139,6 +143,7 @@ def test_a_file_that_does_not_load_cannot_be_reached(tmp_path: Path) -> None:
     assert "cannot be loaded: RuntimeError: not today" in told(bespeak("call", str(file), "t"), 3)
 
 
+@pytest.mark.timing
 def test_a_target_may_be_a_file_a_module_a_program_or_a_long_command(
     desk: str, raw: Raw, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,13 +156,14 @@ def test_a_target_may_be_a_file_a_module_a_program_or_a_long_command(
     assert said == ["nothing\n", "nothing\n", "a program\n", "a long command\n"]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("hole", ["${x}", "${env:HOME}", "$${x}"])
 def test_what_looks_like_a_suites_hole_means_itself_in_a_command(raw: Raw, hole: str) -> None:
     result = bespeak("call", f"{raw(text('reached'))} '{hole}'", "t")
     assert (result.exit_code, result.stdout) == (0, "reached\n")
 
 
-async def test_a_url_is_called(desk: str) -> None:
+async def test_a_tool_of_a_server_at_a_url_is_called(desk: str) -> None:
     async with Listening(load(desk).streamable_http_app()) as server:
         words = ("call", server.url, "trip", "--answer", "city=Rome", "--answer", "sure=true")
         result = await asyncio.to_thread(bespeak, *words)
@@ -167,6 +173,7 @@ async def test_a_url_is_called(desk: str) -> None:
 # Answers
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("question", "answer", "sent"),
     [
@@ -188,6 +195,7 @@ def test_an_answer_is_written_as_in_a_suite(raw: Raw, question: Any, answer: str
     assert json.loads(result.stdout)["inputResponses"] == {"q": sent}
 
 
+@pytest.mark.timing
 def test_a_sampling_answer_speaks_for_the_model_and_omit_leaves_its_key_out(raw: Raw) -> None:
     model: dict[str, Any] = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}}
     target = raw(asking(model=model, other=WORD), "echo")
@@ -213,6 +221,7 @@ def test_an_answer_that_does_not_fit_is_not_sent(desk: str, answer: str, said: s
     assert result.stdout == ""
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("number", "code"), [(64, 0), (65, 1)])
 def test_a_round_of_more_questions_than_anybody_would_answer_is_not_answered(raw: Raw, number: int, code: int) -> None:
     questions = asking(**{f"q{at}": WORD for at in range(number)})
@@ -261,21 +270,25 @@ def test_saved_answers_are_a_block_of_a_suite_that_answers_the_same(desk: str, t
 # Results
 
 
+@pytest.mark.timing
 def test_the_text_of_a_result_goes_to_standard_output_as_it_is(raw: Raw) -> None:
     result = bespeak("call", raw(text("one\ntwo  \x1b[2J")), "t")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "one\ntwo  \x1b[2J\n", "")
 
 
+@pytest.mark.timing
 def test_a_result_without_text_shows_its_structured_content(raw: Raw) -> None:
     target = raw({"result": {"resultType": "complete", "content": [], "structuredContent": {"a": [1]}}})
     assert json.loads(bespeak("call", target, "t").stdout) == {"a": [1]}
 
 
+@pytest.mark.timing
 def test_the_whole_result_is_shown_as_json(raw: Raw) -> None:
     response = text("x", structuredContent={"a": 1}, isError=False)
     assert json.loads(bespeak("call", raw(response), "t", "--json").stdout) == response["result"]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("more", "out"), [((), "broken\n"), (("--json",), None)])
 def test_a_tool_that_failed_ends_with_1_and_its_words(raw: Raw, more: tuple[str, ...], out: str | None) -> None:
     result = bespeak("call", raw(text("broken", isError=True)), "t", *more)
@@ -283,6 +296,7 @@ def test_a_tool_that_failed_ends_with_1_and_its_words(raw: Raw, more: tuple[str,
     assert result.stdout == out or json.loads(result.stdout)["isError"] is True
 
 
+@pytest.mark.timing
 def test_an_error_of_the_protocol_ends_with_1_on_standard_error(raw: Raw) -> None:
     error = {"code": -32000, "message": "no\x1b[2J\u202e way", "data": 1}
     result = bespeak("call", raw({"error": error}), "t")
@@ -292,11 +306,13 @@ def test_an_error_of_the_protocol_ends_with_1_on_standard_error(raw: Raw) -> Non
     assert json.loads(bespeak("call", raw({"error": error}), "t", "--json").stdout) == {"error": error}
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("error", [{}, "x", None, {"code": "a", "message": 5}])
 def test_an_error_that_is_invalid_is_reported_without_python(raw: Raw, error: Any) -> None:
     assert "None" not in told(bespeak("call", raw({"error": error}), "t"), 1)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("response", "said"),
     [

@@ -76,7 +76,7 @@ def test_elsewhere_lines_stay_as_long_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("text", "what"), [("x" * 100_000, "100,000 characters"), ("x\n" * 20_000, "40,000 characters")]
 )
-def test_a_complaint_has_an_end(text: str, what: str) -> None:
+def test_a_very_long_error_message_is_cut(text: str, what: str) -> None:
     lines = complained(text, Terminal())
     assert lines[-1] == f"{INDENT}(cut: the message has {what})"
     assert len(lines) <= 302

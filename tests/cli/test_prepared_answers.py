@@ -28,23 +28,27 @@ def given(*answers: str) -> list[str]:
     return [word for answer in answers for word in ("--answer", answer)]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("answers", [["pay=x"], [f"{FIRST}=x"], ["pay=y", f"{FIRST}=x"], [f"{FIRST}=x", "pay=y"]])
 def test_an_answer_is_given_by_name_or_by_whole_key_and_the_key_wins(raw: Raw, answers: list[str]) -> None:
     result = bespeak("call", raw(asks(FIRST), "echo"), "t", *given(*answers))
     assert json.loads(result.stdout)["inputResponses"] == {FIRST: X}
 
 
+@pytest.mark.timing
 def test_a_name_that_fits_two_open_questions_is_an_error_that_lists_both(raw: Raw) -> None:
     result = bespeak("call", raw(asks(FIRST, SECOND)), "t", *given("pay=x"))
     assert BOTH in told(result, 1)
     assert result.stdout == ""
 
 
+@pytest.mark.timing
 def test_two_open_questions_of_one_name_are_answered_by_their_keys(raw: Raw) -> None:
     result = bespeak("call", raw(asks(FIRST, SECOND), "echo"), "t", *given(f"{FIRST}=x", f"{SECOND}=y"))
     assert json.loads(result.stdout)["inputResponses"] == {FIRST: X, SECOND: accepted(x="y")}
 
 
+@pytest.mark.timing
 def test_what_waits_is_printed_by_name_and_continued_by_name(raw: Raw, tmp_path: Path) -> None:
     target = raw(asks(FIRST, "city~deadbeef"))
     result = bespeak("call", target, "t", *given("city=x"))
@@ -60,6 +64,7 @@ def test_what_waits_is_printed_by_name_and_continued_by_name(raw: Raw, tmp_path:
     assert json.loads(resumed.stdout)["inputResponses"] == {FIRST: X, "city~deadbeef": X}
 
 
+@pytest.mark.timing
 def test_what_waits_is_printed_by_whole_key_where_two_share_a_name(raw: Raw, tmp_path: Path) -> None:
     target = raw(asks(FIRST, SECOND))
     result = bespeak("call", target, "t", *given(f"{FIRST}=x"))
@@ -75,6 +80,7 @@ def test_what_waits_is_printed_by_whole_key_where_two_share_a_name(raw: Raw, tmp
     assert json.loads(resumed.stdout)["inputResponses"] == {FIRST: X, SECOND: accepted(x="y")}
 
 
+@pytest.mark.timing
 def test_answers_are_saved_by_name(raw: Raw, tmp_path: Path) -> None:
     saved = tmp_path / "answers.yaml"
     words = ["--save-answers", str(saved), *given(f"{FIRST}=x", "city=y")]
@@ -82,6 +88,7 @@ def test_answers_are_saved_by_name(raw: Raw, tmp_path: Path) -> None:
     assert saved.read_text() == "inputResponses:\n  pay: x\n  city: y\n"
 
 
+@pytest.mark.timing
 def test_a_person_sees_names_and_what_they_typed_is_saved_by_name(raw: Raw, tmp_path: Path) -> None:
     saved = tmp_path / "answers.yaml"
     rounds = [asking(**{FIRST: form("Pay 5?", x={"type": "string"})}), asks(SECOND), "echo"]
@@ -99,6 +106,7 @@ def price(key: str, cents: int) -> dict[str, Any]:
     return asking(**{key: form(f"Pay {cents}?", x={"type": "string"})})
 
 
+@pytest.mark.timing
 def test_an_answer_by_name_does_not_answer_the_next_question_of_that_name(raw: Raw, tmp_path: Path) -> None:
     result = bespeak("call", raw(price(FIRST, 100), price(SECOND, 200)), "t", *given("pay=x"))
     told(result, 6)
@@ -116,17 +124,20 @@ def test_an_answer_by_name_does_not_answer_the_next_question_of_that_name(raw: R
     told(bespeak("call", target, "--resume", str(file), *given("pay=y")), 6)
 
 
+@pytest.mark.timing
 def test_an_answer_by_name_answers_the_same_question_again(raw: Raw) -> None:
     result = bespeak("call", raw(asks(FIRST), asks(FIRST), "echo"), "t", *given("pay=x"))
     assert json.loads(result.stdout)["inputResponses"] == {FIRST: X}
 
 
+@pytest.mark.timing
 def test_an_answer_by_whole_key_answers_that_question_whatever_was_asked_before(raw: Raw) -> None:
     rounds = [price(FIRST, 100), price(SECOND, 200), "echo"]
     result = bespeak("call", raw(*rounds), "t", *given("pay=x", f"{SECOND}=y"))
     assert json.loads(result.stdout)["inputResponses"] == {SECOND: accepted(x="y")}
 
 
+@pytest.mark.timing
 def test_a_person_is_asked_the_next_question_of_a_name_that_was_answered_beforehand(raw: Raw) -> None:
     rounds = [price(FIRST, 100), price(SECOND, 200), "echo"]
     ended = at_terminal("call", raw(*rounds), "t", *given("pay=x"), typed="d\n")

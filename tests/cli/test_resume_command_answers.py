@@ -32,11 +32,12 @@ def raw(tmp_path: Path) -> Raw:
 # Rounds
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("asked", "code"), [(10, 0), (11, 1)])
 def test_ten_rounds_are_answered_unless_set_differently(raw: Raw, asked: int, code: int) -> None:
     target = raw(*[asking(q=form("Again?\x1b[2J\u202e", x=QUESTION))] * asked, "echo")
     said = told(bespeak("call", target, "t", "--answer", "q=x"), code)
-    assert ("the server still asks after 10 answered rounds" in said, "round 11: q (Again?" in said) == (
+    assert ("the server is still asking after 10 answered rounds" in said, "round 11: q (Again?" in said) == (
         bool(code),
     ) * 2
     assert "TOKEN" not in said
@@ -116,6 +117,7 @@ def test_the_rounds_before_are_kept_and_the_cap_counts_them(desk: str) -> None:
     )
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("state", [None, "", "a \u00fc\U0001f600\x00"])
 def test_the_state_is_echoed_as_it_was_after_a_pause_too(raw: Raw, state: str | None) -> None:
     asks = asking(q=WORD)
@@ -130,6 +132,7 @@ def test_the_state_is_echoed_as_it_was_after_a_pause_too(raw: Raw, state: str | 
     assert sent["arguments"] == {"a": 1}
 
 
+@pytest.mark.timing
 def test_the_compatibility_dialect_is_resumed_in_its_own_shape(raw: Raw, tmp_path: Path) -> None:
     fields = [{"id": "a", "kind": "string"}, {"id": "b", "kind": "string", "required": False}]
     target = raw({"result": {"inputRequests": fields, "requestState": "s"}})

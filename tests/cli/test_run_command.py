@@ -18,11 +18,12 @@ from mcp_types import InputRequiredResult
 from bespeak import Client, StdioServerParameters
 from bespeak.client import streamable_http_client
 from tests.answering import Person, accept, text
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timing
 
 SHOP = """
-import os
+import os, time
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
@@ -49,12 +50,18 @@ async def buy(asked: Annotated[int, Resolve(asked_by, once=True)], sure: Annotat
     print("printed in a call")
     return f"{asked} {os.getpid()}"
 
+@mcp.tool()
+async def block() -> None:
+    Path(__file__).with_name("blocked").touch()
+    while not Path(__file__).with_name("go").exists():
+        time.sleep(0.01)
+
 if __name__ == "__main__":
     import sys
     mcp.run("streamable-http", port=int(sys.argv[1]))
 """
 COMMAND = [sys.executable, "-m", "bespeak.cli", "run"]
-SECONDS = 15
+SECONDS = 30
 """How long anything here may take before the test gives up."""
 
 
@@ -172,25 +179,48 @@ async def test_an_interrupt_from_the_keyboard_ends_a_script_in_order_and_without
 # From process to process
 
 
+async def begun(client: Client) -> InputRequiredResult:
+    """A call that waits for its answer."""
+    asked = await client.session.call_tool("buy", allow_input_required=True)
+    assert isinstance(asked, InputRequiredResult)
+    return asked
+
+
+async def finished(client: Client, asked: InputRequiredResult) -> list[str]:
+    """The process that asked, and the one that ran the body."""
+    assert asked.input_requests is not None
+    answers = dict.fromkeys(asked.input_requests, accept(value=True))
+    done = await client.session.call_tool("buy", input_responses=answers, request_state=asked.request_state)
+    return text(done).split()
+
+
 @pytest.mark.long
 async def test_two_workers_finish_each_other_s_calls(shop: Path) -> None:
-    async with listening(*over_http(shop, "--workers", "2")) as program:
-        # Connections that are used once: each round goes to whichever worker takes it.
-        limits = httpx2.Limits(max_connections=8, max_keepalive_connections=0)
-        pairs: set[tuple[str, ...]] = set()
-        async with httpx2.AsyncClient(limits=limits) as http:
-            transport = streamable_http_client(program.url, http_client=http)
-            async with Client(transport, elicitation_callback=person()) as client:
-                for _ in range(15):
-                    results = await asyncio.gather(*(client.call_tool("buy") for _ in range(12)))
-                    pairs |= {tuple(text(result).split()) for result in results}
-                    if len(pairs) == 4:
-                        break
+    # A client with one connection stays with the worker that took it. Whoever comes while that worker's loop is blocked
+    # gets the other one.
+    one_connection = httpx2.Limits(max_connections=1, keepalive_expiry=None)
+    async with (
+        listening(*over_http(shop, "--workers", "2")) as program,
+        httpx2.AsyncClient(limits=one_connection, timeout=SECONDS) as first_http,
+        httpx2.AsyncClient(limits=one_connection, timeout=SECONDS) as second_http,
+    ):
+        first = Client(streamable_http_client(program.url, http_client=first_http), elicitation_callback=person())
+        second = Client(streamable_http_client(program.url, http_client=second_http), elicitation_callback=person())
+        async with first:
+            asked_by_first = await begun(first)
+            blocking = asyncio.create_task(first.call_tool("block"))
+            await eventually(shop.with_name("blocked").exists)
+            async with second:
+                asked_by_second = await begun(second)
+                finished_by_second = await finished(second, asked_by_first)
+                shop.with_name("go").touch()
+                await blocking
+                finished_by_first = await finished(first, asked_by_second)
         program.signal(signal.SIGTERM)
         said = await program.ended()
-    assert len({pid for pair in pairs for pid in pair}) == 2
-    assert any(asked != answered for asked, answered in pairs)
-    assert "state keys are given but no store" in said
+    assert len({*finished_by_first, *finished_by_second}) == 2
+    assert finished_by_first == finished_by_second[::-1]
+    assert "state keys are configured, but no shared store is" in said
     assert "Traceback" not in said
     assert program.process.returncode in (0, -signal.SIGTERM)
 
@@ -201,15 +231,11 @@ async def test_a_call_goes_on_after_a_restart_with_the_same_keys(shop: Path) -> 
     keys = secrets.token_urlsafe(32)
     async with listening(*over_http(shop), port=port, BESPEAK_STATE_KEYS=keys) as program:
         async with Client(program.url, elicitation_callback=person()) as client:
-            asked = await client.session.call_tool("buy", allow_input_required=True)
+            asked = await begun(client)
         program.signal(signal.SIGTERM)
-        assert "state keys are given but no store" in await program.ended()
-    assert isinstance(asked, InputRequiredResult)
-    assert asked.input_requests is not None
-    answers = dict.fromkeys(asked.input_requests, accept(value=True))
+        assert "state keys are configured, but no shared store is" in await program.ended()
     async with (
         listening(*over_http(shop), port=port, BESPEAK_STATE_KEYS=keys) as again,
         Client(again.url, elicitation_callback=person()) as client,
     ):
-        done = await client.session.call_tool("buy", input_responses=answers, request_state=asked.request_state)
-        assert text(done).split() == [str(program.process.pid), str(again.process.pid)]
+        assert await finished(client, asked) == [str(program.process.pid), str(again.process.pid)]

@@ -99,6 +99,7 @@ def test_recording_under_ci_is_refused_with_5(suite: str, record: str, monkeypat
     assert not Path("c").exists()
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "server",
     [
@@ -183,7 +184,9 @@ def test_a_variable_that_is_not_set_is_2_unless_no_test_needs_it(suite: str, mon
     monkeypatch.delenv("BESPEAK_NOT_SET", raising=False)
     file = write("b.bespeak.yaml", {"name": "x", "tool": "t"}, url="http://127.0.0.1:9/${env:BESPEAK_NOT_SET}")
     said = told(bespeak("test", file), 2)
-    assert said == "bespeak: b.bespeak.yaml: the environment has no BESPEAK_NOT_SET; set it before the run\n"
+    assert (
+        said == "bespeak: b.bespeak.yaml: the environment variable BESPEAK_NOT_SET is not set; set it before the run\n"
+    )
     assert told(bespeak("test", ".", "-k", "nothing"), 0) == ""
 
 
@@ -275,6 +278,7 @@ def test_the_command_that_a_failure_shows_runs_it_again(suite: str, more: list[s
 # Other servers
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("kind", ["file", "command"])
 def test_a_target_replaces_a_suites_server(suite: str, kind: str, tmp_path: Path, desk: str) -> None:
     command = write_raw(tmp_path)(*[text("something")] * 9)

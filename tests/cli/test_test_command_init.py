@@ -57,6 +57,7 @@ def test_a_suite_for_a_file_runs(desk: str) -> None:
     check(bespeak("test", drafted(desk), "-k", WORDS))
 
 
+@pytest.mark.timing
 def test_a_suite_for_a_command_runs(raw: Raw) -> None:
     suite = drafted(raw(text("ok"), pages=[{"tools": [tool("t")]}]))
     assert "command: [" in Path(suite).read_text()
@@ -77,6 +78,7 @@ TEXT: dict[str, Any] = {"type": "string"}
 INNER = {"type": "object", "properties": {"x": TEXT, "y": TEXT}, "required": ["x"]}
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("schema", "arguments"),
     [
@@ -111,6 +113,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("name", NAMES)
 def test_a_suite_for_tools_of_any_name_loads_and_sends_it(raw: Raw, name: str) -> None:
     schema = {"properties": {name: {"const": name}}, "required": [name]}
@@ -122,18 +125,21 @@ def test_a_suite_for_tools_of_any_name_loads_and_sends_it(raw: Raw, name: str) -
     assert (sent["name"], sent["arguments"]) == (name, {name: name})
 
 
+@pytest.mark.timing
 def test_a_tool_listed_twice_is_tested_once(raw: Raw) -> None:
     pages = [{"tools": [tool("a"), tool("b")], "nextCursor": "1"}, {"tools": [tool("a"), 5, {"name": 5}, {}]}]
     suite = load_suite(Path(drafted(raw(pages=pages))))
     assert [test.tool for test in suite.model.tests] == ["a", "b"]
 
 
+@pytest.mark.timing
 def test_a_target_that_looks_like_a_hole_is_reached_again(raw: Raw) -> None:
     suite = drafted(f"{raw(text('ok'), pages=[{'tools': [tool('t')]}])} '${{HOME}}' '${{env:NOT_SET}}'")
     ran = bespeak("test", suite)
     assert ran.exit_code == 0, ran.output
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "broken", [{"type": 5}, {"type": []}, {"enum": 5}, {"anyOf": [5]}, {"properties": 5}, {"$ref": "#/$defs/no"}]
 )
@@ -142,12 +148,14 @@ def test_a_schema_that_is_invalid_is_not_an_obstacle(raw: Raw, broken: dict[str,
     assert told(bespeak("test", "--validate", drafted(raw(pages=[{"tools": tools}]))), 0) == ""
 
 
+@pytest.mark.timing
 def test_a_schema_that_holds_itself_ends(raw: Raw) -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}, "required": ["next"]}
     endless = tool("t", properties={"x": {"$ref": "#/$defs/Node"}}, required=["x"], **{"$defs": {"Node": node}})
     assert told(bespeak("test", "--validate", drafted(raw(pages=[{"tools": [endless]}]))), 0) == ""
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("target", "code", "said"),
     [
@@ -174,6 +182,7 @@ PAGES: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("page", "said"), PAGES.values(), ids=PAGES)
 def test_a_server_that_has_no_tools_to_draft_from_says_so(raw: Raw, page: Any, said: str) -> None:
     result = bespeak("test", "--init", raw(pages=[page]))

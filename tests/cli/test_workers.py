@@ -20,7 +20,7 @@ def test_workers_share_one_port_and_each_makes_its_own_app(write: Write, started
     assert (options["workers"], options["factory"]) == (3, True)
     assert (options["host"], options["port"]) == ("127.0.0.1", 8123)
     assert Settings.inherited() == Settings(target, "127.0.0.1", 8123, "/here")
-    with pytest.warns(RuntimeWarning, match="state keys are given but no store"):
+    with pytest.warns(RuntimeWarning, match="state keys are configured, but no shared store is"):
         assert isinstance(make_app(), HttpApp)
 
 

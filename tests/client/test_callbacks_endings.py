@@ -15,6 +15,7 @@ from bespeak import (
 )
 from bespeak.client import CallbackFailed
 from tests.conftest import Connect
+from tests.waiting import turns
 
 
 async def ask() -> Elicit[bool]:
@@ -22,7 +23,7 @@ async def ask() -> Elicit[bool]:
 
 
 async def test_a_handler_that_never_ends_does_not_outlive_a_cancelled_request(in_memory: Connect) -> None:
-    mcp = MCPServer[Any]("shop")
+    mcp, begun = MCPServer[Any]("shop"), asyncio.Event()
 
     @mcp.tool()
     async def tool(ctx: Context) -> str:
@@ -30,11 +31,16 @@ async def test_a_handler_that_never_ends_does_not_outlive_a_cancelled_request(in
         return "done"
 
     async def never(progress: float, total: float | None, message: str | None) -> None:
-        await asyncio.sleep(100)
+        begun.set()
+        await asyncio.Event().wait()
 
     async with in_memory(mcp) as client:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(client.call_tool("tool", progress_callback=never), 0.05)
+        call = asyncio.create_task(client.call_tool("tool", progress_callback=never))
+        await asyncio.wait_for(begun.wait(), 20)
+        await turns()  # the tool has ended, and only its handler runs
+        call.cancel()
+        await asyncio.wait({call}, timeout=20)
+        assert call.cancelled()
     await asyncio.sleep(0)
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "bespeak notifications"]
 

@@ -67,6 +67,7 @@ mcp.run()
 """
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("what", ["a URL", "a server", "a command"])
 async def test_a_client_connects_to_a_url_a_server_and_a_command(what: str, tmp_path: Path) -> None:
     mcp = MCPServer("here")

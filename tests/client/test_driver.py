@@ -124,7 +124,7 @@ async def test_the_eleventh_question_fails_and_lists_what_was_asked_each_round()
     told = str(caught.value)
     assert len(fake.requests) == 11
     assert caught.value.max_rounds == 10
-    assert "still asks after 10 answered rounds (input_required_max_rounds)" in told
+    assert "still asking after 10 answered rounds (input_required_max_rounds)" in told
     for number in range(11):
         assert f"round {number + 1}: q{number} (Sure?)" in told
     assert "secret" not in told
@@ -195,7 +195,7 @@ async def test_sixty_four_questions_of_one_round_are_answered() -> None:
     assert (counting.asked, len(fake.params[1]["inputResponses"])) == (64, 64)
 
 
-async def test_one_more_ends_the_call_and_nobody_is_asked() -> None:
+async def test_sixty_five_questions_of_one_round_end_the_call_and_none_is_asked() -> None:
     fake, counting = Fake(asking({f"q{number}": FORM for number in range(65)})), Counting()
     async with Client(fake, elicitation_callback=counting) as client:
         with pytest.raises(InputRequiredQuestionsExceededError) as caught:

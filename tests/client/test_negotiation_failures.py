@@ -83,7 +83,7 @@ async def test_a_refused_client_and_a_failing_server_say_nothing_about_the_versi
         (503, "status 503"),
     ],
 )
-async def test_such_a_status_is_raised_unchanged(status: int, hint: str) -> None:
+async def test_an_http_status_that_does_not_suggest_an_older_server_is_raised_unchanged(status: int, hint: str) -> None:
     with pytest.raises(HttpStatusError, match=hint) as caught:
         await call(OldHttp(discover=says(status)))
     assert caught.value.status == status
@@ -159,6 +159,7 @@ async def test_a_connection_that_breaks_says_nothing(started: bool) -> None:
     assert set(methods) == {"server/discover"}
 
 
+@pytest.mark.timing
 async def test_a_slow_http_server_is_not_taken_for_an_older_one() -> None:
     async def never(got: Got, send: Send) -> None:
         await asyncio.Event().wait()

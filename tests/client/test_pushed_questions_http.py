@@ -12,7 +12,7 @@ from tests.answering import text
 from tests.client.older_server import Slow, result_of
 from tests.client.sample_questions import FORM, say_yes
 from tests.transports.http.old_http import EVENTS, Got, OldHttp, answers, client_of, event, for_ever, streams
-from tests.waiting import eventually
+from tests.waiting import eventually, turns
 
 PUSHED = {"jsonrpc": "2.0", "id": "q", **FORM}
 
@@ -30,13 +30,17 @@ def asks(*, late: bool = False) -> OldHttp:
         reply = await replies.get()
         done = {"jsonrpc": "2.0", "id": got.message["id"], "result": result_of(json.dumps(reply))}
         await send({"type": "http.response.body", "body": event(done)})
+        responded.set()
 
     replies: asyncio.Queue[Any] = asyncio.Queue()
+    responded = asyncio.Event()
 
     async def said(got: Got, send: Send) -> None:
         if got.what == "a reply":
             replies.put_nowait(got.message)
-            await asyncio.sleep(0.05 if late else 0)
+            if late:
+                await responded.wait()
+                await turns(20)  # the client reads the response first
         await respond(send, 202, b"")
 
     return OldHttp(handle, said=said)
@@ -63,7 +67,7 @@ async def test_a_ping_is_answered_though_its_request_ends_at_once() -> None:
     async with client_of(app) as client:
         for _ in range(10):
             await client.call_tool("tool")
-        await eventually(lambda: len(app.at("a reply")) == 10, 2)
+        await eventually(lambda: len(app.at("a reply")) == 10)
 
 
 async def test_a_question_on_the_standing_stream_is_answered_while_a_call_is_open() -> None:

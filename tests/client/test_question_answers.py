@@ -128,7 +128,7 @@ async def test_a_callback_may_call_the_server_itself() -> None:
         return accept(sure=True)
 
     async with Client(fake, elicitation_callback=answer) as client:
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(20):
             await client.call_tool("tool")
     assert [params["name"] for params in fake.params] == ["tool", "other", "tool"]
 

@@ -31,7 +31,7 @@ from tests.client.scripted_transport import (
     lost,
 )
 from tests.conftest import Connect
-from tests.waiting import eventually
+from tests.waiting import eventually, pass_time
 
 # What is sent
 
@@ -121,6 +121,7 @@ async def never(request: Any, notify: Any) -> Any:
     await asyncio.Event().wait()
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(("own", "per_call"), [(5, 0.01), (0.01, None)])
 async def test_the_time_limit_is_that_of_the_call_or_of_the_client(own: float, per_call: float | None) -> None:
     async with Client(Fake(never), read_timeout_seconds=own) as client:
@@ -137,6 +138,7 @@ async def test_a_timeout_of_the_transport_s_own_is_left_as_it_is() -> None:
             await client.call_tool("tool")
 
 
+@pytest.mark.timing
 @pytest.mark.every_revision
 @pytest.mark.parametrize("how", ["cancel", "timeout"])
 async def test_a_call_that_is_cancelled_or_times_out_cancels_the_server_s_handler(connect: Connect, how: str) -> None:
@@ -185,14 +187,14 @@ async def test_a_timeout_counts_each_request_and_never_the_time_a_callback_takes
     seen: list[float] = []
 
     async def slow_person(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        await asyncio.sleep(0.3)
+        await pass_time(10)
         return accept(sure=True)
 
     async def slow_progress(progress: float, total: float | None, message: str | None) -> None:
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(1.2)  # the answer arrives meanwhile, which takes real time
         seen.append(progress)
 
-    async with connect(mcp, elicitation_callback=slow_person, read_timeout_seconds=0.25) as client:
+    async with connect(mcp, elicitation_callback=slow_person, read_timeout_seconds=1) as client:
         assert text(await client.call_tool("buy", progress_callback=slow_progress)) == "True"
     assert seen == [1]
 
@@ -222,7 +224,7 @@ async def test_a_response_that_is_lost_again_or_of_a_call_that_may_have_acted_is
 ) -> None:
     wire = Wire(lost)
     async with Client(wire) as client:
-        with pytest.raises(Lost, match=r"the connection broke before it answered; whether .* is not known"):
+        with pytest.raises(Lost, match=r"the connection broke before the response arrived; whether .* is not known"):
             await client.session.request(method, {})
     assert wire.methods[1:] == [method] * times
 

@@ -225,7 +225,7 @@ def child(tmp_path: Path) -> OlderChild:
 async def test_a_child_that_died_between_two_calls_gets_its_handshake_before_the_next(child: OlderChild) -> None:
     async with Client(child.parameters()) as client:
         with pytest.raises(
-            Lost, match=r"exited with code 4 before it answered; whether .* was carried out is not known"
+            Lost, match=r"exited with code 4 before the response arrived; whether .* was carried out is not known"
         ):
             await client.call_tool("die")
         assert text(await client.call_tool("life")) == "1"
@@ -301,4 +301,4 @@ async def test_a_question_of_a_session_that_is_gone_ends_with_the_client_too() -
     await asyncio.wait({calling}, timeout=5)
     assert calling.done()
     assert calling.exception() is not None
-    await eventually(lambda: slow.cancelled, 2)
+    await eventually(lambda: slow.cancelled)

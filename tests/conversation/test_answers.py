@@ -172,7 +172,7 @@ def test_an_answer_that_does_not_fit_a_form_is_not_sent(asked: Question, written
     ("field", "value", "said"),
     [
         (TEXT, 5, "must be a string"),
-        ({"type": "string", "enum": ["C", "F"]}, "K", "must be one of the choices on offer"),
+        ({"type": "string", "enum": ["C", "F"]}, "K", "must be one of the offered choices"),
         ({"type": "integer"}, True, "must be a whole number"),
     ],
 )

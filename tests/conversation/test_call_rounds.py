@@ -151,7 +151,7 @@ def test_pushed_questions_are_capped_too() -> None:
             conversation.push(question(form()))
             conversation.answer({"city": OSLO})
 
-    with pytest.raises(RoundsExceeded, match="the server still asks"):
+    with pytest.raises(RoundsExceeded, match="the server is still asking"):
         ask_on()
 
 
@@ -174,7 +174,7 @@ def test_a_question_that_was_declined_must_not_be_asked_again() -> None:
     step(conversation, asking({"units": form("Which units?")}), units=OSLO)
     conversation.receive(asking({"city": form()}))
     assert rules(conversation) == ["declined"]
-    assert conversation.findings[0].text == "'city' was declined, and is asked again"
+    assert conversation.findings[0].text == "'city' was declined, but the server asked it again"
 
 
 @pytest.mark.parametrize("response", [OSLO, {"action": "cancel"}, None, "decline", {"action": None}])
@@ -216,7 +216,7 @@ def test_a_new_key_alone_does_not_allow_asking_a_declined_question_again(between
         conversation.answer({key: DECLINED if key == SURE else OSLO for key in questions})
     conversation = Conversation.from_json(json.loads(json.dumps(conversation.as_json())))
     conversation.receive(asking({SURE_NOW: form("Sure?")}))
-    assert [finding.text for finding in conversation.findings] == ["'sure' was declined, and is asked again"]
+    assert [finding.text for finding in conversation.findings] == ["'sure' was declined, but the server asked it again"]
 
 
 @pytest.mark.parametrize("key", [SURE, "other", "other~1a2b3c4d", "other~5e6f7a8b"])
@@ -234,9 +234,9 @@ def test_ten_thousand_declined_questions_of_one_name_are_known_again_at_once() -
     conversation = call()
     for start in (0, 10_000):
         questions = {f"x~{number:08x}": form("Sure?") for number in range(start, start + 10_000)}
-        started = time.perf_counter()
+        started = time.process_time()
         conversation.receive(asking(questions))
-        assert time.perf_counter() - started < 3
+        assert time.process_time() - started < 5
         conversation.answer(dict.fromkeys(questions, DECLINED))
     assert rules(conversation) == ["declined"] * 10_000
 
@@ -263,7 +263,7 @@ def test_a_question_the_client_did_not_declare_is_found(request_: Any, declared:
     conversation = call(capabilities=declared)
     conversation.receive(asking({"it": request_}))
     (found,) = conversation.findings
-    assert (found.rule, found.text) == ("undeclared", f"'it' asks for {lacks}, which was not declared")
+    assert (found.rule, found.text) == ("undeclared", f"'it' asks for {lacks}, which the client did not declare")
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_the_caps_error_lists_every_round_with_keys_messages_and_answers_and_no_
     step(conversation, listing(field("days")), days=2)
     step(conversation, asking({"ok": form("Sure?")}, requestState=TOKEN), ok=DECLINED)
     first, *listed = exceeded(conversation, asking({"again": form("And now?")}, requestState=TOKEN)).splitlines()
-    assert first == "the server still asks after 4 answered rounds; it asked:"
+    assert first == "the server is still asking after 4 answered rounds; it asked:"
     assert len(listed) == 5
     parts = (
         ("round 1: ", "city", "Which city?", "Oslo", "words", "sampling/createMessage", "no answer"),

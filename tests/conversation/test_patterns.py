@@ -121,7 +121,7 @@ def test_without_the_extra_a_pattern_says_what_to_install(monkeypatch: pytest.Mo
 
 @pytest.mark.timing
 @pytest.mark.parametrize("pattern", ["^(a+)+$", EVIL, "^(a|aa)+$", "^((a)|(a))*$"])
-def test_a_search_ends(pattern: str) -> None:
+def test_a_search_with_an_evil_pattern_ends_in_time(pattern: str) -> None:
     began = time.perf_counter()
     try:
         assert Expression(pattern, 0.2).found_in(BAIT) is False

@@ -126,7 +126,7 @@ def no_message(**params: Any) -> dict[str, Any]:
         ("Which city?", "the question 'city' is a string, not an object"),
         ({}, "the question 'city' has no method"),
         ({"method": "tools/call"}, "the question 'city' has the method 'tools/call'"),
-        ({"method": ROOTS, "params": []}, "the params of the question 'city' are an array"),
+        ({"method": ROOTS, "params": []}, "the params of the question 'city' are an array, not an object"),
         ({"method": ELICIT}, "the question 'city' has no valid message"),
         (no_message(message=5, requestedSchema={"type": "object", "properties": {}}), "has no valid message"),
         (no_message(message="m"), "has no valid requestedSchema"),
@@ -207,7 +207,7 @@ def test_a_key_of_any_length_is_named_shortly() -> None:
         {"inputRequests": None},
     ],
 )
-def test_complete_is_complete(more: dict[str, Any]) -> None:
+def test_a_complete_result_is_complete_whatever_empty_fields_it_has(more: dict[str, Any]) -> None:
     read = read_envelope(enveloped({**COMPLETE, **more}))
     assert (read.verdict, read.questions, read.state, read.findings) == (Verdict.COMPLETE, (), None, ())
 

@@ -219,7 +219,7 @@ LEAVING = "sleep 60 & echo $! > pids; exec python"
 async def test_what_a_server_has_started_itself_is_ended_with_it(folder: Path, server: Target) -> None:
     await seen(server, folder)
     first, second = pids(folder)
-    await eventually(lambda: not alive(first) and not alive(second), 2)
+    await eventually(lambda: not alive(first) and not alive(second))
 
 
 async def test_a_server_is_ended_when_its_test_is_cancelled(folder: Path) -> None:

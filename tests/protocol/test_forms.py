@@ -25,7 +25,7 @@ def test_a_peers_odd_schema_is_checked_as_far_as_it_says_something(schema: dict[
 def test_a_peers_legacy_titled_enum_is_understood() -> None:
     schema = {"type": "object", "properties": {"x": {"type": "string", "enum": ["a"], "enumNames": ["A"]}}}
     assert check_content(schema, {"x": "a"}) == []
-    assert check_content(schema, {"x": "A"}) == ["x: must be one of the choices on offer"]
+    assert check_content(schema, {"x": "A"}) == ["x: must be one of the offered choices"]
 
 
 def test_titled_choices_are_checked_by_their_values() -> None:
@@ -36,6 +36,6 @@ def test_titled_choices_are_checked_by_their_values() -> None:
     }
     assert check_content(schema, {"x": "a", "y": ["a"]}) == []
     assert check_content(schema, {"x": "Alpha", "y": ["Alpha"]}) == [
-        "x: must be one of the choices on offer",
-        "y: must hold only choices on offer",
+        "x: must be one of the offered choices",
+        "y: must contain only offered choices",
     ]

@@ -160,7 +160,7 @@ ONE = "one JSON-RPC message at a time: the body must be an object"
     ("message", "said"),
     [
         ([], f"{ONE}; this batch is empty"),
-        ([envelope()] * 101, f"{ONE}; where batches are allowed, one may contain at most 100 messages"),
+        ([envelope()] * 101, f"{ONE}; a batch, where allowed, may contain at most 100 messages"),
         ("text", ONE),
         (None, ONE),
     ],

@@ -153,7 +153,7 @@ FOREIGN = [
 
 @pytest.mark.parametrize("origin", FOREIGN)
 @pytest.mark.parametrize("one", [Gate(LOCAL, None), Gate(PUBLIC, None), gate(check_host=False)])
-def test_another_page_may_not(one: Gate, origin: str) -> None:
+def test_a_page_of_any_other_origin_is_refused(one: Gate, origin: str) -> None:
     said = f"the origin {origin!r} is not allowed; see TransportSecuritySettings(allowed_origins=...)"
     assert refusal(one, origin=origin) == said
 

@@ -276,7 +276,7 @@ async def test_a_huge_answer_with_a_question_after_it_is_an_error_that_names_the
     text = failed(result)
     assert text.startswith("Error executing tool chain: the call's progress is too large to send")
     assert "the answer to 'order' (1000" in text
-    assert "answer with less" in text
+    assert "make it smaller" in text
 
 
 async def test_a_huge_answer_to_the_last_question_is_fine(connect: Connect) -> None:

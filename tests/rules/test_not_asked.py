@@ -129,6 +129,7 @@ async def test_at_2026_07_28_neither_sessions_nor_streams_are_needed_to_ask() ->
         assert text(await client.call_tool("delete")) == "deleted: True"
 
 
+@pytest.mark.timing
 async def test_that_nobody_answered_a_pushed_question_in_time_is_an_error_of_its_own(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -190,7 +190,7 @@ async def test_a_principal_that_is_no_text_is_told_in_the_log(
 
     async with in_memory(mcp, elicitation_callback=Person()) as client:
         assert (await client.call_tool("pay")).is_error
-    assert "bind_principal must return text or None, not int" in caplog.text
+    assert "bind_principal must return a string or None, not int" in caplog.text
 
 
 # Time
@@ -235,4 +235,4 @@ async def test_a_state_whose_progress_cannot_be_read_is_refused_before_author_co
         desk.ran.clear()
         await refused(client, token)
     assert desk.ran == []
-    assert_logged(caplog, "not a progress of this version", token)
+    assert_logged(caplog, "not the progress of a call in this version", token)

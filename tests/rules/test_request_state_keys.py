@@ -93,7 +93,8 @@ def test_given_keys_without_a_store_are_a_loud_warning(monkeypatch: pytest.Monke
     else:
         security = RequestStateSecurity(keys=[NEW])
     with pytest.warns(
-        RuntimeWarning, match=r"keys are given but no store, .* one could be spent twice. Give MCPServer\(store="
+        RuntimeWarning,
+        match=r"no shared store is: .* the same approval could be spent again\. Pass .*: MCPServer\(store=",
     ):
         MCPServer("shop", request_state_security=security)
 
@@ -133,7 +134,7 @@ async def test_a_state_made_by_hand_is_no_state_of_a_tool_with_resolvers_and_the
     async with in_memory(after, elicitation_callback=Person()) as client:
         await refused(client, token)
     assert runs == []
-    assert_logged(caplog, "made by hand for a tool with resolvers", token)
+    assert_logged(caplog, "made by hand, but the tool has resolvers", token)
 
 
 # An author's own codec

@@ -111,7 +111,7 @@ async def test_a_question_may_be_declined_after_a_slip(in_memory: Connect) -> No
     )
 
 
-async def test_no_attempts_at_all_cannot_be_asked(in_memory: Connect) -> None:
+async def test_a_question_with_zero_attempts_is_an_error(in_memory: Connect) -> None:
     async with opened(in_memory, even(attempts=0)) as client:
         text = failed(await send(client, "take"))
     assert "resolver 'ask' returned a question that cannot be sent: attempts must be at least 1" in text

@@ -12,6 +12,7 @@ from bespeak import Client, Context, Elicit, ElicitationResult, MCPError, MCPSer
 from bespeak.state import ledger
 from tests.answering import Person
 from tests.conftest import Connect
+from tests.waiting import turns
 
 Sent = dict[str, Any]
 DECLINE: Sent = {"action": "decline"}
@@ -64,7 +65,7 @@ class Till:
         @self.mcp.tool()
         async def pay(approval: Approved) -> str:
             self.runs += 1
-            await asyncio.sleep(0.01)
+            await turns(3)
             if self.failure is not None:
                 raise self.failure
             return f"paid {approval.amount}, payment {self.runs}"
@@ -151,14 +152,14 @@ async def test_an_abort_is_final_and_its_replay_gets_the_same(connect: Connect, 
 
 async def test_a_decline_beside_another_answer_is_the_same_claim_whatever_the_timing(in_memory: Connect) -> None:
     mcp = MCPServer[Any]("till")
-    pauses = {"first": 0.0, "second": 0.0}
+    pauses = {"first": 0, "second": 0}
 
     async def first() -> Elicit[bool]:
-        await asyncio.sleep(pauses["first"])
+        await turns(pauses["first"])
         return Elicit("First?", bool)
 
     async def second() -> Elicit[bool]:
-        await asyncio.sleep(pauses["second"])
+        await turns(pauses["second"])
         return Elicit("Second?", bool)
 
     @mcp.tool()
@@ -169,9 +170,9 @@ async def test_a_decline_beside_another_answer_is_the_same_claim_whatever_the_ti
 
     async with in_memory(mcp, elicitation_callback=Person()) as client:
         state = await asked(client)
-        pauses["second"] = 0.03
+        pauses["second"] = 20
         before = await answer(client, state, first=DECLINE, second=accept(value=True))
-        pauses.update(first=0.03, second=0.0)
+        pauses.update(first=20, second=0)
         again = await answer(client, state, first=DECLINE, second=accept(value=True))
     assert said(before).endswith("elicitation was decline")
     assert again == before
@@ -247,6 +248,7 @@ async def test_a_failure_of_phase_two_is_final(in_memory: Connect) -> None:
     assert runs == ["account"]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("amount", [1, 2])
 async def test_a_result_that_cannot_be_sent_is_an_end_like_any_other(
     in_memory: Connect, monkeypatch: pytest.MonkeyPatch, amount: int

@@ -214,6 +214,7 @@ async def test_a_client_that_is_not_the_last_leaves_at_once(connect: Connect) ->
     assert "body cancelled" not in till.log
 
 
+@pytest.mark.timing
 async def test_a_body_that_does_not_end_is_abandoned_and_its_outcome_unknown(
     in_memory: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

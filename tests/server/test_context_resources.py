@@ -7,7 +7,7 @@ from mcp_types import InputRequiredResult
 
 from bespeak import Client, Context, Elicit, MCPError, MCPServer, Resolve
 from bespeak.server import ReadResourceContents, TextResource
-from bespeak.server.context import CannotPush, OutsideRequest
+from bespeak.server.context_errors import CannotPush, OutsideRequest
 from tests.answering import text
 from tests.conftest import Connect
 

@@ -85,7 +85,12 @@ async def test_discover_says_what_the_server_is() -> None:
         "result": {
             "resultType": "complete",
             "supportedVersions": SPOKEN,
-            "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "logging": {}},
+            "capabilities": {
+                "tools": {"listChanged": True},
+                "prompts": {"listChanged": True},
+                "resources": {"subscribe": True, "listChanged": True},
+                "logging": {},
+            },
             "instructions": "Ask first.",
             "ttlMs": 0,
             "cacheScope": "private",

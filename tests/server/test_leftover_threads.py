@@ -97,7 +97,7 @@ def test_a_function_that_hangs_is_left_behind_after_the_program_s_own_threads_an
         ending.own.start()
         last = end()
         assert last is not None
-        last.join(0.3)
+        last.join(0.3)  # that it waits for the other thread shows only in what it has not done by now
         assert last.is_alive()
         assert ending.did == []
         ending.own_may_end.set()

@@ -14,7 +14,7 @@ import pytest
 
 from bespeak import Client, Context, Elicit, MCPServer, Resolve
 from tests.answering import Person, accept, text
-from tests.waiting import eventually
+from tests.waiting import eventually, turns
 from tests.wires import Listening
 
 
@@ -97,7 +97,8 @@ async def test_an_approved_body_is_waited_for_though_another_loop_came_and_went(
         assert await in_another_loop(shop.mcp) == "true"
         call.cancel()
         await asyncio.wait({call})
-        asyncio.get_running_loop().call_later(0.05, shop.let_go.set)
+        leaving = asyncio.create_task(turns(50))  # while the client waits for the body
+        leaving.add_done_callback(lambda _: shop.let_go.set())
     assert shop.events == ["entered", "buying", "entered", "left", "bought", "left"]
 
 

@@ -34,7 +34,7 @@ def test_an_honest_median_may_be_five_times_as_long(seconds: float, met: bool) -
     assert [check.met for check in checks] == [True, met]
 
 
-def test_one_honest_call_that_fails_is_too_many() -> None:
+def test_a_single_failed_honest_call_fails_the_judgement() -> None:
     checks = judge_honest(CALM, {"plain": Sample([0.001] * 20, ["Refused: 503"])}, 20, "under attack")
     assert [(check.met, check.found) for check in checks] == [(False, "Refused: 503"), (True, "1.0 times")]
 

@@ -333,7 +333,8 @@ def test_a_result_is_stored_sealed_and_read_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "reason"), [("x" * (BUDGET + 1), "longer than any state of ours"), ("b1.ключ.тело", "not ASCII")]
+    ("token", "reason"),
+    [("x" * (BUDGET + 1), "longer than any state that this server issues"), ("b1.ключ.тело", "not ASCII")],
 )
 def test_a_token_that_cannot_be_ours_is_refused_unopened(token: str, reason: str) -> None:
     class Untouched:

@@ -59,5 +59,5 @@ async def test_ten_thousand_choices_are_shown_cut_and_all_can_be_chosen() -> Non
     many = form({"x": {"type": "string", "enum": [f"v{number}" for number in range(10_000)]}})
     assert await person.answer(many) == Reply(Action.ACCEPT, {"x": "v9999"})
     assert "       20 | v19\n" in person.seen
-    assert "(and 9,980 more; choose them by value)\n> It must be one of the choices on offer.\n> " in person.seen
+    assert "(and 9,980 more; choose them by value)\n> It must be one of the offered choices.\n> " in person.seen
     assert len(person.seen.splitlines()) < 40

@@ -77,7 +77,7 @@ def test_an_empty_state_cannot_be_made_emptier(how: How) -> None:
         Attack(tamper(how)).alter(1, {**CALL, "requestState": ""})
 
 
-def test_other_arguments_that_are_the_same_try_nothing() -> None:
+def test_tampering_with_arguments_needs_other_arguments_than_the_call_s() -> None:
     with pytest.raises(NotReached, match="the attack was not made"):
         Attack(tamper("other-arguments")).alter(1, {**CALL, "arguments": OTHER})
 
@@ -138,7 +138,7 @@ def test_whatever_is_no_error_is_not_taken_for_one(envelope: Any) -> None:
 
 
 @pytest.mark.parametrize("asked", [asking("more"), listing("more")])
-def test_to_ask_the_next_question_without_a_state_is_to_take_the_answer(asked: Json) -> None:
+def test_asking_the_next_question_means_that_the_answer_was_accepted_without_its_state(asked: Json) -> None:
     (failure,) = judge_tampered(tamper("drop"), {"result": asked}, ASKED)
     assert failure.message.startswith("the server accepted answers without the requestState they belong to;")
 
@@ -332,7 +332,7 @@ async def test_who_asks_what_was_not_declared_is_found_and_not_answered(
     server = Canned(asking(ok=question), told())
     results = await hold(server, f"  - {{name: a, tool: pay, declare: {declare}, inputResponses: {{ok: x}}}}")
     assert rules(results) == ["undeclared"]
-    assert messages(results) == [f"'ok' asks for {needed}, which was not declared"]
+    assert messages(results) == [f"'ok' asks for {needed}, which the client did not declare"]
     assert len(server.sent) == 1
 
 
@@ -383,7 +383,7 @@ async def test_a_question_that_comes_again_after_a_decline_is_found(hold: Hold) 
         Canned(asking("ok"), asking("ok"), told()), "  - {name: a, tool: x, inputResponses: {ok: decline}}"
     )
     assert rules(results) == ["declined"]
-    assert messages(results) == ["'ok' was declined, and is asked again"]
+    assert messages(results) == ["'ok' was declined, but the server asked it again"]
 
 
 async def test_all_that_is_wrong_is_reported_each_once(hold: Hold) -> None:

@@ -84,10 +84,10 @@ CAUGHT: dict[str, dict[str, tuple[str, str]]] = {
     },
     "twice": {LOST: ("single-use", "the request was sent again: structuredContent")},
     "undeclared": {
-        UNASKED: ("undeclared", "'confirm' asks for elicitation.form, which was not declared"),
-        PAGES: ("undeclared", "'confirm' asks for elicitation.form, which was not declared"),
+        UNASKED: ("undeclared", "'confirm' asks for elicitation.form, which the client did not declare"),
+        PAGES: ("undeclared", "'confirm' asks for elicitation.form, which the client did not declare"),
     },
-    "endless": {LOST: ("converge", "still asks after 5 answered rounds")},
+    "endless": {LOST: ("converge", "still asking after 5 answered rounds")},
     "listing": {PAID: ("dialect", "asks with an array of inputRequests and no resultType")},
     "printing": {PAID: ("stdout", "opening the drawer")},
     "hanging": {PAID: ("answers", "the server did not respond: no answer to tools/call within 0.5 s")},

@@ -191,7 +191,7 @@ async def test_what_the_call_ended_with_is_not_hidden_by_answers_nobody_asked_fo
 
 
 async def test_questions_beyond_the_cap_fail_and_all_rounds_are_reported() -> None:
-    with pytest.raises(ConversationFailed, match="the server still asks after 1 answered round;") as failed:
+    with pytest.raises(ConversationFailed, match="the server is still asking after 1 answered round;") as failed:
         await hold(desk(), "book", **booking(), max_rounds=1)
     assert 'round 1: city (Which city is the town of SFO?) -> {"action": "accept"' in str(failed.value)
     assert "round 2: stay (How long in Rome?)" in str(failed.value)
@@ -219,6 +219,7 @@ async def test_whatever_the_protocol_does_not_allow_fails_with_its_rule(replies:
         await hold(Canned(*replies), "any", answers=[{"otherwise": "Rome"}])
 
 
+@pytest.mark.timing
 async def test_a_server_that_never_answers_fails() -> None:
     with pytest.raises(
         ConversationFailed, match=r"the server did not respond: no answer to tools/call within 0.05 s \(answers: "
@@ -244,6 +245,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("tool", "message"),
     [("print", r"the server wrote .hello., .*\(stdout: "), ("push", r"the server sent the request .ping. \(pushed: ")],
@@ -323,6 +325,7 @@ async def test_a_server_by_its_url(converse: Converse) -> None:
         assert (await converse(listening.url, "book", **booking())).structured["city"] == "Rome"
 
 
+@pytest.mark.timing
 @pytest.mark.bespeak_eras(LEGACY)
 async def test_a_server_by_its_command(bench: Bench, converse: Converse) -> None:
     command = StdioServerParameters(sys.executable, ["-c", "from desk import mcp; mcp.run()"], cwd=bench.path)
@@ -330,6 +333,7 @@ async def test_a_server_by_its_command(bench: Bench, converse: Converse) -> None
     assert held.text == "Rome in C"
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("server", "kind", "message"),
     [
@@ -346,7 +350,7 @@ async def test_what_is_not_a_server_is_reported(server: Any, kind: type[Exceptio
         await hold(server, "any")
 
 
-async def test_one_thing_is_conversed_with() -> None:
+async def test_a_conversation_has_exactly_one_of_tool_prompt_and_resource() -> None:
     mcp = MCPServer[Any]("desk")
 
     @mcp.tool()

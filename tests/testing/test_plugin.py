@@ -84,6 +84,7 @@ def test_items_have_the_line_of_their_test_or_case(bench: Bench, suite: Path) ->
     ]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("server", ["{command: [python, -c, \"open('loaded', 'w')\"]}", "{python: desk:mcp}"])
 def test_collecting_starts_no_server(bench: Bench, server: str) -> None:
     bench.write("a.bespeak.yaml", f"version: 1\nservers: {{s: {server}}}\ntests: [{{name: t, tool: say}}]\n")
@@ -188,6 +189,7 @@ def test_a_server_is_started_once_and_ended_with_the_run(bench: Bench) -> None:
     assert (bench.path / "log").read_text() == "began ended "
 
 
+@pytest.mark.timing
 def test_a_run_without_a_suite_loads_nothing_of_the_tool(bench: Bench) -> None:
     bench.write("test_code.py", "def test_it(): pass")
     bench.write(
@@ -223,6 +225,7 @@ def one_test(expect: str, answers: str = "{city: Rome}") -> str:
     )
 
 
+@pytest.mark.timing
 def test_a_failure_shows_its_place_its_rounds_where_it_differs_and_how_to_run_it_again(raw: Bench) -> None:
     raw.write("sub/raw.py", RAW)
     raw.write("sub/a.bespeak.yaml", one_test("{structuredContent: {days: [{warm: 1}, {warm: 1}]}}"))
@@ -246,6 +249,7 @@ def test_a_failure_shows_its_place_its_rounds_where_it_differs_and_how_to_run_it
     assert [TOKEN in one for one in written] == [False] * 4
 
 
+@pytest.mark.timing
 def test_a_failure_shows_nothing_of_python(raw: Bench) -> None:
     raw.write("a.bespeak.yaml", one_test("{text: in Paris}"))
     output = said(raw.pytest("--tb=long"))

@@ -3,7 +3,6 @@
 testing.md section 2 (strict both ways, `capture:`, `verify:`, `wire:`, timeouts) and section 5.
 """
 
-import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +36,7 @@ from tests.testing.canned import (
     told,
 )
 from tests.testing.canned import hold as hold
+from tests.waiting import pass_time
 
 NOW = "version: 1\nservers: {desk: {command: [desk], timeout: 0.05}}\n"
 
@@ -176,7 +176,7 @@ async def test_what_does_not_fit_where_it_is_used_fails_its_test_and_not_the_run
 async def test_a_variable_that_is_not_set_is_reported(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOT_SET_ANYWHERE", raising=False)
     results = await hold(Canned(), "  - {name: a, tool: x, arguments: {a: '${env:NOT_SET_ANYWHERE}'}}")
-    assert messages(results) == ["the environment has no NOT_SET_ANYWHERE; set it before the run"]
+    assert messages(results) == ["the environment variable NOT_SET_ANYWHERE is not set; set it before the run"]
 
 
 # Calls made afterwards
@@ -276,13 +276,14 @@ async def test_the_cap_of_a_test_goes_before_the_cap_of_its_suite(hold: Hold, su
     server = Canned(asking("city"))
     results = await hold(server, f"  - {{name: a, tool: x, inputResponses: {{city: Rome}}{test}}}", HEAD + suite)
     assert rules(results) == ["converge"]
-    assert messages(results)[0].startswith(f"the server still asks after {cap} answered round")
+    assert messages(results)[0].startswith(f"the server is still asking after {cap} answered round")
     assert len(server.sent) == cap + 1
 
 
 # What ends a conversation
 
 
+@pytest.mark.timing
 async def test_a_server_that_hangs_breaks_a_rule_and_is_reached_again(hold: Hold) -> None:
     server = Silent()
     results = await hold(server, "  - {name: a, tool: x}\n  - {name: b, tool: x}", NOW)
@@ -291,6 +292,7 @@ async def test_a_server_that_hangs_breaks_a_rule_and_is_reached_again(hold: Hold
     assert (server.entered, server.left) == (2, 2)
 
 
+@pytest.mark.timing
 async def test_a_test_can_have_a_timeout_of_its_own(hold: Hold) -> None:
     results = await hold(Silent(), "  - {name: a, tool: x, timeout: 0.02}")
     assert messages(results) == ["the server did not respond: no answer to tools/call within 0.02 s"]
@@ -300,10 +302,10 @@ async def test_a_timeout_of_a_tests_own_is_not_for_the_servers_start(hold: Hold)
     class Slow(Canned):
         async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
             if request.method == "server/discover":
-                await asyncio.sleep(0.1)
+                await pass_time(2)
             return await super().exchange(request, notify, ask)
 
-    assert messages(await hold(Slow(), "  - {name: a, tool: x, timeout: 0.05}")) == []
+    assert messages(await hold(Slow(), "  - {name: a, tool: x, timeout: 1}")) == []
 
 
 async def test_a_server_that_hangs_up_is_reported_and_reached_again(hold: Hold) -> None:
@@ -339,6 +341,7 @@ async def test_a_server_that_cannot_be_reached_fails_each_of_its_tests(tmp_path:
     assert failure.message.startswith("there is no file 'nowhere.py'")
 
 
+@pytest.mark.timing
 async def test_a_server_that_dies_in_the_middle_of_a_call_is_reported_with_what_it_printed(tmp_path: Path) -> None:
     found = json.dumps({"jsonrpc": "2.0", "id": 1, "result": FOUND})
     script = f"read line; echo '{found}'; read line; echo the till is stuck >&2; exit 3"
@@ -349,7 +352,7 @@ async def test_a_server_that_dies_in_the_middle_of_a_call_is_reported_with_what_
     (failure,) = result.failures
     assert failure.kind is Kind.FAILED
     assert failure.message.startswith("the conversation was cut off: the server ")
-    assert "exited with code 3 before it answered" in failure.message
+    assert "exited with code 3 before the response arrived" in failure.message
     assert "the till is stuck" in (failure.hint or "")
 
 

@@ -163,6 +163,7 @@ for line in sys.stdin:
 PASSWORD = "os.environ['PASSWORD']"
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     ("where", "what", "then", "said"),
     [
@@ -276,6 +277,7 @@ async def test_a_token_of_a_round_that_answers_a_tampered_request_is_in_no_resul
     assert other not in shown(results)
 
 
+@pytest.mark.timing
 async def test_a_token_of_a_call_that_hangs_is_in_no_result(hold: Hold) -> None:
     class HangingLater(Silent):
         async def replied(self, response: bytes) -> bytes:

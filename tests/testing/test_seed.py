@@ -255,7 +255,7 @@ def test_a_response_that_asks_nothing_passes_through_and_nothing_is_sent() -> No
     assert (chain.response, chain.rounds, server.received) == (FORECAST, [], [])
 
 
-def test_the_cap_is_five() -> None:
+def test_the_default_limit_is_five_rounds() -> None:
     assert DEFAULT_MAX_ELICITATION_ROUNDS == 5
 
 
@@ -267,6 +267,6 @@ def test_five_answered_rounds_pass() -> None:
 
 def test_the_sixth_question_fails() -> None:
     server = Server(6)
-    with pytest.raises(RoundsExceeded, match="the server still asks after 5 answered rounds"):
+    with pytest.raises(RoundsExceeded, match="the server is still asking after 5 answered rounds"):
         run_elicitation_chain(server.first(), PARAMS, FIXTURE, DEFAULT_MAX_ELICITATION_ROUNDS, server.next)
     assert len(server.received) == 6

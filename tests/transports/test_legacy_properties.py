@@ -186,6 +186,7 @@ header_changes: Strategy = st.fixed_dictionaries(
 verbs: Strategy = st.sampled_from(["POST"] * 12 + ["GET", "DELETE", "PUT"])
 
 
+@pytest.mark.timing
 @sometimes(120)
 @given(
     version=st.sampled_from([MARCH, JUNE, NOVEMBER]),
@@ -225,6 +226,7 @@ def test_over_http_everything_is_answered_and_nothing_is_an_internal_error(
 # stdio
 
 
+@pytest.mark.timing
 @sometimes(20)
 @given(
     version=st.sampled_from([None, MARCH, NOVEMBER]),

@@ -50,6 +50,8 @@ class Echo:
         self.events.append(f"peer {unaskable} {assumed}")
         return OlderEcho(self)
 
+    def end_subscriptions(self) -> None: ...
+
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         self.events.append("entered")
@@ -89,6 +91,10 @@ class OlderEcho:
 
     def heard(self, message: Notification | Response) -> None:
         self._echo.told.append(message)
+
+    async def stand(self, notify: Notify) -> None:
+        notify(b"changed")
+        await asyncio.Event().wait()
 
     def close(self, reason: str) -> None:
         self._echo.events.append(reason)

@@ -90,6 +90,6 @@ async def test_a_task_that_ignores_its_cancellation_is_left_behind(caplog: pytes
     task = asyncio.create_task(stubborn(), name="bespeak request stubborn")
     await asyncio.sleep(0)
     await cancel_and_wait({task}, "over", 0.01, logging.getLogger("bespeak.test"))
-    assert caplog.messages == ["bespeak request stubborn ignored its cancellation and is left behind"]
+    assert caplog.messages == ["bespeak request stubborn ignored its cancellation and is abandoned"]
     gate.set()
     await task

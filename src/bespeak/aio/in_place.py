@@ -1,6 +1,6 @@
 """Awaiting a coroutine in the current task: time limits and cancellation without a task of its own.
 
-What is only needed for work that waits is only set up once it waits. Most calls never do.
+Whatever is needed only for work that waits is set up when it first waits. Most calls never wait.
 """
 
 import asyncio

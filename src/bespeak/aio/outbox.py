@@ -37,7 +37,7 @@ class Outbox:
             self._room.clear()
 
     def abandon(self) -> None:
-        """Nobody reads any longer: drop what is offered from now on, and let nobody wait for room."""
+        """Called when the reader is gone. Drops what is offered from now on, and ends every wait for room."""
         self._abandoned = True
         self.release()
 
@@ -77,7 +77,7 @@ class Outbox:
         await self._room.wait()
 
     def release(self) -> None:
-        """Let nobody wait for room from now on."""
+        """End every wait for room, now and in the future."""
         self._released = True
         self._room.set()
 

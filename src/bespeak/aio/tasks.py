@@ -46,7 +46,7 @@ def _finish(future: asyncio.Future[None]) -> None:
 
 
 def is_cancelled() -> bool:
-    """Whether the current task itself is being cancelled, and not only something that it awaits."""
+    """Return whether the current task itself is being cancelled, and not only something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -140,7 +140,10 @@ async def _resumed(flags: Flags, file: str, prompt: Prompt | None) -> _Call:
     except ValueError as error:
         raise BadFlags(f"--resume: {error}") from None
     if saved.revision not in MODERN_PROTOCOL_VERSIONS:
-        raise BadFlags(f"--resume: the file names revision {saved.revision!r}, at which a call cannot be continued")
+        raise BadFlags(
+            f"--resume: the file names revision {saved.revision!r}, at which a call cannot be continued; "
+            "make the call again"
+        )
     if conversation.pending is None:
         raise BadFlags("--resume: the call is not waiting for answers")
     if flags.rounds is not None:
@@ -154,7 +157,7 @@ async def _resumed(flags: Flags, file: str, prompt: Prompt | None) -> _Call:
 def _answer(given: str) -> tuple[str, Any]:
     key, equals, value = given.partition("=")
     if not (key and equals):
-        raise BadFlags(f"--answer is written KEY=VALUE, not {given!r}")
+        raise BadFlags(f"--answer must be KEY=VALUE, not {given!r}")
     return key, json_or_text(value)
 
 

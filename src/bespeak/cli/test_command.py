@@ -179,7 +179,7 @@ _BY_KIND = {
 
 
 def exit_code_of(summary: Summary) -> ExitCode:
-    """The exit code of a run of tests."""
+    """Return the exit code of a run of tests."""
     if summary.interrupted:
         return ExitCode.INTERRUPTED
     if not summary.results:

@@ -19,7 +19,7 @@ def check_arguments(words: Sequence[str], whole: str | None) -> None:
     for word in words:
         key, equals, _ = word.partition("=")
         if not (key and equals):
-            raise BadArguments(f"tool arguments are written KEY=VALUE, not {word!r}")
+            raise BadArguments(f"tool arguments must be KEY=VALUE, not {word!r}")
     _object(whole)
 
 

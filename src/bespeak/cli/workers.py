@@ -36,7 +36,7 @@ class Settings:
 
 
 def run(settings: Settings, number: int) -> None:
-    """Run workers until told to stop. State keys are made here, once, unless they are configured."""
+    """Run workers until they are stopped. State keys are made here, once, unless they are configured."""
     require_uvicorn()
     from bespeak.transports.http.uvicorn_server import STARTUP_FAILURE, run_workers
 

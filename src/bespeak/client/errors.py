@@ -29,7 +29,7 @@ class InputRequiredRoundsExceededError(RuntimeError):
         self.max_rounds = max_rounds
         self.asked = asked
         lines = [f"  round {number}: {_listed(questions)}" for number, questions in enumerate(asked, 1)]
-        head = f"the server still asks after {max_rounds} answered rounds (input_required_max_rounds)"
+        head = f"the server is still asking after {max_rounds} answered rounds (input_required_max_rounds)"
         super().__init__("\n".join([f"{head}; it asked:", *lines]) if lines else head)
 
 

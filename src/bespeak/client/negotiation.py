@@ -120,7 +120,7 @@ def _verdict(result: dict[str, Any]) -> Found:
     except ValidationError:
         if "resultType" in result:
             typed(DiscoverResult, result)  # raises: a modern server with a malformed result
-        return NeedsHandshake("its response is not one of that version")
+        return NeedsHandshake("its response does not match that version")
     if "resultType" not in result:
         return NeedsHandshake("its response has no resultType", suspected=found)
     mutual = _mutual(found.supported_versions, None)
@@ -137,8 +137,9 @@ def _mutual(theirs: Sequence[str], error: MCPError | None) -> str:
     for version in SPOKEN:
         if version in theirs:
             return version
-    listed = one_line(", ".join(map(str, theirs))) or "no version that it names"
-    raise ConnectionError(f"the server supports {listed}; this client supports {', '.join(SPOKEN)}") from error
+    listed = one_line(", ".join(map(str, theirs)))
+    known = f"the server supports {listed}" if listed else "the server does not say which versions it supports"
+    raise ConnectionError(f"{known}; this client supports {', '.join(SPOKEN)}") from error
 
 
 async def _handshake(session: ClientSession, version: str, *, exactly: bool = False) -> ServerDescription:

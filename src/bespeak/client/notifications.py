@@ -73,7 +73,7 @@ class Handlers:
     """Called with the params of `notifications/cancelled`."""
 
     def inbox(self, request_id: int | None = None, progress: ProgressCallback | None = None) -> Inbox:
-        """Return an inbox for one request, or without an id for what belongs to no request."""
+        """Return an inbox for the notifications of one request; without an id, for those that belong to no request."""
         return Inbox(functools.partial(self._handle, request_id, progress))
 
     async def _handle(self, request_id: int | None, progress: ProgressCallback | None, message: dict[str, Any]) -> None:

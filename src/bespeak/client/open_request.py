@@ -1,4 +1,4 @@
-"""A request that waits for its response, with a time limit that stops while a question of its is being answered."""
+"""A request that waits for its response, with a time limit that is paused while a question is being answered."""
 
 import asyncio
 from collections.abc import Awaitable, Generator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class OpenRequest:
-    """One request to a server that may ask questions meanwhile, and how long it may still take."""
+    """One request to a server that may ask questions in the meantime, and how long it may still take."""
 
     def __init__(self, seconds: float | None) -> None:
         self._left = seconds
@@ -37,11 +37,11 @@ class OpenRequest:
         return exchanging.result()
 
     def fail(self, error: Exception) -> None:
-        """Have `run` raise this error, whatever the response will be: a question could not be answered."""
+        """Make `run` raise this error, whatever the response is. Called when a question could not be answered."""
         self._failure = error
 
     def end(self) -> None:
-        """Do not wait for the response any longer."""
+        """Stop waiting for the response."""
         if not self._ended.done():
             self._ended.set_result(None)
 

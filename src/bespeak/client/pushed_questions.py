@@ -91,7 +91,7 @@ class PushedQuestions:
         self._dropping = self._dropping and bool(self._open)
 
     def ended(self, request: OpenRequest) -> None:
-        """A request has ended. Cancel the questions that cannot belong to another one."""
+        """Called when a request has ended. Cancels the questions that cannot belong to another one."""
         self.requests.discard(request)
         for id_, requests in self._belongs.items():
             if request in requests:

@@ -81,7 +81,7 @@ def _check_question(key: str, question: Any) -> None:
     asked = cast("dict[str, Any]", question)
     if asked.get("method") not in QUESTIONS:
         raise InvalidServerResponse(
-            f"the question {key!r} has the method {asked.get('method')!r}, which does not ask anything"
+            f"the question {key!r} has the method {asked.get('method')!r}, which is not a method for questions"
         )
     if not isinstance(asked.get("params", {}), dict):
         raise InvalidServerResponse(f"the params of the question {key!r} are not an object")

@@ -1,4 +1,4 @@
-"""The headers that calls of a tool repeat their arguments in, learned from the server's list of tools."""
+"""The headers in which calls of a tool repeat arguments, learned from the server's list of tools."""
 
 import logging
 from collections.abc import Mapping

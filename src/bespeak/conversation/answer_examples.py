@@ -14,18 +14,18 @@ def paste(questions: Sequence[Question]) -> str:
 
 
 def example(questions: Sequence[Question]) -> dict[str, Any]:
-    """An example answer for each question, by name."""
+    """Return an example answer for each question, by name."""
     return {question.name: _example(question) for question in questions[:SHOWN]}
 
 
 def written(answers: Mapping[str, Any]) -> str:
-    """Answers as YAML for a suite."""
+    """Return answers as YAML for a suite."""
     lines = [f"  {in_yaml(key)}: {in_yaml(answer)}" for key, answer in answers.items()]
     return "\n".join(["inputResponses:", *lines, ""])
 
 
 def in_yaml(value: Any) -> str:
-    """A value as one line of YAML, with `${` escaped: JSON is YAML, and a plain word does not need quotes."""
+    """Return a value as one line of YAML, with `${` escaped: JSON is YAML, and a plain word does not need quotes."""
     if isinstance(value, str) and value.isidentifier() and value.isascii() and value.lower() not in _READ_OTHERWISE:
         return value
     text = json.dumps(value, ensure_ascii=False)

@@ -13,7 +13,7 @@ class Script(Protocol):
     """Answers the questions of one conversation."""
 
     async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
-        """What to send for the questions of a round, by key. Raises `CannotAnswer`.
+        """Return what to send for the questions of a round, by key. Raises `CannotAnswer`.
 
         `state` says whether the round came with one, and is `None` for a question that was pushed.
         """
@@ -39,12 +39,12 @@ class FixtureScript:
         return rule.answer
 
     def leftovers(self) -> list[str]:
-        """What is wrong once the call has ended: the answers that no question asked for."""
+        """Return what is wrong when the call has ended: the answers that no question asked for."""
         return [never_asked(rule, self._where) for rule in unused(self._fixture.rules, self._used)]
 
 
 def never_asked(rule: Rule, where: str) -> str:
-    """The message about an answer that no question asked for."""
+    """Return the message about an answer that no question asked for."""
     named = f"{where}{rule.where}" if rule.where.startswith("[") else f"{where}: {rule.where}"
     return f"no question asked for the answer {named}"
 
@@ -56,7 +56,7 @@ class Asks(Protocol):
 
 
 Enter = Callable[[Sequence[Question], bool | None], object]
-"""Is told the questions of each round, and whether it came with a state. Raises `CannotAnswer` to refuse the round."""
+"""Called with the questions of each round, and whether it has a state. Raises `CannotAnswer` to refuse the round."""
 
 
 class Prepared(Protocol):
@@ -89,5 +89,5 @@ class PromptScript:
 
 
 def written_for(question: Question, answer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer to add to those given before: by the question's name, or by its key if that is in use already."""
+    """Return an answer to add to the given ones: by the question's name, or by its key if that is already in use."""
     return {question.key if question.key in given else question.name: answer}

@@ -55,13 +55,13 @@ class Answer:
     value: Any = None
 
     def as_written(self) -> Any:
-        """The answer as a suite writes it."""
+        """Return the answer as a suite writes it."""
         if self.way in _WORDS:
             return self.way.value
         return self.value if self.way is Way.VALUE else {self.way.value: self.value}
 
     def saved(self, question: Question) -> Any:
-        """The answer as a suite writes it for this question: a value such as `decline` must not stand alone."""
+        """Return the answer as a suite writes it for this question: a value such as `decline` must not stand alone."""
         if self.way is Way.VALUE and self.value in list(_WORDS) and len(question.properties) == 1:
             return {Way.ACCEPT.value: {next(iter(question.properties)): self.value}}
         return self.as_written()
@@ -92,7 +92,7 @@ def parse_answer(written: Any) -> Answer:
 
 
 def answer_from(question: Question, reply: Reply) -> Answer:
-    """A person's reply, in the shortest form that reads back as the same answer where it is saved."""
+    """Return a person's reply, in the shortest form that reads back as the same answer where it is saved."""
     answer = Answer(Way(reply.action.value), reply.content)
     alone = question.method is None or len(question.properties) == 1
     if answer.way is not Way.ACCEPT or not alone or not answer.value:
@@ -131,7 +131,9 @@ def _has_uri(entry: Any) -> bool:
 
 
 def render(question: Question, answer: Answer) -> Any:
-    """The answer as it is sent: a result of the question's method, or the value of its field. Raises `CannotAnswer`.
+    """Return the answer as it is sent: a result of the question's method, or the value of its field.
+
+    Raises `CannotAnswer`.
 
     Not for `Way.OMIT`.
     """

@@ -46,7 +46,7 @@ class Round:
     """How many more questions there were."""
 
     def named(self) -> "Round":
-        """The round with the names of its questions instead of their keys."""
+        """Return the round with the names of its questions instead of their keys."""
         names = names_of(self.asked)
         answered = {names.get(key, key): answer for key, answer in self.answered.items()}
         return replace(self, asked={names[key]: said for key, said in self.asked.items()}, answered=answered)
@@ -57,14 +57,14 @@ class Round:
 
 
 class RoundsExceeded(Exception):
-    """The server still asks after the last round that may be answered. The message lists all rounds."""
+    """The server is still asking after the last round that may be answered. The message lists all rounds."""
 
     def __init__(self, max_rounds: int, rounds: list[Round]) -> None:
         self.max_rounds = max_rounds
         self.rounds = rounds
         lines = [f"  round {number}: {_told(one)}" for number, one in enumerate(rounds, 1)]
         rounds_ = "1 answered round" if max_rounds == 1 else f"{max_rounds} answered rounds"
-        super().__init__("\n".join([f"the server still asks after {rounds_}; it asked:", *lines]))
+        super().__init__("\n".join([f"the server is still asking after {rounds_}; it asked:", *lines]))
 
 
 class MalformedResponse(Exception):
@@ -153,11 +153,11 @@ class Conversation:
     def _misplaced(self, question: Question) -> list[Finding]:
         found: list[Finding] = []
         if self._declined and self._was_declined(question):
-            found.append(Finding("declined", f"{quoted(question.name)} was declined, and is asked again"))
+            found.append(Finding("declined", f"{quoted(question.name)} was declined, but the server asked it again"))
         if self.capabilities is not None and question.method is not None:
             needs = requirements(question.method, question.params)
             if missing := lacking(needs, self.capabilities):
-                what = f"{quoted(question.name)} asks for {_capability(missing)}, which was not declared"
+                what = f"{quoted(question.name)} asks for {_capability(missing)}, which the client did not declare"
                 found.append(Finding("undeclared", what))
         return found
 
@@ -204,7 +204,7 @@ class Conversation:
     # Saving and restoring
 
     def as_json(self) -> dict[str, Any]:
-        """The whole conversation as JSON. It contains the requestState, which is enough to continue the call."""
+        """Return the whole conversation as JSON. It contains the requestState, which is enough to continue the call."""
         pending = self.pending
         told = {
             "method": self.method,
@@ -231,7 +231,7 @@ class Conversation:
 
     @classmethod
     def from_json(cls, saved: Any) -> "Conversation":
-        """A conversation from `as_json`. Raises `ValueError` if it is not valid."""
+        """Return a conversation from `as_json`. Raises `ValueError` if it is not valid."""
         read = _Saved.read(copy.deepcopy(saved))
         self = cls(
             read.method,
@@ -262,7 +262,7 @@ class _SavedRound(_Put):
     description: str | None
 
     def reading(self) -> Reading:
-        """The round, read again as a response: the file may have been changed."""
+        """Return the round, read again as a response: the file may have been changed."""
         asked: Any = [one for _, one in self.questions] if self.dialect is Dialect.LIST else dict(self.questions)
         result: dict[str, Any] = {"inputRequests": asked}
         if self.dialect is Dialect.SPEC:

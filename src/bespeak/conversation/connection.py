@@ -1,4 +1,4 @@
-"""One live connection to a server: raw responses, their notifications, and what the server must not send.
+"""One live connection to a server: raw responses, their notifications, and messages that the server must not send.
 
 It uses the client's session, which knows what each revision requires of a request. The session does not interpret responses.
 """
@@ -59,7 +59,7 @@ class Line(Protocol):
         ...
 
     def astray(self) -> list[Finding]:
-        """The findings since the last call of this method that do not belong to a response."""
+        """Return the findings since the last call of this method that do not belong to a response."""
         ...
 
     async def settle(self) -> None:
@@ -197,7 +197,7 @@ class Connection:
             raise CallbackFailed(key, method, "no call is under way")
         answered = await self._push(Question(key, method, params))
         if answered is None:
-            raise CallbackFailed(key, method, "it is not answered")
+            raise CallbackFailed(key, method, "there is no answer to it")
         return answered
 
     def _named(self, method: str, params: Mapping[str, Any]) -> str:
@@ -238,7 +238,7 @@ def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
         message = cast("dict[str, Any]", envelope)
         answered: Any = message.get("id")
         if message.get("jsonrpc") != "2.0":
-            findings.append(Finding("envelope", "the response does not say jsonrpc: 2.0"))
+            findings.append(Finding("envelope", "the response does not contain jsonrpc: 2.0"))
         if (answered != id_ or isinstance(answered, bool)) and not (answered is None and "error" in message):
             findings.append(
                 Finding("envelope", f"the response has the id {shown(answered)}, which is not the id of its request")

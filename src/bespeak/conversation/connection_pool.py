@@ -51,7 +51,7 @@ class Pool:
     _held: dict[str, _Held] = field(default_factory=dict[str, _Held])
 
     async def connection(self, wanted: Wanted) -> Connection:
-        """The connection, opened if necessary. Raises `Unreachable`."""
+        """Return the connection, opened if necessary. Raises `Unreachable`."""
         held = self._held.get(wanted.key)
         if held is not None and not held.task.done():
             held.connection.timeout = wanted.timeout
@@ -74,7 +74,7 @@ class Pool:
         return connection
 
     def printed(self, wanted: Wanted) -> str:
-        """The end of a server's output."""
+        """Return the end of a server's output."""
         held = self._held.get(wanted.key)
         return held.printed() if held is not None and not held.task.done() else ""
 

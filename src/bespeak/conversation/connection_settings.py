@@ -15,12 +15,12 @@ TIMEOUT_SECONDS = 30.0
 
 
 def revision(era: str) -> str:
-    """The revision that `--era` names: one by its date, or the newest of an era. Raises `ValueError`."""
+    """Return the revision that `--era` names: one by its date, or the newest of an era. Raises `ValueError`."""
     if era not in (*ERAS, *SPOKEN):
         raise ValueError(f"an era is modern, legacy or one of {', '.join(SPOKEN)}, not {era!r}")
     return ERAS.get(era, era)
 
 
 def mode_of(era: str) -> str:
-    """The `Client` mode for an era: `auto`, `legacy` or a revision. Raises `ValueError`."""
+    """Return the `Client` mode for an era: `auto`, `legacy` or a revision. Raises `ValueError`."""
     return era if era in ("auto", "legacy") else revision(era)

@@ -16,7 +16,7 @@ ABSENT = Absent.ABSENT
 
 
 def shown(value: Any) -> str:
-    """A value for use in a message: the beginning of its JSON."""
+    """Return a value for use in a message: the beginning of its JSON."""
     if value is ABSENT:
         return "nothing"
     said = json.dumps(value, ensure_ascii=False, default=repr)
@@ -39,7 +39,7 @@ class Difference:
 
 
 def join(path: str, step: str | int) -> str:
-    """A path extended by one step: `.name`, `[0]`, or `["any other key"]`."""
+    """Return a path extended by one step: `.name`, `[0]`, or `["any other key"]`."""
     if isinstance(step, int):
         return f"{path}[{step}]"
     if not step.isidentifier():

@@ -24,19 +24,19 @@ class Interference:
     __slots__ = ()
 
     def alter(self, number: int, params: dict[str, Any]) -> dict[str, Any]:
-        """The params to send after so many answered rounds."""
+        """Return the params to send after `number` answered rounds."""
         return params
 
     def is_tampered(self, number: int) -> bool:
-        """Whether the request after so many answered rounds is altered; the conversation ends with its response."""
+        """Return whether the request after `number` answered rounds is altered. If so, its response is the last."""
         return False
 
     def loses(self, number: int) -> int:
-        """How many responses to that request are lost, so that it is sent again."""
+        """Return how many responses to that request are lost, so that it is sent again."""
         return 0
 
     def check_reached(self) -> None:
-        """Raises if the call has ended before the request that was to be altered or lost."""
+        """Raises if the call has ended before the request that should have been altered or lost."""
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Talk:
                 return
             if not is_modern(self.line.version):
                 talk.findings.append(
-                    Finding("era", f"at {self.line.version} the server answered with a result that asks")
+                    Finding("era", f"at {self.line.version} the server returned a result that asks for input")
                 )
             self.questions += read.questions
             self._check_allowed()

@@ -36,7 +36,7 @@ class Rule:
     """The key or name it is for, if that is its only condition: such rules are found in a map."""
 
     def fits(self, question: Question) -> bool:
-        """Whether it is for a question. Raises `AmbiguousName`, and `CannotAnswer` if a pattern takes too long."""
+        """Return whether it fits a question. Raises `AmbiguousName`, and `CannotAnswer` if a pattern takes too long."""
         for name, matcher in self.when.items():
             try:
                 if matcher.check(CONDITIONS[name](question)) is not None:
@@ -78,7 +78,10 @@ class InputResponseFixture:
         self._others = [number for number, rule in enumerate(self.rules) if rule.key is None]
 
     def rule_for(self, question: Question) -> Rule | None:
-        """The first rule that fits a question. Raises `CannotAnswer` if a name in one fits other questions as well."""
+        """Return the first rule that fits a question.
+
+        Raises `CannotAnswer` if a name in one fits other questions as well.
+        """
         naming = self._naming(question)
         try:
             earlier = (number for number in self._others if number < naming and self.rules[number].fits(question))
@@ -134,12 +137,12 @@ def _conditions(when: Any) -> dict[str, Matcher]:
     if not isinstance(when, dict) or not when or not when.keys() <= CONDITIONS.keys():
         raise ValueError(f"when must have one or more of {', '.join(CONDITIONS)}")
     if has_snapshot(when):
-        raise ValueError("snapshots are for results, not for questions; write what the question is")
+        raise ValueError("snapshots are for results, not for questions; write the expected value")
     return {name: parse_matcher(written) for name, written in cast("dict[str, Any]", when).items()}
 
 
 def has_snapshot(written: Any) -> bool:
-    """Whether a matcher anywhere in a value is a snapshot."""
+    """Return whether a matcher anywhere in a value is a snapshot."""
     if isinstance(written, list):
         return any(map(has_snapshot, cast("list[Any]", written)))
     if not isinstance(written, dict):
@@ -149,7 +152,10 @@ def has_snapshot(written: Any) -> bool:
 
 
 def responses_to(questions: Sequence[Question], answer_for: Callable[[Question], Answer | None]) -> dict[str, Any]:
-    """What to send for the questions of a round, by key. Raises `CannotAnswer` if a required answer is missing or does not fit."""
+    """Return what to send for the questions of a round, by key.
+
+    Raises `CannotAnswer` if a required answer is missing or does not fit.
+    """
     given = [(question, answer_for(question)) for question in questions]
     missing = [question for question, answer in given if answer is None and question.required]
     if missing:
@@ -173,7 +179,7 @@ def collect_responses(requests: Mapping[str, Mapping[str, Any]], fixture: InputR
 def collect_responses(
     requests: Sequence[InputRequest] | Mapping[str, Mapping[str, Any]], fixture: InputResponseFixture
 ) -> list[InputResponse] | dict[str, Any]:
-    """The answers to the requests of one round, in their own dialect.
+    """Return the answers to the requests of one round, in their own dialect.
 
     A request without an answer is left out if it is optional, and raises `MissingAnswer` if it is required.
     """
@@ -185,6 +191,6 @@ def collect_responses(
 
 
 def unused(rules: Sequence[Rule], used: Sequence[Rule]) -> list[Rule]:
-    """The rules that were not used. A rule without conditions may stay unused."""
+    """Return the rules that were not used. A rule without conditions may stay unused."""
     taken = set(map(id, used))
     return list(itertools.filterfalse(lambda rule: id(rule) in taken or not rule.when, rules))

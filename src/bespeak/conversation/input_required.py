@@ -59,7 +59,7 @@ class InputRequiredResult(_Wire):
 
 
 def recognize_input_required(envelope: Any) -> InputRequiredResult | None:
-    """The asking result in a JSON-RPC response; `None` if it is complete or malformed."""
+    """Return the asking result in a JSON-RPC response; `None` if it is complete or malformed."""
     read = read_envelope(envelope)
     if read.verdict is not Verdict.ASKING:
         return None
@@ -73,7 +73,7 @@ def recognize_input_required(envelope: Any) -> InputRequiredResult | None:
 
 
 def requests_of(questions: Sequence[Question]) -> dict[str, dict[str, Any]] | list[InputRequest]:
-    """Questions in the form of their dialect."""
+    """Return questions in the form of their dialect."""
     if questions and questions[0].method is None:
         return [InputRequest(id=one.key, required=one.required, **one.params) for one in questions]
     return {one.key: one.as_json() for one in questions}
@@ -84,7 +84,7 @@ Responses = Mapping[str, Any] | Sequence[InputResponse]
 
 
 def build_retry_params(original: Any, state: RequestState | str | None, responses: Responses | None) -> dict[str, Any]:
-    """The params of the next request: the original params, the answers of this round, and the unchanged state.
+    """Return the params of the next request: the original params, the answers of this round, and the unchanged state.
 
     Without a state the retry has none either; an empty string is a state. `None` for the responses leaves them out,
     for a round that asked nothing. Params that are not an object count as empty.

@@ -18,11 +18,11 @@ _Found = Callable[[str, str], bool]
 
 
 class InvalidSchema(ValueError):
-    """What was written is not a JSON Schema."""
+    """A value is not a JSON Schema."""
 
 
 def validator_of(schema: Any) -> Any:
-    """A validator for a schema, which never fetches anything. Raises `InvalidSchema`.
+    """Return a validator for a schema, which never fetches anything. Raises `InvalidSchema`.
 
     Its checks raise `PatternTimeout`, and `InvalidPattern`.
     """
@@ -71,7 +71,7 @@ class _Patterns:
             raise
 
     def keywords(self, error: Any) -> dict[str, Any]:
-        """The keywords that search for patterns, as jsonschema calls them."""
+        """Return the keywords that search for patterns, as jsonschema calls them."""
         found = self.found
 
         def pattern(validator: Any, wanted: str, instance: Any, schema: Any) -> Iterator[Any]:

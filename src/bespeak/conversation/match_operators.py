@@ -46,14 +46,14 @@ class Spelled(str, ABC):
 
     @abstractmethod
     def is_written(self, text: str) -> bool:
-        """Whether a text is one of its spellings."""
+        """Return whether a text is one of its spellings."""
 
 
 class Snapshots(Protocol):
     """Values kept from an earlier run."""
 
     def check(self, name: str, actual: Any) -> Difference | None:
-        """How a value differs from the snapshot with that name."""
+        """Return how a value differs from the snapshot with that name."""
         ...
 
 
@@ -67,23 +67,26 @@ class Matcher(ABC):
 
     @property
     def about_presence(self) -> bool:
-        """Whether it can judge a value that is not there."""
+        """Whether it can judge a missing value."""
         return False
 
     def judge(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
-        """The first difference; `None` if the value is as expected. A search that takes too long counts as a difference."""
+        """Return the first difference; `None` if the value is as expected.
+
+        A search that takes too long counts as a difference.
+        """
         try:
             return self.check(actual, path, snapshots)
         except PatternTimeout as timeout:
             return Difference(timeout.path, str(timeout), self.written, timeout.actual, stopped=True)
 
     def check(self, actual: Any, path: str = "", snapshots: Snapshots | None = None) -> Difference | None:
-        """The first difference; `None` if the value is as expected. Raises `PatternTimeout`.
+        """Return the first difference; `None` if the value is as expected. Raises `PatternTimeout`.
 
         A stopped search has no result that `not` or `oneOf` could use, so it ends the whole check.
         """
         if actual is ABSENT and not self.about_presence:
-            return self._differs("is not there", ABSENT, path)
+            return self._differs("is missing", ABSENT, path)
         found = self._check(actual, path, snapshots)
         if found is not None and self.reads_text and isinstance(actual, Spelled):
             return found if self._check(actual.other, path, snapshots) else None
@@ -168,7 +171,7 @@ class Equals(Matcher):
 
 @dataclass(frozen=True, slots=True)
 class Contains(Matcher):
-    """A string with this part, a list with such an entry, or a map with these members and maybe others."""
+    """A string that contains this text, a list with a matching entry, or a map with at least these members."""
 
     part: Matcher
     reads_text: ClassVar[bool] = True
@@ -177,15 +180,15 @@ class Contains(Matcher):
         part = self.part.written
         if isinstance(actual, str):
             if not isinstance(part, str):
-                return self._differs(f"is a string, and cannot contain {shown(part)}", actual, path)
+                return self._differs(f"is a string, which cannot contain {shown(part)}", actual, path)
             holds = part in actual
         elif isinstance(actual, list):
             entries = cast("list[Any]", actual)
             holds = any(self.part.check(entry, join(path, i), snapshots) is None for i, entry in enumerate(entries))
         elif not isinstance(actual, dict):
-            return self._differs(f"is {_kind(actual)}, and contains needs a string, a list or a map", actual, path)
+            return self._differs(f"is {_kind(actual)}, but contains needs a string, a list or a map", actual, path)
         elif not isinstance(self.part, Members):
-            return self._differs(f"is a map, and cannot contain {shown(part)}; name its members", actual, path)
+            return self._differs(f"is a map, which cannot contain {shown(part)}; name its members", actual, path)
         else:
             return replace(self.part, exact=False).check(actual, path, snapshots)
         return None if holds else self._differs(f"does not contain {shown(part)}: {shown(actual)}", actual, path)
@@ -200,7 +203,7 @@ class Matches(Matcher):
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not isinstance(actual, str):
-            return self._differs(f"is {_kind(actual)}, and matches needs a string", actual, path)
+            return self._differs(f"is {_kind(actual)}, but matches needs a string", actual, path)
         try:
             if self.expression.found_in(actual[:LONGEST_SEARCHED]):
                 return None
@@ -285,7 +288,7 @@ class Presence(Matcher):
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if (actual is not ABSENT) == self.wanted:
             return None
-        return self._differs("is not there" if self.wanted else f"should be absent: {shown(actual)}", actual, path)
+        return self._differs("is missing" if self.wanted else f"should be absent: {shown(actual)}", actual, path)
 
 
 _BOUNDS: Mapping[Operator, tuple[Callable[[Any, Any], bool], str]] = {
@@ -305,11 +308,11 @@ class Bound(Matcher):
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not is_number(actual):
-            return self._differs(f"is {_kind(actual)}, and {self.operator} needs a number", actual, path)
+            return self._differs(f"is {_kind(actual)}, but {self.operator} needs a number", actual, path)
         holds, said = _BOUNDS[self.operator]
         if holds(actual, self.bound):
             return None
-        return self._differs(f"must be {said} {self.bound}, is {shown(actual)}", actual, path)
+        return self._differs(f"must be {said} {self.bound}, but is {shown(actual)}", actual, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +323,7 @@ class Length(Matcher):
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not isinstance(actual, (str, list, dict)):
-            return self._differs(f"is {_kind(actual)}, and has no length", actual, path)
+            return self._differs(f"is {_kind(actual)}, which has no length", actual, path)
         difference = self.length.check(len(cast("Sequence[Any]", actual)), path, snapshots)
         return difference and self._differs(f"its length: {difference.message}", actual, path)
 
@@ -333,7 +336,7 @@ class Each(Matcher):
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not isinstance(actual, list):
-            return self._differs(f"is {_kind(actual)}, and each needs a list", actual, path)
+            return self._differs(f"is {_kind(actual)}, but each needs a list", actual, path)
         entries = enumerate(cast("list[Any]", actual))
         return next((d for i, value in entries if (d := self.entry.check(value, join(path, i), snapshots))), None)
 
@@ -372,7 +375,7 @@ class All(Matcher):
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number; `true` does not count as one."""
+    """Return whether it is a number; `true` does not count as one."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

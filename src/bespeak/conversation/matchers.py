@@ -1,8 +1,8 @@
 """Matchers as a suite writes them: parsed into objects that find the first difference.
 
-A plain value is equality, all the way down. A map whose keys are all operators is a matcher instead, at any depth; `equals`
-is the way out where such a map is the very value that is expected. Whether something may be missing is said by `absent`
-and `present` only: every other matcher wants a value to look at, or `not` would hold for any misspelt name.
+A plain value matches an equal value, at every level. A map whose keys are all operators is a matcher instead, at any
+depth; use `equals` to expect such a map itself. Only `absent` and `present` accept a missing value: every other matcher
+needs a value, because otherwise `not` would match for any misspelt name.
 """
 
 import math
@@ -68,7 +68,7 @@ def parse_matcher(written: Any) -> Matcher:
 
 
 def equal_to(value: Any) -> Matcher:
-    """The matcher of exactly this value: nothing in it is an operator."""
+    """Return a matcher for exactly this value: nothing in it is an operator."""
     return _plain(value, (), _literally)
 
 
@@ -104,7 +104,7 @@ def _plain(written: Any, steps: Steps, inner: _Parse) -> Matcher:
     if written is not None and not isinstance(written, (str, int, float)):
         raise InvalidMatcher(f"must be a JSON value, not {type(written).__name__}", steps)
     if isinstance(written, float) and not math.isfinite(written):
-        raise InvalidMatcher(f"{written} has no form in JSON", steps)
+        raise InvalidMatcher(f"{written} cannot be written as JSON", steps)
     return Scalar(written)
 
 
@@ -122,7 +122,7 @@ def _operator(operator: Operator, operand: Any, steps: Steps) -> Matcher:
             return Each(written, _parse(operand, steps))
         case Operator.ONE_OF:
             if not isinstance(operand, list) or not operand:
-                raise InvalidMatcher("oneOf needs a list of what the value may be", steps)
+                raise InvalidMatcher("oneOf needs a list of possible values", steps)
             options = enumerate(cast("list[Any]", operand))
             return OneOf(written, tuple(_parse(option, (*steps, index)) for index, option in options))
         case Operator.ABSENT | Operator.PRESENT:
@@ -157,7 +157,7 @@ def _length(operand: Any, steps: Steps) -> Matcher:
 
 def _expression(operand: Any, steps: Steps) -> Expression:
     if not isinstance(operand, str):
-        raise InvalidMatcher("matches needs a regular expression in a string", steps)
+        raise InvalidMatcher("matches needs a regular expression, written as a string", steps)
     try:
         return Expression(operand)
     except InvalidPattern as error:

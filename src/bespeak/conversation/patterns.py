@@ -1,9 +1,10 @@
 """Regular expressions in suites: Python's syntax, with a time limit for searches.
 
-Python's own engine cannot be told to stop: `^(a|a)*$` takes it years on forty letters, and no signal is heard meanwhile. The
-package `regex` takes a limit of time and reads the same syntax, but not everything in it means the same there: `{e}` allows
-errors, `[[:alpha:]]` is a class, and its letters and spaces are those of another version of Unicode. So an expression is first
-read by `re`, which says what is wrong with it, and then written for `regex` so that it means what it means to `re`.
+Python's own engine cannot be stopped: `^(a|a)*$` takes it years on forty letters, and no signal is handled during that
+time. The package `regex` accepts a time limit and the same syntax, but some of it has another meaning there: `{e}`
+allows errors, `[[:alpha:]]` is a class, and letters and spaces are those of another version of Unicode. So an
+expression is first parsed by `re`, which reports what is wrong with it, and then rewritten for `regex` so that it keeps
+its meaning.
 """
 
 import re
@@ -23,7 +24,7 @@ LARGEST = 100_000
 
 
 class InvalidPattern(ValueError):
-    """What was written is not a regular expression."""
+    """A text is not a regular expression."""
 
 
 class PatternTimeout(Exception):
@@ -60,7 +61,7 @@ class Expression:
         self._compiled[True] = _compiled(self.pattern, ascii_only=True)
 
     def found_in(self, text: str) -> bool:
-        """Whether it is found in a text. Raises `PatternTimeout`."""
+        """Return whether it is found in a text. Raises `PatternTimeout`."""
         plain = text.isascii()
         if plain not in self._compiled:
             self._compiled[plain] = _compiled(self.pattern, ascii_only=plain)

@@ -1,8 +1,8 @@
 """The names of questions: what suites write and people read instead of whole keys.
 
-A key may end in `~` and eight hexadecimal digits that stand for what was asked: Bespeak's servers write such keys. They
-change with the wording, so a suite should not have to know them. The part before them is the question's name.
-A whole key means the question of exactly that key. A name means the question of that name, if only one of them is open.
+In Bespeak's servers a key ends in `~` and eight hexadecimal digits, a digest of what was asked. The digits change with
+the wording, so a suite should not have to know them. The part before them is the question's name. A whole key means the
+question with exactly that key. A name means the question with that name, if only one such question is open.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,12 +29,12 @@ class AmbiguousName(Exception):
 
 
 def name_of(key: str) -> str:
-    """The name in a key. A key without such an ending, or with nothing before it, is its own name."""
+    """Return the name in a key. A key without such an ending, or with nothing before it, is its own name."""
     return bare_name(key) or key
 
 
 def meant(written: str, keys: Iterable[str]) -> str | None:
-    """The key of the open question that a suite means by a whole key or a name. Raises `AmbiguousName`."""
+    """Return the key of the open question that a suite names, by its whole key or its name. Raises `AmbiguousName`."""
     known = list(keys)
     if written in known:
         return written
@@ -45,7 +45,7 @@ def meant(written: str, keys: Iterable[str]) -> str | None:
 
 
 def namesakes_in(keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """For each key of a round, all keys of that round with the same name; none if it is the only one."""
+    """Return, for each key of a round, all keys of that round with the same name; none if it is the only one."""
     by_name: dict[str, list[str]] = {}
     for key in dict.fromkeys(keys):
         by_name.setdefault(name_of(key), []).append(key)
@@ -54,12 +54,12 @@ def namesakes_in(keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def called(key: str, namesakes: Sequence[str]) -> str:
-    """What a question is called: its name, or its key if another question of the round has the same name."""
+    """Return a question's name, or its key if another question of the round has the same name."""
     return key if namesakes else name_of(key)
 
 
 def names_of(keys: Iterable[str]) -> dict[str, str]:
-    """What each question of a round is called, by its key."""
+    """Return the name of each question of a round, by its key; the key itself if two questions have the same name."""
     known = list(keys)
     namesakes = namesakes_in(known)
     return {key: called(key, namesakes[key]) for key in known}
@@ -83,7 +83,7 @@ class SpelledKey(Spelled):
 
 
 def with_names(result: Mapping[str, Any], written: Any) -> dict[str, Any]:
-    """A result with the names of its questions instead of their keys, except for keys that the suite contains.
+    """Return a result with the names of its questions instead of their keys, except for keys that the suite contains.
 
     Raises `AmbiguousName`.
     """
@@ -97,7 +97,7 @@ def with_names(result: Mapping[str, Any], written: Any) -> dict[str, Any]:
 
 
 def texts_in(written: Any) -> Iterator[str]:
-    """All strings in a value of a suite, keys included."""
+    """Return all strings in a value of a suite, keys included."""
     if isinstance(written, str):
         yield written
     elif isinstance(written, dict):

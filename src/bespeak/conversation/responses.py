@@ -90,19 +90,19 @@ class Question:
         return {name: cast("dict[str, Any]", field) for name, field in known.items() if isinstance(field, dict)}
 
     def told(self) -> str:
-        """The question for use in an error message: its name and its message."""
+        """Return the question for use in an error message: its name and its message."""
         said = self.message or self.method
         return f"{quoted(self.name)} ({printable(said)})" if said else quoted(self.name)
 
     def as_json(self) -> dict[str, Any]:
-        """The question as it was sent."""
+        """Return the question as it was sent."""
         if self.method is None:
             return {"id": self.key, "required": self.required, **self.params}
         return {"method": self.method, **({"params": dict(self.params)} if self.params else {})}
 
 
 def in_one_round(questions: Sequence[Question]) -> tuple[Question, ...]:
-    """The questions of one round, each with the keys of its namesakes."""
+    """Return the questions of one round, each with the keys of its namesakes."""
     found = namesakes_in(question.key for question in questions)
     return tuple(replace(one, namesakes=found[one.key]) if found[one.key] else one for one in questions)
 
@@ -207,7 +207,7 @@ def _faults(key: str, request: Any) -> list[Finding]:
     if asked["method"] not in ASKABLE:
         return [Finding("question", f"the question {named} has the method {_named(asked['method'])}")]
     if not isinstance(asked.get("params", {}), dict):
-        return [Finding("question", f"the params of the question {named} are {_kind(asked['params'])}")]
+        return [Finding("question", f"the params of the question {named} are {_kind(asked['params'])}, not an object")]
     params = cast("dict[str, Any]", asked.get("params", {}))
     lacking = _lacking(asked["method"], params)
     return [Finding("question", f"the question {named} has no valid {lacking}")] if lacking else []
@@ -308,7 +308,7 @@ def _kind(value: Any) -> str:
 
 
 def is_secret(state: str) -> bool:
-    """Whether a state should be hidden in other texts. Short or plain words are not: they occur everywhere."""
+    """Return whether a state should be hidden in other texts. Short or plain words are not: they occur everywhere."""
     return len(state) >= SHORTEST_TOKEN and not any(map(str.isspace, state))
 
 

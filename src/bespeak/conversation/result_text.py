@@ -5,7 +5,7 @@ from typing import Any, cast
 
 
 def text_of(result: Mapping[str, Any]) -> str:
-    """The text blocks of a result, joined by newlines."""
+    """Return the text blocks of a result, joined by newlines."""
     return "\n".join(_texts(result))
 
 

@@ -179,7 +179,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def said(printed: str) -> str:
-    """A server's output, to append to an error message."""
+    """Return a server's output, to append to an error message."""
     return f"; it printed:\n{printed}" if printed else ""
 
 

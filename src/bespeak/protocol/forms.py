@@ -41,7 +41,7 @@ def _check_string(shown: Mapping[str, Any], value: Any) -> str | None:
         return "must be a string"
     offered = _offered(shown)
     if offered is not None and value not in offered:
-        return "must be one of the choices on offer"
+        return "must be one of the offered choices"
     if len(value) < shown.get("minLength", 0):
         return f"must have at least {shown['minLength']} characters"
     if len(value) > shown.get("maxLength", math.inf):
@@ -57,7 +57,7 @@ def _check_number(shown: Mapping[str, Any], value: Any, *, whole: bool) -> str |
     ):
         return "must be a whole number" if whole else "must be a number"
     if not whole and isinstance(value, int) and abs(value) > sys.float_info.max:
-        return "must be a number of ordinary size"
+        return "must be within the supported range"
     if whole and value != int(value):
         return "must be a whole number"
     if value < shown.get("minimum", -math.inf):
@@ -72,9 +72,9 @@ def _check_list(shown: Mapping[str, Any], value: Any) -> str | None:
         return "must be a list of choices"
     items = cast("list[Any]", value)
     if any(_check_string({"type": "string", **shown.get("items", {})}, item) for item in items):
-        return "must hold only choices on offer"
+        return "must contain only offered choices"
     if len(items) < shown.get("minItems", 0):
-        return f"must hold at least {shown['minItems']} choices"
+        return f"must contain at least {shown['minItems']} choices"
     if len(items) > shown.get("maxItems", math.inf):
-        return f"must hold at most {shown['maxItems']} choices"
+        return f"must contain at most {shown['maxItems']} choices"
     return None

@@ -26,7 +26,7 @@ class QuestionNotSupported(Exception):
 
 
 def takes_batches(version: str | None) -> bool:
-    """Whether a revision allows several messages in one JSON array."""
+    """Return whether a revision allows several messages in one JSON array."""
     return version is not None and version < JUNE
 
 

@@ -4,7 +4,10 @@ RESPONSE_TYPES = ("application/json", "text/event-stream")
 
 
 def accepts_responses(accept: bytes | None, *, streams: bool) -> bool:
-    """Whether a client accepts JSON and, if `streams` is set, event streams. Without the header, it accepts anything."""
+    """Return whether a client accepts JSON and, if `streams` is set, event streams.
+
+    Without the header, it accepts anything.
+    """
     if accept is None:
         return True
     ranges = dict(_range(part) for part in accept.decode("latin-1").lower().split(","))
@@ -13,7 +16,7 @@ def accepts_responses(accept: bytes | None, *, streams: bool) -> bool:
 
 
 def accepts_streams(accept: bytes | None) -> bool:
-    """Whether a client accepts event streams."""
+    """Return whether a client accepts event streams."""
     if accept is None:
         return True
     ranges = dict(_range(part) for part in accept.decode("latin-1").lower().split(","))
@@ -41,7 +44,7 @@ def _quality(ranges: dict[str, float], media: str) -> float:
 
 
 def is_json(content_type: bytes | None) -> bool:
-    """Whether a `Content-Type` is JSON in UTF-8."""
+    """Return whether a `Content-Type` is JSON in UTF-8."""
     if content_type is None:
         return False
     media, *parameters = (piece.strip() for piece in content_type.decode("latin-1").lower().split(";"))

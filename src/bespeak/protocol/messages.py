@@ -105,7 +105,7 @@ def read_message(raw: bytes | bytearray) -> Message | Batch:
         what = (
             "this batch is empty"
             if not messages
-            else f"where batches are allowed, one may contain at most {MOST_IN_A_BATCH} messages"
+            else f"a batch, where allowed, may contain at most {MOST_IN_A_BATCH} messages"
         )
         raise MalformedMessage(MCPError(INVALID_REQUEST, f"{ONE_AT_A_TIME}; {what}"), None)
     return Batch(tuple(map(_read_one, messages)))
@@ -117,7 +117,7 @@ def no_batch() -> MalformedMessage:
 
 
 def not_for_a_batch(message: Message) -> bool:
-    """Whether a message must not be part of a batch, even where batches are allowed."""
+    """Return whether a message must not be part of a batch, even where batches are allowed."""
     return isinstance(message, Request) or (isinstance(message, LegacyRequest) and message.method == "initialize")
 
 
@@ -163,7 +163,7 @@ def _says_version(params: dict[str, Any]) -> bool:
 
 
 def is_id(value: Any) -> bool:
-    """Whether a value is a valid request id."""
+    """Return whether a value is a valid request id."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 

@@ -6,7 +6,21 @@ ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/l
 QUESTIONS = (ELICIT, SAMPLE, ROOTS)
 """Methods with which a server asks its client something."""
 
-READ_ONLY = frozenset({"server/discover", "tools/list", "ping"})
+LISTEN = "subscriptions/listen"
+SUBSCRIPTION_ID_META = "io.modelcontextprotocol/subscriptionId"
+"""The member of `_meta` that names the `subscriptions/listen` request which a notification belongs to."""
+
+READ_ONLY = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "completion/complete",
+        "ping",
+    }
+)
 """Methods that change nothing. A client may send them again if the response is lost."""
 
 TARGET_PARAMETERS: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}

@@ -68,7 +68,7 @@ class Gate:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a server that listens on `host` is reachable from the same machine only."""
+    """Return whether a server that listens on `host` is reachable from the same machine only."""
     if host.lower() == "localhost":
         return True
     try:

@@ -13,6 +13,8 @@ _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\*?)")
 _OPERATORS = "+#./;?&"
 _NAMED = ";?&"
 """Operators whose expressions carry the names of their variables, so that their order does not matter."""
+_LEADING = ("#", ".", "/")
+"""Operators that stand before the first value."""
 _SEPARATORS = {"": ",", "+": ",", "#": ",", ".": ".", "/": "/"}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
@@ -202,16 +204,19 @@ def _cut(rest: str, part: Expression, after: "list[str | Expression]") -> tuple[
     mark = following if isinstance(following, str) else following.operator if following is not None else ""
     if not mark:
         return rest, ""
-    # The last literal is matched at the end, so that "{name}.txt" takes "a.txt.txt".
-    at = len(rest) - len(mark) if len(after) == 1 and rest.endswith(mark) else rest.find(mark)
-    if isinstance(following, Expression):
-        at = rest.rfind(mark, 1) if part.reaches_far else rest.find(mark, 1)
+    first = 2 if part.operator in _LEADING else 1  # a value is not empty, and the operator may look like what follows
+    if isinstance(following, Expression) and part.reaches_far:
+        at = rest.rfind(mark, first)
+    elif isinstance(following, str) and len(after) == 1 and rest.endswith(mark):
+        at = len(rest) - len(mark)  # the last literal is matched at the end, so that "{name}.txt" takes "a.txt.txt"
+    else:
+        at = rest.find(mark, first)
     return (rest, "") if at < 0 else (rest[:at], rest[at:])
 
 
 def _read(part: Expression, raw: str) -> dict[str, str] | None:
     """Return the variables of one expression; `None` if the text does not fit it."""
-    if part.operator in ("#", ".", "/"):
+    if part.operator in _LEADING:
         if not raw.startswith(part.operator):
             return None
         raw = raw[1:]

@@ -27,7 +27,7 @@ ASSUMED_VERSION = "2025-03-26"
 
 
 def is_modern(version: str) -> bool:
-    """Whether a version works without a handshake: each request carries its own metadata."""
+    """Return whether a version works without a handshake: each request carries its own metadata."""
     return version in MODERN_PROTOCOL_VERSIONS
 
 

@@ -49,7 +49,7 @@ class BadAnswer(ToolError, ValueError):
 
 
 class NotAnswered(ToolError):
-    """A question was pushed to the client and will not be answered. The message says why."""
+    """A question was sent to the client during the call and will not be answered. The message says why."""
 
 
 class CleanupUnfinished(ToolError):
@@ -81,4 +81,4 @@ class MissingCapability(Exception):
         self.required = required
         names = ", ".join(capability_names(required))
         declare = f"the client must declare {names} for this call"
-        super().__init__(f"this call asks the client for {names}, and {reason}" if reason else declare)
+        super().__init__(f"this call asks the client for {names}, but {reason}" if reason else declare)

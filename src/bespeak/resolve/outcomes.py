@@ -1,4 +1,4 @@
-"""Outcomes of a question: accepted with data, declined, cancelled, or not asked because the client could not be."""
+"""Outcomes of a question: accepted with data, declined, cancelled, or not asked because the client cannot be asked."""
 
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar

@@ -1,4 +1,4 @@
-"""What a consumer may know of the call it serves, and say to the client while it runs."""
+"""The context of a call: what a consumer can know about the call, and what it can send to the client while it runs."""
 
 # Authors see `Context`; the functions at the end are the framework's side of it, and not theirs to call.
 # pyright: reportPrivateUsage=false
@@ -20,12 +20,14 @@ from mcp_types import (
 from pydantic import AnyUrl, ValidationError
 from typing_extensions import TypeVar
 
+from bespeak.protocol.headers import Headers
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.protocol.messages import LOG_LEVELS, Request, write_notification
 from bespeak.protocol.methods import ELICIT
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, ElicitationResult
 from bespeak.resolve.reading.type_hints import spell
+from bespeak.server.context_errors import NoClient, OutsideRequest, Unaskable
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from bespeak.server.features.resource_results import ReadResourceContents
 from bespeak.server.legacy.pushing import Asker, ask_once, ask_request, read_as
@@ -33,6 +35,7 @@ from bespeak.state.seal import new_call_id
 from bespeak.transports.interfaces import Notify
 
 if TYPE_CHECKING:
+    from bespeak.protocol.callers import AccessToken
     from bespeak.server.server import MCPServer
 
 LifespanT = TypeVar("LifespanT", default=Any)
@@ -40,38 +43,26 @@ RequestT = TypeVar("RequestT", default=Any)
 AnswerT = TypeVar("AnswerT")
 
 
-class OutsideRequest(RuntimeError):
-    """Something was asked of a context that only a client's request could give."""
-
-
-class NoClient(RuntimeError):
-    """A call made without a client has come to a question."""
-
-
-class CannotPush(RuntimeError):
-    """A body tried to ask the client in mid-call, which the client's protocol revision has no way for."""
-
-
 @dataclass(slots=True)
 class CallFacts:
-    """What is known of the call beyond its current request."""
+    """What is known about the call besides its current request."""
 
     consumer: str
     id: str | None = None
     round: int = 1
     principal: str | None = None
     address: str | None = None
-    """Where the request came from, for bounds that hold for each address."""
+    """Where the request came from, for limits per address."""
     answers: dict[str, dict[str, Any]] | None = None
     request_state: str | None = None
-    """What the author returned as the state of a question made by hand."""
+    """The state that the author returned with a question made by hand."""
     completes: bool = False
-    """Whether an argument is being completed, which never asks."""
+    """Whether an argument is being completed. A completion never asks."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext(Generic[LifespanT, RequestT]):
-    """The request and what surrounds it."""
+    """The current request, its session and the server's lifespan value."""
 
     lifespan_context: LifespanT
     request_id: str | int | None
@@ -81,7 +72,7 @@ class RequestContext(Generic[LifespanT, RequestT]):
 
 
 class Context(Generic[LifespanT, RequestT]):
-    """Handed to every parameter annotated `Context`."""
+    """The context of a call, passed to every parameter that is annotated `Context`."""
 
     _progress: ProgressNotifications | None = None
 
@@ -115,13 +106,19 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def round(self) -> int:
-        """Which wire request of the call this is, from 1."""
+        """The number of this wire request within the call, starting at 1."""
         return self._facts.round
 
     @property
     def principal(self) -> str | None:
-        """Who the request's authentication says is calling; `None` without authentication."""
+        """The caller according to the request's authentication; `None` without authentication."""
         return self._facts.principal
+
+    @property
+    def access_token(self) -> "AccessToken | None":
+        """The verified access token of the request; `None` without authentication."""
+        caller = self._headers.caller if isinstance(self._headers, Headers) else None
+        return caller.access_token if caller is not None else None
 
     @property
     def input_responses(self) -> InputResponses | None:
@@ -132,7 +129,7 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def request_state(self) -> str | None:
-        """The state returned with the last question made by hand; it travelled sealed."""
+        """The state that was returned with the last question made by hand. The client has it only in sealed form."""
         return self._facts.request_state
 
     # The request
@@ -149,7 +146,7 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def protocol_version(self) -> str | None:
-        """The revision the client speaks; `None` when there is no client."""
+        """The protocol revision of the client; `None` if there is no client."""
         return self._request.meta.protocol_version if self._request else None
 
     @property
@@ -158,7 +155,7 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def headers(self) -> Mapping[str, str] | None:
-        """The request's HTTP headers, `None` on other transports. Client-supplied: never an identity."""
+        """The request's HTTP headers; `None` on other transports. The client sets them: they are not an identity."""
         return self._headers
 
     @property
@@ -200,18 +197,15 @@ class Context(Generic[LifespanT, RequestT]):
         try:
             return await self.mcp_server.read_resource(uri, context)
         except NoClient:
-            raise CannotPush(
-                f"{self._facts.consumer!r} read the resource {str(uri)!r}, which asks the client, but only a request of the "
-                "client itself can ask. Ask here instead, with the resolver that the resource uses: "
-                "Annotated[..., Resolve(fn)]"
-            ) from None
+            raise self._unaskable.resource(str(uri)) from None
 
-    # Saying something to the client
+    # Sending something to the client
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the call is, if it wants to know.
+        """Tell the client how far the call is, if the client has asked for progress.
 
-        Progress that does not grow is not sent; the next after a heartbeat is, just above the last if it is not higher.
+        Progress that does not increase is not sent. The first value after a heartbeat is sent, raised to just above the
+        heartbeat's value if it is not higher.
         """
         if self._request is None:
             return
@@ -225,7 +219,7 @@ class Context(Generic[LifespanT, RequestT]):
     async def log(self, level: LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
         """Send a log entry, if the request asked for entries of this level. Deprecated by the protocol.
 
-        Raises `ValueError` for a level that the protocol does not know, whatever the request asked for.
+        Raises `ValueError` for a level that the protocol does not define, even if nothing would be sent.
         """
         if level not in LOG_LEVELS:
             raise ValueError(f"unknown log level {level!r}; use one of {', '.join(LOG_LEVELS)}")
@@ -253,22 +247,37 @@ class Context(Generic[LifespanT, RequestT]):
             if behind is not None:
                 await behind
 
-    # Asking in mid-call: only older clients have a way to take such a question
+    # Telling clients what has changed
+
+    async def notify_tools_changed(self) -> None:
+        """Tell clients that the list of tools has changed. Adding and removing tools does that already."""
+        self.mcp_server.notify_tools_changed()
+
+    async def notify_prompts_changed(self) -> None:
+        """Tell clients that the list of prompts has changed. Adding and removing prompts does that already."""
+        self.mcp_server.notify_prompts_changed()
+
+    async def notify_resources_changed(self) -> None:
+        """Tell clients that the list of resources has changed. Adding and removing resources does that already."""
+        self.mcp_server.notify_resources_changed()
+
+    async def notify_resource_updated(self, uri: "str | AnyUrl") -> None:
+        """Tell the clients that subscribe to a resource that its contents have changed."""
+        self.mcp_server.notify_resource_updated(uri)
+
+    # Asking during a call: only older clients support it
 
     async def elicit(self, message: str, schema: type[AnswerT]) -> ElicitationResult[AnswerT]:
-        """Push a form. Only clients of 2025-11-25 and earlier take pushed questions."""
+        """Ask for a form during the call, and return the outcome. Works only with clients of 2025-11-25 and earlier."""
         if self._asker is None:
             wanted = spell(schema)
-            raise self._cannot_push("elicit", wanted, f"Elicit({message!r}, {wanted})")
+            raise self._unaskable.question("elicit", wanted, f"Elicit({message!r}, {wanted})")
         return await ask_once(self._asker, self._facts.consumer, Elicit(message, schema))
 
     async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> ElicitResult:
-        """Push a URL question. Only clients of 2025-11-25 take those."""
+        """Ask a URL question during the call, and return the answer. Works only with clients of 2025-11-25."""
         if self._asker is None:
-            if self._facts.completes:
-                raise CannotPush(self._nobody("elicit_url"))
-            instead = "return an InputRequiredResult with the URL question instead"
-            raise CannotPush(f"{self._nobody('elicit_url')}; {instead}")
+            raise self._unaskable.url(message)
         params = {"mode": "url", "message": message, "url": url}
         if elicitation_id is not None:
             params["elicitationId"] = elicitation_id
@@ -276,51 +285,41 @@ class Context(Generic[LifespanT, RequestT]):
         return read_as(ElicitResult, self._facts.consumer, answer)
 
     async def close_sse_stream(self) -> None:
-        """Let an older client's connection go while a long call goes on: it comes back for the rest, if there is an event store.
+        """Close an older client's connection while a long call continues. The client reconnects for the rest.
 
-        Does nothing for other clients.
+        Does nothing for other clients, and nothing without an event store.
         """
         if self._asker is not None:
             self._asker.pause()
 
-    def _nobody(self, what: str) -> str:
-        called = f"{self._facts.consumer!r} called ctx.{what}()"
-        if self._facts.completes:
-            return f"The completion of {self._facts.consumer} called ctx.{what}(), but a completion cannot ask"
-        if self._request is None:
-            return f"{called}, but the tool was called without a client. In a test, connect one: `async with Client(mcp, ...)`"
-        return f"{called}, but a client of {self.protocol_version} cannot be asked during a call"
-
-    def _cannot_push(self, what: str, wanted: str, question: str) -> CannotPush:
-        """The error for a question asked in mid-call, with the resolver to write instead."""
-        if self._facts.completes:
-            return CannotPush(self._nobody(what))
-        return CannotPush(
-            f"{self._nobody(what)}. Ask in a resolver, which works at every revision:\n\n"
-            f"    async def ask() -> {question.partition('(')[0]}"
-            f"{f'[{wanted}]' if what == 'elicit' else ''}:\n"
-            f"        return {question}\n\n"
-            f"    async def {self._facts.consumer}(..., answer: Annotated[{wanted}, Resolve(ask)]): ..."
-        )
+    @property
+    def _unaskable(self) -> Unaskable:
+        return Unaskable(self._facts.consumer, self.protocol_version, completes=self._facts.completes)
 
 
 def facts_of(context: Context[Any, Any]) -> CallFacts:
-    """The framework's side of a context: what it knows of the call."""
+    """Return what the framework knows about the call of a context."""
     return context._facts
 
 
 def request_of(context: Context[Any, Any]) -> Request | None:
-    """The framework's side of a context: the client's request."""
+    """Return the client's request of a context; `None` if there is none."""
     return context._request
 
 
+def headers_of(context: Context[Any, Any] | None) -> Headers | None:
+    """The framework's side of a context: the headers of the client's request, with who sent it."""
+    headers = context._headers if context is not None else None
+    return headers if isinstance(headers, Headers) else None
+
+
 def asker_of(context: Context[Any, Any]) -> Asker | None:
-    """The framework's side of a context: how an older client is asked; `None` for others."""
+    """Return what sends questions to the older client of a context; `None` for other clients."""
     return context._asker
 
 
 def end(context: Context[Any, Any]) -> None:
-    """The request is answered: nothing more is said about it."""
+    """Called when the request is answered: nothing more is sent for it."""
     context._notify = None
 
 
@@ -336,7 +335,7 @@ class Session:
 
     @property
     def client_info(self) -> Implementation | None:
-        """What the client says of itself: for display and logs, never for decisions."""
+        """The name and version of the client, for display and logs. Do not base decisions on it."""
         info = self._context._asked().meta.client_info
         try:
             return Implementation.model_validate(info) if info else None
@@ -350,24 +349,45 @@ class Session:
     async def send_log_message(self, level: LoggingLevel, data: Any, logger: str | None = None) -> None:
         await self._context.log(level, data, logger_name=logger)
 
+    async def send_elicit_complete(self, elicitation_id: str) -> None:
+        """Tell an older client that the page of a URL question was completed. Does nothing for other clients."""
+        if self._context._asker is not None:
+            params = {"elicitationId": elicitation_id}
+            await self._context._send(write_notification("notifications/elicitation/complete", params))
+
+    async def send_tool_list_changed(self) -> None:
+        await self._context.notify_tools_changed()
+
+    async def send_prompt_list_changed(self) -> None:
+        await self._context.notify_prompts_changed()
+
+    async def send_resource_list_changed(self) -> None:
+        await self._context.notify_resources_changed()
+
+    async def send_resource_updated(self, uri: str | AnyUrl) -> None:
+        await self._context.notify_resource_updated(uri)
+
     async def create_message(
         self, messages: Any, *, max_tokens: int, **options: Any
     ) -> CreateMessageResult | CreateMessageResultWithTools:
-        """Push a sampling request, with the options of `Sample`. Only clients of 2025-11-25 and earlier take it."""
+        """Ask the client's model during the call, with the options of `Sample`.
+
+        Works only with clients of 2025-11-25 and earlier.
+        """
         if self._context._asker is None:
-            raise self._context._cannot_push(
+            raise self._context._unaskable.question(
                 "session.create_message", "CreateMessageResult", f"Sample(messages, max_tokens={max_tokens})"
             )
         return await self._ask(Sample(messages, max_tokens=max_tokens, **options))
 
     async def list_roots(self) -> ListRootsResult:
-        """Push a roots request. Only clients of 2025-11-25 and earlier take pushed questions."""
+        """Ask the client for its roots during the call. Works only with clients of 2025-11-25 and earlier."""
         if self._context._asker is None:
-            raise self._context._cannot_push("session.list_roots", "ListRootsResult", "ListRoots()")
+            raise self._context._unaskable.question("session.list_roots", "ListRootsResult", "ListRoots()")
         return await self._ask(ListRoots())
 
     async def _ask(self, marker: Question) -> Any:
-        """The answer to what cannot be declined."""
-        assert self._context._asker is not None, "whoever calls this has seen to it"
+        """Return the answer to a question that cannot be declined."""
+        assert self._context._asker is not None, "the caller has checked it"
         outcome = await ask_once(self._context._asker, self._context._facts.consumer, marker)
         return outcome.data if isinstance(outcome, AcceptedElicitation) else None

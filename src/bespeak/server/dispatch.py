@@ -7,12 +7,14 @@ from typing import Any, cast
 from mcp_types import SERVER_INFO_META_KEY, PromptReference
 
 from bespeak.protocol.capabilities import AskingObstacle
-from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
+from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, URL_ELICITATION_REQUIRED, MCPError
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.legacy import RESOURCE_NOT_FOUND, result_at
+from bespeak.protocol.legacy import NOVEMBER, RESOURCE_NOT_FOUND, result_at
 from bespeak.protocol.messages import Request, write_error, write_result
+from bespeak.protocol.methods import LISTEN
 from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
+from bespeak.server.auth.scopes import may_use, usable
 from bespeak.server.calls.arguments import InvalidArguments
 from bespeak.server.calls.serving import CallServing
 from bespeak.server.catalogue import Catalogue
@@ -26,6 +28,7 @@ from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fi
 from bespeak.server.features.prompts import Prompt, prompt_arguments
 from bespeak.server.features.registered import Registered
 from bespeak.server.features.resources import Resource, TemplateRead
+from bespeak.server.features.subscriptions import Listening
 from bespeak.server.features.tools import Tool
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.connections import LegacyConnection
@@ -34,6 +37,10 @@ from bespeak.server.legacy.waiting_calls import WaitingCalls
 from bespeak.transports.interfaces import Notify, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
+
+NO_URL_ERROR = (
+    "a page must be opened first, but this protocol revision has no error for that; ask with ElicitUrl in a resolver"
+)
 
 Handler = Callable[[Incoming], Awaitable[dict[str, Any]]]
 
@@ -64,6 +71,7 @@ class Dispatch:
         self._question_seconds = question_seconds
         self._question_heartbeat = question_heartbeat
         self._waiting = waiting
+        self._listening = Listening(catalogue.changes)
         self._legacy_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
             "tools/list": self._list_tools,
@@ -74,16 +82,25 @@ class Dispatch:
             "resources/templates/list": self._list_templates,
             "completion/complete": self._complete,
         }
-        self._methods: dict[str, Handler] = {**self._legacy_methods, "server/discover": self._discover}
+        self._methods: dict[str, Handler] = {
+            **self._legacy_methods,
+            "server/discover": self._discover,
+            LISTEN: self._listening.listen,
+        }
+
+    def end_subscriptions(self) -> None:
+        """End the streams of modern clients that listen, because the server stops."""
+        self._listening.end()
 
     def peer(self, unaskable: AskingObstacle | None, assumed: str | None) -> LegacyConnection:
-        """The server's side of a connection, for clients of older revisions."""
+        """Return the server's side of a connection, for clients of older revisions."""
         return LegacyConnection(
             self._answer_legacy,
             {"capabilities": self._catalogue.capabilities(), "serverInfo": self._info, **self._instructions},
             question_seconds=self._question_seconds,
             question_heartbeat=self._question_heartbeat,
             waiting=self._waiting,
+            changes=self._catalogue.changes,
             unaskable=unaskable,
             assumed=assumed,
         )
@@ -91,7 +108,7 @@ class Dispatch:
     async def answer(
         self, request: Request, notify: Notify, headers: Headers | None, *, raise_exceptions: bool = False
     ) -> WrittenResponse:
-        """The response to a request, whatever happens."""
+        """Return the response to a request. A failure is an error response, or raised if `raise_exceptions` is set."""
         try:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
@@ -123,6 +140,11 @@ class Dispatch:
 
     def _failed(self, request: Request, error: Exception, *, raise_exceptions: bool) -> WrittenResponse:
         if isinstance(error, MCPError):
+            if error.code == URL_ELICITATION_REQUIRED and request.meta.protocol_version > NOVEMBER:
+                logger.error(
+                    "request %r (%s) raised an error of 2025-11-25: %s", request.id, request.method, NO_URL_ERROR
+                )
+                error = MCPError(INTERNAL_ERROR, NO_URL_ERROR)
             return WrittenResponse(self._error(request, error), error.code)
         logger.error("request %r (%s) failed", request.id, request.method, exc_info=error)
         if raise_exceptions:
@@ -180,14 +202,17 @@ class Dispatch:
     def _listed(
         self, method: CacheableMethod, member: str, all_: Sequence[Registered], incoming: Incoming
     ) -> dict[str, Any]:
-        chosen, more = page([one.name for one in all_], incoming.request.params, self._page_size)
-        return {member: [one.wire for one in all_[chosen]], **more, **hint_fields(self._cache_hints, method)}
+        depends_on_caller = any(one.scopes for one in all_)
+        listed = usable(all_, incoming.headers) if depends_on_caller else all_
+        chosen, more = page([one.name for one in listed], incoming.request.params, self._page_size)
+        hint = hint_fields(self._cache_hints, method, private=depends_on_caller)
+        return {member: [one.wire for one in listed[chosen]], **more, **hint}
 
     # Calls
 
     async def _call_tool(self, incoming: Incoming) -> dict[str, Any]:
         params, headers = incoming.request.params, incoming.headers
-        tool, sent = self._tool(params), params.get("arguments")
+        tool, sent = self._tool(params, headers), params.get("arguments")
         if sent is not None and not isinstance(sent, dict):
             raise MCPError(INVALID_PARAMS, "params.arguments must be an object")
         arguments = cast("dict[str, Any]", sent or {})
@@ -197,76 +222,87 @@ class Dispatch:
 
     async def _get_prompt(self, incoming: Incoming) -> dict[str, Any]:
         params = incoming.request.params
-        prompt = find_prompt(self._catalogue, _named(params, "name", "a prompt"))
+        prompt = find_prompt(self._catalogue, _named(params, "name", "a prompt"), incoming.headers)
         return await self._serving.serve(prompt, prompt_arguments(params.get("arguments")), incoming)
 
     async def _read_resource(self, incoming: Incoming) -> dict[str, Any]:
         params = incoming.request.params
         code = INVALID_PARAMS if incoming.asker is None else RESOURCE_NOT_FOUND
-        resource, arguments = find_resource(self._catalogue, _named(params, "uri", "a resource"), code)
+        uri = _named(params, "uri", "a resource")
+        resource, arguments = find_resource(self._catalogue, uri, code, incoming.headers)
         result = await self._serving.serve(resource, arguments, incoming)
-        if incoming.asker is None and result.get("resultType") != "input_required" and "ttlMs" not in result:
-            result |= hint_fields(self._cache_hints, "resources/read")
+        if incoming.asker is None and result.get("resultType") != "input_required":
+            if "ttlMs" not in result:
+                result |= hint_fields(self._cache_hints, "resources/read")
+            if resource.scopes:
+                result["cacheScope"] = "private"
         return result
 
     async def _complete(self, incoming: Incoming) -> dict[str, Any]:
         if not self._catalogue.has_completions:
             raise MCPError(METHOD_NOT_FOUND, "this server has no completions")
         request = CompletionRequest.read(incoming.request.params)
-        completion = find_completion(self._catalogue, request)
+        completion = find_completion(self._catalogue, request, incoming.headers)
         try:
             run = completion(request) if completion is not None else None
         except InvalidArguments as error:
             raise MCPError(INVALID_PARAMS, f"params.context.arguments: {error}") from None
         return completion_result() if run is None else await self._serving.complete(run, incoming)
 
-    def _tool(self, params: Mapping[str, Any]) -> Tool:
-        return find_tool(self._catalogue, _named(params, "name", "a tool"))
+    def _tool(self, params: Mapping[str, Any], headers: Headers | None = None) -> Tool:
+        return find_tool(self._catalogue, _named(params, "name", "a tool"), headers)
 
 
 def _named(params: Mapping[str, Any], member: str, what: str) -> str:
-    """The name of a request's target. Raises `MCPError`."""
+    """Return the name of a request's target. Raises `MCPError`."""
     name = params.get(member)
     if not isinstance(name, str):
         raise MCPError(INVALID_PARAMS, f"params.{member} must be the {'URI' if member == 'uri' else member} of {what}")
     return name
 
 
-def find_tool(catalogue: Catalogue, name: str) -> Tool:
-    """A tool by its name. Raises `MCPError` if there is none."""
+def find_tool(catalogue: Catalogue, name: str, headers: Headers | None = None) -> Tool:
+    """Return a tool by its name. Raises `MCPError` if there is none, or none that the sender of a request may call."""
     tool = catalogue.tools.get(name)
-    if tool is None:
+    if tool is None or (tool.scopes and not may_use(tool, headers)):
         raise MCPError(INVALID_PARAMS, f"unknown tool {name!r}")
     return tool
 
 
-def find_prompt(catalogue: Catalogue, name: str) -> Prompt:
-    """A prompt by its name. Raises `MCPError` if there is none."""
+def find_prompt(catalogue: Catalogue, name: str, headers: Headers | None = None) -> Prompt:
+    """Return a prompt by its name. Raises `MCPError` if there is none, or none that the sender of a request may get."""
     prompt = catalogue.prompts.get(name)
-    if prompt is None:
+    if prompt is None or (prompt.scopes and not may_use(prompt, headers)):
         raise MCPError(INVALID_PARAMS, f"unknown prompt {name!r}")
     return prompt
 
 
 def find_resource(
-    catalogue: Catalogue, uri: str, code: int = INVALID_PARAMS
+    catalogue: Catalogue, uri: str, code: int = INVALID_PARAMS, headers: Headers | None = None
 ) -> tuple[Resource | TemplateRead, dict[str, Any]]:
-    """What is at a URI, with its arguments. Raises `MCPError` with that code if there is nothing."""
+    """Return what is at a URI, with its arguments.
+
+    Raises `MCPError` with that code if there is nothing that the sender may read.
+    """
     found = catalogue.resources.find(uri)
-    if found is None:
+    if found is None or not may_use(found[0], headers):
         raise MCPError(code, f"unknown resource {uri!r}", {"uri": uri})
     return found
 
 
-def find_completion(catalogue: Catalogue, request: CompletionRequest) -> ArgumentCompletion | CompletionHandler | None:
-    """What completes an argument; `None` if nothing does. Raises `MCPError` if there is no such argument."""
+def find_completion(
+    catalogue: Catalogue, request: CompletionRequest, headers: Headers | None = None
+) -> ArgumentCompletion | CompletionHandler | None:
+    """Return what completes an argument; `None` if nothing does.
+
+    Raises `MCPError` if there is no such argument of anything that the sender may use.
+    """
     ref, name = request.ref, request.argument.name
-    if isinstance(ref, PromptReference):
-        owner = find_prompt(catalogue, ref.name)
-    else:
-        owner = catalogue.resources.template_of(ref.uri)
-        if owner is None and catalogue.resources.fixed.get(ref.uri) is None:
-            raise MCPError(INVALID_PARAMS, f"unknown resource {ref.uri!r}", {"uri": ref.uri})
-    if owner is None or name not in owner.argument_names:
+    owner = catalogue.completed(ref)
+    if owner is None or not may_use(owner, headers):
+        if isinstance(ref, PromptReference):
+            raise MCPError(INVALID_PARAMS, f"unknown prompt {ref.name!r}")
+        raise MCPError(INVALID_PARAMS, f"unknown resource {ref.uri!r}", {"uri": ref.uri})
+    if isinstance(owner, Resource) or name not in owner.argument_names:
         raise MCPError(INVALID_PARAMS, f"there is no {request.target}")
     return owner.completions.get(name) or catalogue.completion_handler

@@ -1,4 +1,4 @@
-"""Threads of sync functions that still run when a program's server has stopped: they cannot be ended, only left behind."""
+"""Threads of sync functions that still run when a program's server has stopped: they can only be abandoned."""
 
 import atexit
 import contextlib
@@ -15,13 +15,13 @@ from bespeak.aio.threads import running_functions
 logger = logging.getLogger("bespeak.server")
 
 STUCK_SECONDS = 1.0
-"""How long such a function may still run when everything else of the program is done."""
+"""How long such a function may still run when the rest of the program is done."""
 STATUS = 1
-"""The exit status of a program that leaves a function behind: it was not a success."""
+"""The exit status of a program that abandons a function: it was not a success."""
 
 
 def leave_threads_behind() -> None:
-    """Keep a sync function that hangs from keeping the program alive after its server has stopped.
+    """Prevent a hanging sync function from keeping the program alive after its server has stopped.
 
     Python waits for every thread that is not a daemon, and the threads of functions are not. So another thread first waits
     for the program's own threads, and then ends the program if only hanging functions are left.

@@ -1,4 +1,4 @@
-"""A server's lifespan: entered for its first user, left after its last, both in one task of its own."""
+"""A server's lifespan: entered for its first user and left after its last user, both in the same task."""
 
 import asyncio
 import threading
@@ -11,9 +11,9 @@ import anyio
 
 
 class Lifespan:
-    """Shared by all users of one server in one event loop. Each loop that uses the server enters its own.
+    """The lifespan of one server. All users in one event loop share it; each event loop enters its own.
 
-    It is entered and left in one task, whatever tasks its users live in.
+    It is entered and left in the same task, whatever tasks its users run in.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Lifespan:
 
     @property
     def ready(self) -> bool:
-        """Whether there is nothing to enter, or it is entered in the running loop."""
+        """Whether the server has no lifespan, or it is entered in the running loop."""
         if self._enter is None:
             return True
         here = self._here()
@@ -56,7 +56,7 @@ class Lifespan:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[Any]:
-        """Keep the lifespan entered; gives what it yields."""
+        """Keep the lifespan entered while the block is open. Yields the lifespan's value."""
         here = self._join()
         try:
             if self._enter is not None:

@@ -1,4 +1,4 @@
-"""Replacing resolvers on one server for a while, for every transport: for tests, and for trying things out."""
+"""Replaces resolvers on one server for a while, for every transport: for tests and experiments."""
 
 import types
 from collections.abc import Callable, Hashable
@@ -23,12 +23,15 @@ class Overrides:
     def open(
         self, fn: Callable[..., Any], replacement: Callable[..., Any] | None, value: Any, frame: types.FrameType | None
     ) -> object:
-        """Put a replacement in force; a ticket to close it with. Raises `InvalidSignature` if it does not fit."""
+        """Start using a replacement, and return a ticket to close it with.
+
+        Raises `InvalidSignature` if it does not fit.
+        """
         if (replacement is None) == (value is UNSET):
             raise TypeError("call override(fn, replacement) or override(fn, value=...), not both")
         stand_in = constant(fn, value) if replacement is None else Replacement(replacement, read(replacement, frame))
         who = identity(fn)
-        if not any(one.has_resolver(who) for one in self._catalogue.all()):
+        if not any(one.has_resolver(who) for one in self._catalogue.resolving()):
             raise ValueError(f"{getattr(fn, '__name__', fn)!r} is not a resolver of anything on this server")
         ticket = object()
         self._open.append((ticket, who, stand_in))
@@ -41,12 +44,12 @@ class Overrides:
         return ticket
 
     def close(self, ticket: object) -> None:
-        """End a replacement, in whatever order they end."""
+        """Stop using a replacement. Replacements may be closed in any order."""
         self._open = [one for one in self._open if one[0] is not ticket]
         self._apply()
 
     def adopt(self, one: Resolving) -> None:
-        """Put the open replacements in force for what is registered meanwhile."""
+        """Apply the open replacements to something that is registered while they are open."""
         in_force = self._in_force()
         graphs = [(part, part.overridden(in_force, None)) for part in one.parts]
         for part, graph in graphs:
@@ -57,7 +60,7 @@ class Overrides:
 
     def _apply(self, frame: types.FrameType | None = None) -> list[Graph]:
         in_force = self._in_force()
-        everything = self._catalogue.all()
+        everything = self._catalogue.resolving()
         graphs = [one.overridden(in_force, frame) for one in everything]
         for one, graph in zip(everything, graphs, strict=True):
             one.graph = graph

@@ -1,4 +1,4 @@
-"""The engine's four functions under the official SDK's names: the same code as a served call takes."""
+"""The engine's four functions under the official SDK's names. They run the same code as a served call."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class ResolvedParameters(dict[str, tuple[Resolve, bool]]):
-    """Marked parameters in the plain shape, with all that was read of them beside it: which outcomes, which default."""
+    """Marked parameters as plain data. `parameters` has the rest of what was read: their outcome types and defaults."""
 
     def __init__(self, parameters: Iterable[Parameter]) -> None:
         self.parameters = {one.name: one for one in parameters if one.marker}
@@ -53,7 +53,7 @@ class ResolvedParameters(dict[str, tuple[Resolve, bool]]):
 
 
 class ResolverPlans(dict[Hashable, Node]):
-    """The resolvers of a consumer by identity, with the graph they form."""
+    """The resolvers of a consumer by identity, and their graph."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__({who: graph.nodes[index] for who, index in graph.identities.items()})
@@ -61,7 +61,7 @@ class ResolverPlans(dict[Hashable, Node]):
 
 
 def find_resolved_parameters(fn: Callable[..., Any]) -> ResolvedParameters:
-    """The marked parameters of a function, each with whether it wants outcomes rather than the bare value.
+    """Return the marked parameters of a function, and for each whether it takes outcomes instead of the plain value.
 
     Raises `InvalidSignature` if a marker would be lost.
     """
@@ -72,14 +72,14 @@ def find_resolved_parameters(fn: Callable[..., Any]) -> ResolvedParameters:
 
 
 def returns_input_required(fn: Callable[..., Any]) -> bool:
-    """Whether a function's return annotation has an `InputRequiredResult` arm."""
+    """Return whether a function's return annotation has an `InputRequiredResult` arm."""
     return read(fn, calling_frame()).returns_input_required
 
 
 def build_resolver_plans(
     resolved_params: Mapping[str, tuple[Resolve, bool]], tool_arg_names: set[str]
 ) -> ResolverPlans:
-    """Compile the graph below some marked parameters. Raises `InvalidSignature`, all faults at once."""
+    """Return the compiled graph of some marked parameters. Raises `InvalidSignature` with all faults at once."""
     known = resolved_params.parameters if isinstance(resolved_params, ResolvedParameters) else {}
     marked = [
         known.get(name, Parameter(name, Any, EMPTY, marker, frozenset(OUTCOMES) if wants_union else frozenset()))
@@ -96,10 +96,10 @@ async def resolve_arguments(
     tool_args: Mapping[str, Any],
     context: Context[Any, Any],
 ) -> dict[str, Any] | InputRequiredResult:
-    """The values of the marked parameters, or the questions that are open. Older clients are asked at once.
+    """Return the values of the marked parameters, or the open questions. Older clients are asked during this call.
 
-    Return the questions from the tool: the server seals the state in them, and hands it back in `context` when the
-    client retries. Raises `ToolError` if somebody declined what a consumer cannot do without, and `MissingCapability`,
+    The tool must return the questions. The server seals the state in them, and passes it back in `context` when the
+    client retries. Raises `ToolError` if a person declined something that a consumer needs, and `MissingCapability`,
     which the server answers with -32021, if the client cannot be asked.
     """
     if not isinstance(plans, ResolverPlans):  # a copy of them, say

@@ -1,4 +1,4 @@
-"""Running a server: as a program over stdio or HTTP, until it is told to stop, or as an ASGI app."""
+"""Runs a server: as a program over stdio or HTTP, until it is stopped, or as an ASGI app."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from bespeak.server.calls.call_tasks import cut_off_here, were_cut_off_here
 from bespeak.server.leftover_threads import leave_threads_behind
 from bespeak.transports.http.connection_limits import ConnectionLimits
 from bespeak.transports.http.custom_routes import Route
-from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, MissingExtra, Shutdown
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, Authenticator, MissingExtra, Shutdown
 from bespeak.transports.stdio.private_stdio import PrivateFiles, private_stdio
 from bespeak.transports.stdio.stdio_server import StdioServer
 
@@ -32,8 +32,8 @@ CUT_OFF_STATUS = 1
 def run_stdio(make: Callable[[], Answering]) -> None:
     """Serve the client at the other end of stdin and stdout until it leaves or a signal ends the server.
 
-    The server is made here, so that nothing it prints meanwhile gets between the messages. Raises `SystemExit` if an
-    approved call was cut off.
+    `make` is called here, so that nothing it prints gets between the messages. Raises `SystemExit` if an approved call
+    was cut off.
     """
     cut_off: list[str] = []
     with contextlib.suppress(KeyboardInterrupt), private_stdio() as files:
@@ -65,7 +65,7 @@ async def serve_stdio(server: Answering) -> None:
 
 
 async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool) -> list[str]:
-    """Serve until the client leaves; the names of approved calls that were cut off."""
+    """Serve until the client leaves. Return the names of approved calls that were cut off."""
     if os.isatty(files.stdin):
         print("Waiting for MCP messages on standard input, one per line. Press Ctrl-D to stop.", file=sys.stderr)
     stdio = StdioServer(server, files.stdin, files.stdout)
@@ -85,7 +85,7 @@ async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool)
 def http_server(
     app: "HttpApp", host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
 ) -> "HttpServer":
-    """A uvicorn that serves an app with the options these apps need. Raises `MissingExtra`."""
+    """Return a uvicorn server for an app, with the options that these apps need. Raises `MissingExtra`."""
     require_uvicorn()
     from bespeak.transports.http.uvicorn_server import make_server
 
@@ -93,9 +93,9 @@ def http_server(
 
 
 async def serve_http(server: "HttpServer") -> None:
-    """Listen until told to stop, by a signal or by being cancelled.
+    """Listen until a signal or a cancellation stops the server.
 
-    Raises `SystemExit` if it was a signal that would have ended the process, so that the caller ends as well.
+    Raises `SystemExit` after a signal that would have ended the process, so that the caller ends as well.
     """
     serving = asyncio.create_task(server.serve(), name="bespeak http")
     try:
@@ -119,6 +119,7 @@ class RunnableServer(Answering):
 
     def __init__(self) -> None:
         self._routes: list[Route] = []
+        self._authenticator: Authenticator | None = None
 
     def custom_route(
         self,
@@ -129,13 +130,15 @@ class RunnableServer(Answering):
         *,
         protected: bool = False,
     ) -> Callable[[FnT], FnT]:
-        """Serve a path of your own beside the MCP endpoint, over HTTP. It is open to everybody, web pages included.
+        """Register a handler for your own HTTP path, next to the MCP endpoint.
 
-        With `protected=True` the `Host` and `Origin` headers are checked first, as they are before the MCP endpoint. That keeps
-        web pages out; it does not say who the client is.
+        Everybody can reach it, including web pages, even if the server has authentication.
 
-        The handler takes one request and returns an `HttpResponse`, or any ASGI app, such as one of Starlette's responses.
-        `name` and `include_in_schema` are the official SDK's and change nothing: there is no schema of routes here.
+        With `protected=True` the `Host` and `Origin` headers are checked first, as for the MCP endpoint. That keeps web
+        pages out, but it does not authenticate the client.
+
+        The handler takes one request and returns an `HttpResponse` or any ASGI app, such as one of Starlette's
+        responses. `name` and `include_in_schema` exist for compatibility with the official SDK and have no effect.
         """
 
         def register(handler: FnT) -> FnT:
@@ -162,21 +165,22 @@ class RunnableServer(Answering):
         max_incoming_bytes: int = 64 * 1024 * 1024,
         trusted_proxies: Sequence[str] = (),
     ) -> "HttpApp":
-        """The server as an ASGI app, to run or to mount.
+        """Return the server as an ASGI app, to run or to mount.
 
-        An app that mounts it must run the lifespan: `FastAPI(lifespan=mcp.lifespan)`. `host` is where it will listen: on
-        loopback, only requests to a loopback name are taken.
+        An app that mounts it must run its lifespan: `FastAPI(lifespan=mcp.lifespan)`. `host` is the address it will
+        listen on. On loopback, only requests to a loopback name are accepted.
 
-        Only clients of 2025-11-25 and earlier have sessions. `stateless_http` serves them without, and then nothing can be
-        asked of them; `event_store` lets them come back to a stream that broke off, after `retry_interval` milliseconds.
+        Only clients of 2025-11-25 and earlier have sessions. With `stateless_http` they are served without sessions and
+        cannot be asked anything. With an `event_store` they can resume a broken stream, after `retry_interval`
+        milliseconds.
 
-        A body may have `max_request_body_size` bytes and take `request_body_timeout` seconds to arrive. Bodies of more than
-        64 KiB that arrive at one time may have `max_incoming_bytes` together; the others wait for their turn. All of that
-        holds on custom routes too.
+        A body may have `max_request_body_size` bytes, and must arrive within `request_body_timeout` seconds. All bodies
+        above 64 KiB that arrive at the same time may have `max_incoming_bytes` together; others wait for their turn.
+        These limits apply to custom routes too.
 
-        Bounds for one client are counted by its address. Behind a proxy that is the forwarded one, if `trusted_proxies` names
-        the proxy by its address or network, such as `10.0.0.0/8`. Name only proxies that write `X-Forwarded-For` or
-        `Forwarded` themselves: whatever they forward is believed.
+        Limits per client are counted by its address. Behind a proxy, the forwarded address counts, if `trusted_proxies`
+        names the proxy by its address or network, such as `10.0.0.0/8`. Name only proxies that write `X-Forwarded-For`
+        or `Forwarded` themselves, because the addresses they forward are trusted.
         """
         # Who serves on stdio only needs none of it.
         from bespeak.transports.http.app import HttpApp, HttpOptions
@@ -195,6 +199,10 @@ class RunnableServer(Answering):
         paths = (streamable_http_path.rstrip("/"), streamable_http_path.rstrip("/") + "/")
         if any(route.match(path) is not None for route in self._routes for path in paths):
             raise ValueError(f"a custom route matches the path of the MCP endpoint, {streamable_http_path!r}")
+        documented = sorted(self._authenticator.metadata.paths) if self._authenticator is not None else ()
+        for path in documented:
+            if any(route.match(path) is not None for route in self._routes):
+                raise ValueError(f"a custom route matches a path of the protected-resource metadata, {path!r}")
         options = HttpOptions(
             path=streamable_http_path,
             health_path=health_path,
@@ -214,22 +222,29 @@ class RunnableServer(Answering):
                 max_sessions=max_sessions,
             ),
         )
-        return HttpApp(self, options, self._routes)
+        self._check_scopes()
+        return HttpApp(self, options, self._routes, self._authenticator)
+
+    def _check_scopes(self) -> None:
+        """Raises `ValueError` if something is protected by scopes, and nothing says which scopes a client has."""
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncGenerator[None]:
-        """The server's lifespan as that of a Starlette or FastAPI app that it is mounted in."""
+        """The server's lifespan, to pass to a Starlette or FastAPI app that mounts the server."""
         async with self.running():
             yield
 
     def run(self, transport: Literal["stdio", "streamable-http"] = "stdio", **options: Any) -> None:
-        """Serve until told to stop. `options` are those of `run_streamable_http_async`; stdio has none.
+        """Serve until the server is stopped. `options` are those of `run_streamable_http_async`; stdio has none.
 
-        Raises `SystemExit` if the server cannot start, or an approved call had to be cut off.
+        Raises `SystemExit` if the server cannot start, or if an approved call had to be cut off.
         """
         if transport == "stdio":
             if options:
-                raise TypeError(f"run('stdio') takes no options, unlike {', '.join(options)}")
+                raise TypeError(
+                    f"run('stdio') does not accept options, but got {', '.join(options)}; "
+                    "options are for run('streamable-http')"
+                )
             run_stdio(lambda: self)
         elif transport == "streamable-http":
             run_http(self._http_server(**options))
@@ -237,7 +252,7 @@ class RunnableServer(Answering):
             raise ValueError(f"transport must be 'stdio' or 'streamable-http', not {transport!r}")
 
     async def run_stdio_async(self) -> None:
-        """Serve the client that started this process, until it closes its side."""
+        """Serve the client that started this process, until it closes standard input."""
         await serve_stdio(self)
 
     async def run_streamable_http_async(
@@ -252,12 +267,13 @@ class RunnableServer(Answering):
         max_unread_output: int = 64 * 1024 * 1024,
         **options: Any,
     ) -> None:
-        """Listen until told to stop. `options` are those of `streamable_http_app`.
+        """Listen until the server is stopped. `options` are those of `streamable_http_app`.
 
-        There are at most `max_connections` connections; `None` takes two thirds of the files that the process may open. Above
-        half of them, one address holds a tenth. The head of a request may take `request_head_timeout` seconds to arrive. A
-        client that reads less than 32 KiB of its responses in `response_read_timeout` seconds is cut off, and clients that do
-        not read are cut off sooner while more than `max_unread_output` bytes wait for them in all.
+        At most `max_connections` connections are open; `None` means two thirds of the files that the process may open.
+        When more than half are open, one address may hold a tenth. The head of a request must arrive within
+        `request_head_timeout` seconds. A client that reads less than 32 KiB of its responses in `response_read_timeout`
+        seconds is disconnected. While more than `max_unread_output` bytes in total wait to be read, clients that do not
+        read are disconnected sooner.
         """
         server = self._http_server(
             host=host,

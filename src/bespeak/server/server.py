@@ -1,11 +1,11 @@
-"""`MCPServer`: what an author writes against."""
+"""`MCPServer`: the server object on which an author registers tools."""
 
 import logging
 import math
 import warnings
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from mcp_types import CallToolResult, GetPromptResult, Icon, Implementation
 from mcp_types import Prompt as WirePrompt
@@ -22,10 +22,12 @@ from bespeak.resolve.errors import ToolError
 from bespeak.server.calls.call import Call, Calls
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.calls.serving import CallServing
-from bespeak.server.context import CallFacts, Context, LifespanT, NoClient
+from bespeak.server.context import CallFacts, Context, LifespanT, headers_of
+from bespeak.server.context_errors import NoClient
 from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
 from bespeak.server.features.listings import CacheableMethod, CacheHint
 from bespeak.server.features.resource_results import ReadResourceContents, read_contents
+from bespeak.server.features.subscriptions import ResourceUpdated
 from bespeak.server.features.tools import Tool
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits
@@ -38,12 +40,16 @@ from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
 from bespeak.transports.interfaces import Notify, Peer, WrittenResponse
 
+if TYPE_CHECKING:
+    from bespeak.server.auth.access_tokens import TokenVerifier
+    from bespeak.server.auth.auth_settings import AuthSettings
+
 FnT = TypeVar("FnT", bound=Callable[..., Any])
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
 class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
-    """A server: tools, prompts and resources are registered on it, and messages are served by it."""
+    """An MCP server: register tools, prompts and resources on it, and run it or mount it."""
 
     def __init__(
         self,
@@ -57,6 +63,8 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         *,
         tools: Sequence[Tool] | None = None,
         lifespan: "Callable[[MCPServer[LifespanT]], AbstractAsyncContextManager[LifespanT]] | None" = None,
+        auth: "AuthSettings | None" = None,
+        token_verifier: "TokenVerifier | None" = None,
         request_state_security: RequestStateSecurity | None = None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
         store: Store | None = None,
@@ -75,6 +83,9 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         `question_heartbeat` is how many seconds of silence such a client hears while its question is open: then a progress
         notification tells it that the call is alive, if it asked for progress. `None` sends none.
 
+        `auth` and `token_verifier` come together: over HTTP, only requests with an access token that the verifier accepts are
+        served. stdio has no authentication.
+
         A call of such a client stays in memory while it waits at a question. `max_waiting_calls` bounds how many do, and
         `max_waiting_bytes` what they keep of their requests; a question too many is a tool error. If the client's connection
         is gone for `disconnect_grace` seconds and nothing was approved, the call ends, unless there is an event store.
@@ -92,6 +103,10 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             raise ValueError("disconnect_grace must be a positive number of seconds")
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1")
+        if (auth is None) != (token_verifier is None):
+            raise ValueError(
+                "auth and token_verifier must be passed together: MCPServer(auth=AuthSettings(...), token_verifier=...)"
+            )
         self.name = name or "bespeak"
         self.title = title
         self.description = description
@@ -111,9 +126,9 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         security = request_state_security or RequestStateSecurity()
         if store is None and security.shared:
             warnings.warn(
-                "state keys are given but no store, by you or to each of several workers: approvals are remembered in this "
-                "process only, so after a restart, or on another worker, one could be spent twice. Give MCPServer(store=...) a "
-                "shared store",
+                "state keys are configured, but no shared store is: approvals are remembered in this process only. "
+                "After a restart, or on another worker, the same approval could be spent again. Pass a shared store: "
+                "MCPServer(store=...)",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -121,6 +136,11 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         self._calls = Calls(security, Ledger(kept, security.clock, security.ttl), self.name)
         self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.tasks.drain)
         catalogue = self._catalogue
+        if auth is not None and token_verifier is not None:
+            from bespeak.server.auth.authenticator import BearerAuthenticator
+
+            shown = title or self.name
+            self._authenticator = BearerAuthenticator(auth, token_verifier, shown, catalogue.scopes_needed)
         for tool in tools or ():
             self._register(catalogue.tools, tool.copied())
         self._dispatch = Dispatch(
@@ -145,7 +165,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
     # Calling without a client
 
     async def list_tools(self) -> list[WireTool]:
-        """The tools as a client would see them."""
+        """Return the tools as a client would see them."""
         return [WireTool.model_validate(tool.wire) for tool in self._catalogue.tools.all()]
 
     async def list_prompts(self) -> list[WirePrompt]:
@@ -166,9 +186,9 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         arguments: dict[str, Any] | None = None,
         context: Context[LifespanT, Any] | None = None,
     ) -> CallToolResult:
-        """Call a tool without a client, in a context of its own or in a given one.
+        """Call a tool without a client, in a new context or in the given one, and return its result.
 
-        Raises `ToolError` if it fails, and an error that says how to test it if it asks.
+        Raises `ToolError` if the call fails. If the tool asks something, the error says how to test such a tool.
         """
         tool = find_tool(self._catalogue, name)
         try:
@@ -199,7 +219,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
 
         Raises `MCPError` if there is none or it fails, and an error that says how to test it if it asks.
         """
-        resource, arguments = find_resource(self._catalogue, str(uri))
+        resource, arguments = find_resource(self._catalogue, str(uri), headers=headers_of(context))
         return read_contents(await self._asked_for(resource, arguments, context))
 
     async def _asked_for(
@@ -220,31 +240,64 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             call = Call(self._calls, consumer, arguments, within, declared=None)
             return await self._calls.shelter(call, call.outcome())
 
+    # Telling clients what has changed
+
+    def notify_tools_changed(self) -> None:
+        """Tell clients that the list of tools has changed. Adding and removing tools does that already."""
+        self._catalogue.changes.list_changed("tools")
+
+    def notify_prompts_changed(self) -> None:
+        """Tell clients that the list of prompts has changed. Adding and removing prompts does that already."""
+        self._catalogue.changes.list_changed("prompts")
+
+    def notify_resources_changed(self) -> None:
+        """Tell clients that the list of resources has changed. Adding and removing resources does that already."""
+        self._catalogue.changes.list_changed("resources")
+
+    def notify_resource_updated(self, uri: str | AnyUrl) -> None:
+        """Tell the clients that subscribe to a resource that its contents have changed. May be called from any thread."""
+        self._catalogue.changes.publish(ResourceUpdated(str(uri)))
+
     # Serving
 
     def running(self) -> AbstractAsyncContextManager[LifespanT]:
-        """The server's lifespan. When the last user leaves, claimed calls are waited for first."""
+        """Return a context manager for the server's lifespan.
+
+        When the last user leaves, it first waits for claimed calls.
+        """
         return self._lifespan.running()
 
     def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
-        """The server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
+        """Return the server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
         return self._dispatch.peer(unaskable, assumed)
 
     def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
     ) -> Coroutine[Any, Any, WrittenResponse]:
-        """Answer one request that a transport has read."""
+        """Return the response to one request that a transport has read."""
         return self._dispatch.answer(request, notify, headers, raise_exceptions=raise_exceptions)
+
+    def end_subscriptions(self) -> None:
+        """End the streams of modern clients that listen, because the server stops."""
+        self._dispatch.end_subscriptions()
 
     @property
     def attended(self) -> bool:
-        """Whether somebody runs it, and will wait at its end for calls that an approval has been spent on."""
+        """Whether its lifespan is running and will wait, at its end, for calls whose approval is spent."""
         return self._lifespan.attended
 
     @property
     def ready(self) -> bool:
-        """Whether it can serve: it has no lifespan, or is inside it."""
+        """Whether it can serve: it has no lifespan, or its lifespan is running."""
         return self._lifespan.ready
+
+    def _check_scopes(self) -> None:
+        scoped = [f"{one.what} {one.name!r}" for one in self._catalogue.all() if one.scopes]
+        if scoped and self._authenticator is None:
+            raise ValueError(
+                f"{', '.join(scoped)} cannot be served over HTTP: scopes need authentication. Pass auth and token_verifier to "
+                "MCPServer"
+            )
 
     def _context(self, facts: CallFacts, incoming: Incoming | None = None) -> Context[LifespanT, Any]:
         return Context(

@@ -1,4 +1,4 @@
-"""`FILE[:object]` or `module:object`: the server a command is about."""
+"""Targets: `FILE[:object]` or `module:object`, the server that a command uses."""
 
 import importlib
 import importlib.util
@@ -10,15 +10,15 @@ from typing import Any, cast
 from bespeak.server.server import MCPServer
 
 NAMES = ("mcp", "server", "app")
-"""Where a server is looked for in a file that names none."""
+"""The names of variables that are searched for a server if the target names none."""
 
 
 class NoServer(Exception):
-    """A target does not lead to a server. Says what to write instead."""
+    """There is no server at a target. The message says what to write instead."""
 
 
 def load(target: str) -> MCPServer[Any]:
-    """The server of a target. Raises `NoServer`, and whatever the file itself raises."""
+    """Return the server at a target. Raises `NoServer`, and any exception of the file itself."""
     path, name = _split(target)
     if path.is_file():
         module = _load(path)

@@ -1,4 +1,4 @@
-"""Each approval is spent once: who may run a settled call, and what everybody else gets."""
+"""The ledger, which lets each approval be spent once: the first request runs the call, all others get its result."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ WAIT_SECONDS = 60.0
 
 
 class LedgerError(ToolError):
-    """The ledger does not let this claim through."""
+    """The ledger refuses a claim."""
 
 
 class SettledOtherwise(LedgerError):
@@ -82,25 +82,25 @@ class ShareUsedUp(LedgerError):
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What the state that a call is resumed with says about itself."""
+    """The times of the state with which a call is resumed."""
 
     issued: float
     expiry: float
     deadline: float
-    """Of the whole call."""
+    """The deadline of the whole call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What a call is claimed with."""
+    """The details of a claim."""
 
     answers: str
-    """A digest of the settled answers: with others, the claim is another one."""
+    """A digest of the settled answers. Other answers would make another claim."""
     request: str
-    """A digest of the request: the very same one again need not be looked into."""
+    """A digest of the request, to recognise the same request when it is sent again."""
     ticket: Ticket
     holder: str | None
-    """The principal or address that the claim counts for; `None` counts for nobody."""
+    """The principal or address for which the claim is counted; `None` if it is not counted."""
 
 
 class Ledger:
@@ -116,13 +116,13 @@ class Ledger:
         self._store = store
         self._clock = clock
         self._lifetime = lifetime
-        """How long states live that are issued here, in seconds."""
+        """The lifetime of the states that are issued here, in seconds."""
         self._steady = steady
-        """A clock that nobody sets, for waiting."""
+        """A monotonic clock, for waiting."""
         self._owner = secrets.token_hex(8)
 
     async def check_room(self, holder: str | None) -> None:
-        """Raise `LedgerFull` or `ShareUsedUp` if a call that asks now could not be claimed later."""
+        """Raises `LedgerFull` or `ShareUsedUp` if a call that asks now could not be claimed later."""
         try:
             await self._store.check_room(holder, self._clock())
         except StoreFull:
@@ -134,14 +134,14 @@ class Ledger:
             raise LedgerFull from None
 
     async def check_unspent(self, call: str, ticket: Ticket) -> None:
-        """Raise `SettledOtherwise` if the call is claimed: nobody is asked what could not be spent any more."""
+        """Raises `SettledOtherwise` if the call is already claimed: an answer to its questions could not be used."""
         if await self._read(call, ticket) is not None:
             raise SettledOtherwise
 
     async def settled(self, call: str, request: str, ticket: Ticket, *, idempotent: bool = False) -> bytes | None:
-        """The result for a request that was sent before; `None` if this one is new, or is to be run again.
+        """Return the result for a request that was sent before; `None` if the request is new, or must be run again.
 
-        Asked before anybody is asked anything: what a settled call has changed would change its questions too.
+        This is checked before any question is asked, because the effects of a settled call could change its questions.
         """
         there = await self._read(call, ticket)
         sent, give_up = _short(request), self._steady() + WAIT_SECONDS
@@ -169,7 +169,7 @@ class Ledger:
         await self._store.changed(call, min(there.lease_left, left))
 
     async def claim(self, call: str, spending: "Spending") -> "Lease | Claim":
-        """Claim a call. Returns our lease, or the claim that was there first. Raises a `LedgerError` if there is no room."""
+        """Claim a call. Returns our lease, or the claim that came first. Raises a `LedgerError` if there is no room."""
         owner = self._new_owner()
         there = await self._enter(call, self._entry(spending, owner))
         return Lease(self._store, call, owner) if there is None else there
@@ -177,9 +177,9 @@ class Ledger:
     async def outcome(
         self, call: str, spending: "Spending", there: Claim, *, idempotent: bool = False
     ) -> bytes | Claim:
-        """Wait for what a claim of somebody else comes to. Raises a `LedgerError` if that cannot be had.
+        """Wait for the claim of another request, and return its result. Raises a `LedgerError` if there will be none.
 
-        Returns the stored result. If the worker died that ran an idempotent call, returns its claim, to be taken over.
+        If the worker that ran an idempotent call died, returns its claim, which can then be taken over.
         """
         answers, give_up = _short(spending.answers), self._steady() + WAIT_SECONDS
         while True:
@@ -195,7 +195,7 @@ class Ledger:
             there = await self._read_again(call, spending.ticket)
 
     async def take_over(self, call: str, lapsed: Claim, spending: "Spending") -> "Lease | Claim":
-        """Take over a lapsed claim. Returns our lease, or the claim as it stands if somebody else was faster."""
+        """Take over a lapsed claim. Returns our lease, or the current claim if another request was faster."""
         owner = self._new_owner()
         if await self._store.take_over(call, lapsed.owner, self._entry(spending, owner), LEASE_SECONDS):
             return Lease(self._store, call, owner)
@@ -211,7 +211,7 @@ class Ledger:
         return f"{self._owner}.{secrets.token_hex(4)}"
 
     def _entry(self, spending: "Spending", owner: str) -> Entry:
-        """The claim, kept for as long as any state of its call could still open."""
+        """Return the entry for a claim, which is kept for as long as any state of its call can be valid."""
         now, ticket = self._clock(), spending.ticket
         return Entry(
             answers=_short(spending.answers),
@@ -226,7 +226,7 @@ class Ledger:
 
     async def _enter(self, call: str, entry: Entry) -> Claim | None:
         if entry.claimed >= entry.deadline:
-            # From here on a store may have forgotten who ran this call, so nobody runs it any more.
+            # A store may have dropped the claim on this call by now, so it must not be run again.
             raise TooLate
         try:
             return await self._store.claim(call, entry, LEASE_SECONDS)
@@ -239,7 +239,7 @@ class Ledger:
 
 
 class Lease:
-    """A claim of ours. It lasts while its work runs, and is done when the result is stored."""
+    """Our own claim. It lasts while its work runs, and is done when the result is stored."""
 
     def __init__(self, store: Store, call: str, owner: str) -> None:
         self._store = store
@@ -255,7 +255,7 @@ class Lease:
             renewing.stop()
 
     async def finish(self, result: bytes) -> None:
-        """Store the result for everybody who brings the same answers."""
+        """Store the result for all requests with the same answers."""
         await self._store.finish(self._call, self._owner, result)
 
 
@@ -266,12 +266,12 @@ def _result(there: Claim) -> bytes:
 
 
 def _short(digest: str) -> bytes:
-    """What a store keeps of a digest. It tells requests and answers of one call apart, and guards nothing."""
+    """Return the short form of a digest for a store. It only distinguishes the requests and answers of one call."""
     return blake2b(digest.encode(), digest_size=DIGEST_BYTES).digest()
 
 
 class _Renewal:
-    """Prolongs a lease while its work runs. Costs nothing unless the work waits, and one timer unless it is slow."""
+    """Renews a lease while its work runs. Costs nothing if the work never waits, and only a timer if it is fast."""
 
     _timer: asyncio.TimerHandle | None = None
     _task: asyncio.Task[None] | None = None

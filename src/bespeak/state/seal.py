@@ -1,7 +1,7 @@
-"""`requestState`: progress encrypted, authenticated and bound to one call of one client to one server.
+"""`requestState`: progress that is encrypted, authenticated and bound to one call of one client to one server.
 
-A token is `b1.KEYID.BODY`, the body a nonce and AES-256-GCM ciphertext in base64url. Inside, beside the progress, stands
-all it is bound to. Every refusal looks alike to the client; the reason is for the log.
+A token is `b1.KEYID.BODY`. The body is a nonce and AES-256-GCM ciphertext in base64url. The ciphertext contains the
+progress and everything it is bound to. The client sees the same error for every refusal; only the log has the reason.
 """
 
 import os
@@ -28,23 +28,23 @@ _NONCE = 12
 
 
 class InvalidRequestState(Exception):
-    """A state that is not one of ours, for this call, now. The message is for the log only."""
+    """A state was not issued by this server, belongs to another call, or has expired. The message is for the log."""
 
 
 class RequestStateCodec(Protocol):
-    """Turns a payload into a token and back. It must keep the payload secret and refuse what it did not seal."""
+    """Turns a payload into a token and back. It must keep the payload secret and reject tokens that it did not seal."""
 
     def seal(self, payload: bytes) -> str:
-        """The token for a payload."""
+        """Return the token for a payload."""
         ...
 
     def unseal(self, token: str) -> bytes:
-        """The payload of a token; raises `InvalidRequestState` for any other string."""
+        """Return the payload of a token. Raises `InvalidRequestState` for any other string."""
         ...
 
 
 class AESGCMRequestStateCodec:
-    """AES-256-GCM with a ring of keys: the first seals, all of them open."""
+    """AES-256-GCM with a list of keys: the first one seals, and each of them can open."""
 
     def __init__(self, keys: Sequence[bytes | bytearray | str]) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -77,7 +77,7 @@ class AESGCMRequestStateCodec:
 
 
 def _ring(keys: Sequence[bytes | bytearray | str]) -> list[bytes]:
-    """The keys as bytes. Raises an error that says what is wrong with them, never what they are."""
+    """Return the keys as bytes. Raises an error that says what is wrong with them, but does not contain them."""
     if isinstance(keys, (str, bytes, bytearray)):
         raise TypeError("keys must be a list of keys, the first of which seals; write keys=[key]")
     if not keys:
@@ -114,12 +114,12 @@ def _unpack(body: str) -> bytes:
 
 
 def authenticated_principal(context: Any) -> str | None:
-    """Who the request's authentication says is calling; `None` without authentication."""
+    """Return the caller according to the request's authentication; `None` without authentication."""
     return context.principal
 
 
 class RequestStateSecurity:
-    """How `requestState` is protected. Keys come from here, else from the environment, else are made for this process."""
+    """How `requestState` is protected. Without keys here or in the environment, keys are made for this process."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class RequestStateSecurity:
 
     @classmethod
     def ephemeral(cls, *, ttl: float = 600.0, audience: str | None = None) -> "RequestStateSecurity":
-        """Keys made for this process and forgotten with it, whatever the environment says."""
+        """Return settings with new keys for this process only. Keys in the environment are ignored."""
         security = cls(keys=[secrets.token_bytes(32)], ttl=ttl, audience=audience)
         security.shared = False
         return security
@@ -161,7 +161,7 @@ class RequestStateSecurity:
     @property
     def codec(self) -> RequestStateCodec:
         if self._codec is None:
-            with self._making:  # two threads that made keys of their own could not read each other's states
+            with self._making:  # if two threads made different keys, they could not read each other's states
                 self._codec = self._codec or AESGCMRequestStateCodec(self._keys or [secrets.token_bytes(32)])
         return self._codec
 
@@ -172,7 +172,7 @@ def _environment_keys() -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a state belongs to."""
+    """The call, the client and the server that a state belongs to."""
 
     method: str
     target: str
@@ -184,18 +184,18 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a state carries."""
+    """The content of a state."""
 
     call_id: str
     round: int
     deadline: float
     by_hand: bool
     body: str
-    """Encoded progress, or what the author's own state was."""
+    """Encoded progress, or the author's own state."""
 
 
 class Opened(NamedTuple):
-    """A state and when it was issued, and expires."""
+    """A state, with the times when it was issued and when it expires."""
 
     state: State
     issued: float
@@ -214,7 +214,7 @@ class Seal:
         self._security = security
 
     def close(self, state: State, binding: Binding, heaviest: Callable[[], str]) -> str:
-        """The token for a state. Raises `BadAnswer` naming the heaviest part if it is over the budget."""
+        """Return the token for a state. If it is too large, raises `BadAnswer`, which names the largest part."""
         now = self._security.clock()
         payload: _Payload = (
             FORMAT,
@@ -235,14 +235,14 @@ class Seal:
         if len(token) > BUDGET:
             raise BadAnswer(
                 f"the call's progress is too large to send ({len(token)} bytes, {BUDGET} at most): {heaviest()} is the "
-                "largest part; answer with less"
+                "largest part; make it smaller"
             )
         return token
 
     def open(self, token: str, binding: Binding) -> Opened:
-        """The state in a token. Raises `InvalidRequestState` unless it is valid for exactly this call, now."""
+        """Return the state in a token. Raises `InvalidRequestState` unless it is valid for exactly this call, now."""
         if len(token) > BUDGET:
-            raise InvalidRequestState(f"longer than any state of ours ({len(token)} characters)")
+            raise InvalidRequestState(f"longer than any state that this server issues ({len(token)} characters)")
         if not token.isascii():
             raise InvalidRequestState("not ASCII")
         opened = self._unseal(token)
@@ -280,11 +280,11 @@ class Seal:
         return Opened(State(call_id, round_, deadline, by_hand, body), issued, expiry)
 
     def close_result(self, call: str, result: bytes) -> bytes:
-        """A result as the ledger stores it, for one call and no other."""
+        """Return a result sealed for the ledger. It can only be opened for the same call."""
         return self._security.codec.seal(_RESULT + call.encode() + b"\n" + result).encode()
 
     def open_result(self, call: str, stored: bytes) -> bytes:
-        """A call's stored result. Raises `InvalidRequestState` if it is not that, or not sealed with a key of ours."""
+        """Return a call's stored result. Raises `InvalidRequestState` if it is not valid for this call and these keys."""
         opened = self._unseal(stored.decode())
         head = _RESULT + call.encode() + b"\n"
         if not opened.startswith(head):
@@ -301,5 +301,5 @@ class Seal:
 
 
 def new_call_id() -> str:
-    """A random id for one call; usable as an idempotency key."""
+    """Return a random id for one call, which can be used as an idempotency key."""
     return secrets.token_urlsafe(16)

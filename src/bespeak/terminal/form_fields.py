@@ -91,12 +91,12 @@ class Choices:
         return typed in self._typed
 
     def find(self, typed: str) -> Any:
-        """The value of a choice, given by its number or as it is. Raises `ValueError`."""
+        """Return the value of a choice, given by its number or as it is. Raises `ValueError`."""
         found = self._typed.get(typed) or self._typed.get(typed.strip())
         if found is None and self.numbered:
             found = self._numbers.get(typed.strip())
         if found is None:
-            raise ValueError("must be one of the choices on offer")
+            raise ValueError("must be one of the offered choices")
         return found.value
 
 
@@ -118,7 +118,7 @@ class Field:
         return None if value is None or self._problem(value) else value
 
     def read(self, line: str) -> dict[str, Any]:
-        """The content for a typed line; empty if the field is left out. Raises `ValueError`."""
+        """Return the content for a typed line; empty if the field is left out. Raises `ValueError`."""
         if line.strip():
             value = self._several(line) if self.kind is Kind.SEVERAL else self._one(line)
             if problem := self._problem(value):
@@ -133,7 +133,7 @@ class Field:
         raise ValueError("is required")
 
     def wanted(self, start: str) -> str:
-        """The instruction above the input line. It contains no text of the server."""
+        """Return the instruction above the input line. It contains no text of the server."""
         several = self.kind is Kind.SEVERAL
         wanted = self.kind.value
         if self.choices.all:
@@ -189,7 +189,7 @@ class Field:
 
 
 def read_fields(question: PromptQuestion) -> list[Field]:
-    """The fields of a form. Raises `Unfillable` if no input can fill it in."""
+    """Return the fields of a form. Raises `Unfillable` if no input can fill it in."""
     properties = question.properties
     required: Any = question.schema.get("required") or []
     if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[Any]", required)):
@@ -201,7 +201,7 @@ def read_fields(question: PromptQuestion) -> list[Field]:
 
 
 def read_field(name: str, shown: Mapping[str, Any], *, required: bool) -> Field:
-    """The field for one schema."""
+    """Return the field for one schema."""
     type_: Any = shown.get("type")
     kind = _KINDS.get(type_, Kind.TEXT) if isinstance(type_, str) else Kind.TEXT
     offering: Any = shown.get("items") if kind is Kind.SEVERAL else shown
@@ -225,5 +225,5 @@ def _offered(shown: Mapping[str, Any]) -> Iterator[Choice]:
 
 
 def as_typed(value: Any) -> str:
-    """A value as a person would type it: a string as it is, anything else as JSON."""
+    """Return a value as a person would type it: a string as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -32,7 +32,7 @@ class NoMoreInput(Exception):
 
 
 def at_terminal() -> bool:
-    """Whether there is a person to ask: standard input and standard error are a terminal."""
+    """Return whether there is a person to ask: standard input and standard error are a terminal."""
     try:
         return sys.stdin.isatty() and sys.stderr.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed

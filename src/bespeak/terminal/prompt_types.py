@@ -1,4 +1,4 @@
-"""What a prompt is asked, and what it returns."""
+"""The questions that a prompt asks, and the replies that it returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

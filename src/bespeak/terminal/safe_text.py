@@ -35,7 +35,7 @@ _UNSEEN = frozenset(
 
 
 def clean(text: str, limit: int = LONG) -> str:
-    """A server's text on one line, shortened, without control characters and invisible characters."""
+    """Return a server's text on one line, shortened, without control characters and invisible characters."""
     start = text[: 8 * limit]  # of what follows little could be seen, and it may be very long
     seen = "".join(map(_seen, _SEQUENCES.sub("", start.replace("\r\n", "\n"))))
     return seen if len(seen) <= limit and start == text else f"{seen[: limit - 1]}…"
@@ -53,7 +53,7 @@ def _seen(char: str) -> str:
 
 
 def marked(text: str) -> str:
-    """The text on one line, with a sign for each character that controls a terminal or is not allowed in XML."""
+    """Return the text on one line, with a sign for each character that controls a terminal or is not allowed in XML."""
     if text.isprintable():
         return text
     return "".join(
@@ -62,7 +62,10 @@ def marked(text: str) -> str:
 
 
 def rows(line: str, width: int) -> Iterator[str]:
-    """A line, wrapped. If the terminal wrapped it, a server's text could start at the left edge, where only our text may be."""
+    """Return a line, wrapped.
+
+    If the terminal wrapped it, a server's text could start at the left edge, where only our text may be.
+    """
     start, space, used = 0, 0, 0
     for at, char in enumerate(line):
         columns = _wide(char)
@@ -81,7 +84,7 @@ def _wide(char: str) -> int:
 
 
 def columns(stream: TextIO) -> int:
-    """The width of a terminal; 80 if it is not known."""
+    """Return the width of a terminal; 80 if it is not known."""
     try:
         found = os.get_terminal_size(stream.fileno()).columns
     except (AttributeError, OSError, ValueError):
@@ -90,15 +93,15 @@ def columns(stream: TextIO) -> int:
 
 
 def printable(text: str) -> str:
-    """A text for use in a message: shortened, with control characters escaped."""
+    """Return a text for use in a message: shortened, with control characters escaped."""
     return f"{text if text.isprintable() else ascii(text)[1:-1]:.200}"
 
 
 def quoted(text: str) -> str:
-    """A name from a server, quoted for use in a message."""
+    """Return a name from a server, quoted for use in a message."""
     return f"'{printable(text)}'"
 
 
 def text_at(value: Any) -> str:
-    """The value if it is a string, otherwise an empty string."""
+    """Return the value if it is a string, otherwise an empty string."""
     return value if isinstance(value, str) else ""

@@ -47,7 +47,7 @@ def read_address(url: str) -> Address:
 
 
 def as_ascii(text: str) -> str:
-    """The text as part of a URL: everything except visible ASCII is percent-encoded."""
+    """Return the text as part of a URL: everything except visible ASCII is percent-encoded."""
     return quote(text, safe=_PRINTABLE, errors="replace")
 
 

@@ -29,7 +29,7 @@ class Attack(Interference):
     """Whether the round was reached."""
 
     def alter(self, number: int, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the params of the request after so many answered rounds, altered if it is the one to attack."""
+        """Return the params of the request after `number` answered rounds, altered if it is the one to attack."""
         tamper = self.tamper
         if tamper is None or number != tamper.round:
             return params

@@ -1,4 +1,4 @@
-"""One test while it runs: connect or replay, hold the conversation, compare the outcome."""
+"""Runs one test: connects or replays, holds the conversation, and compares the outcome."""
 
 import shlex
 from collections.abc import Callable

@@ -240,7 +240,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def bespeak_era(request: pytest.FixtureRequest) -> str:
-    """The protocol revision of this run of the test."""
+    """Return the protocol revision of this run of the test."""
     return cast("str", request.param)
 
 

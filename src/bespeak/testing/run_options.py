@@ -71,7 +71,7 @@ def named_server(given: str) -> tuple[str, str]:
     """Read `NAME=TARGET`. Raises `ValueError`."""
     name, equals, target = given.partition("=")
     if not (name and equals and target):
-        raise ValueError(f"a server is written NAME=TARGET, not {given!r}")
+        raise ValueError(f"a server must be NAME=TARGET, not {given!r}")
     parse_target(target)
     return name, target
 

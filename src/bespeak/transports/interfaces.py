@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pydantic_core import to_json
 
@@ -12,29 +12,32 @@ from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.messages import LegacyRequest, Notification, Request, Response
 
+if TYPE_CHECKING:
+    from bespeak.protocol.callers import Caller
+
 Notify = Callable[[bytes], Awaitable[None] | None]
-"""Takes one notification that belongs to the request being served. What it returns, if anything, is to be awaited before
-the next one: the reader is behind."""
+"""Takes one notification of the request that is being served. If it returns an awaitable, the reader is behind: await
+it before the next notification."""
 
 MESSAGE_LIMIT = 4 * 1024 * 1024
-"""Bytes of the largest message a server takes."""
+"""The size in bytes of the largest message that a server accepts."""
 ANSWER_LIMIT = 64 * 1024 * 1024
-"""Bytes of the largest message a client takes."""
+"""The size in bytes of the largest message that a client accepts."""
 
 
 class WrittenResponse(NamedTuple):
-    """The response to one request, and the code of the error it carries, if it does."""
+    """The response to one request, and its error code if it is an error."""
 
     message: bytes
     code: int | None = None
 
 
 class Channel(Protocol):
-    """The way back to an older client while one of its requests is served."""
+    """Sends messages to an older client while one of its requests is being served."""
 
     @property
     def has_reader(self) -> bool:
-        """Whether the client is connected; one that lost its connection may come back."""
+        """Whether the client is connected. A client that lost its connection may return."""
         ...
 
     def notify(self, message: bytes, /) -> Awaitable[None] | None:
@@ -50,7 +53,7 @@ class Channel(Protocol):
         ...
 
     def when_gone(self, callback: Callable[[], object], /) -> None:
-        """Call back when the connection is lost while the session goes on, and the client cannot resume."""
+        """Call a function when the connection is lost, the session continues, and the client cannot resume."""
         ...
 
 
@@ -59,7 +62,7 @@ class Peer(Protocol):
 
     @property
     def version(self) -> str | None:
-        """The revision they agreed on; `None` before the handshake."""
+        """The revision that client and server agreed on; `None` before the handshake."""
         ...
 
     def answer(
@@ -74,15 +77,19 @@ class Peer(Protocol):
         ...
 
     def at_once(self, request: LegacyRequest) -> WrittenResponse | None:
-        """The answer to a request that needs no waiting, such as the handshake; `None` to any other."""
+        """Return the response to a request that needs no waiting, such as the handshake; `None` for any other."""
         ...
 
     def heard(self, message: Notification | Response) -> None:
         """Take a notification or a response."""
         ...
 
+    def stand(self, notify: Notify) -> Coroutine[Any, Any, None]:
+        """Send what belongs to no request, such as changes of lists, as long as this runs."""
+        ...
+
     def close(self, reason: str) -> None:
-        """End everything that waits for answers of this client."""
+        """End everything that waits for answers from this client."""
         ...
 
 
@@ -90,7 +97,7 @@ class Answering(Protocol):
     """A server, as a transport sees it."""
 
     def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
-        """The server's side of a new connection, for clients of older revisions.
+        """Return the server's side of a new connection, for clients of older revisions.
 
         `unaskable` says why questions cannot be sent over it, if they cannot. `assumed` is the revision to serve without
         a handshake.
@@ -104,29 +111,69 @@ class Answering(Protocol):
         ...
 
     def running(self) -> AbstractAsyncContextManager[Any]:
-        """The server's lifespan, shared by all who are inside at the same time."""
+        """Return a context manager for the server's lifespan, which all users share."""
+        ...
+
+    def end_subscriptions(self) -> None:
+        """End the streams of modern clients that listen for changes, because the server stops."""
         ...
 
     @property
     def ready(self) -> bool:
-        """Whether it can serve: it has no lifespan, or is inside it."""
+        """Whether it can serve: it has no lifespan, or its lifespan is running."""
         ...
 
     @property
     def attended(self) -> bool:
-        """Whether its lifespan is running, and will wait at its end for calls that outlive their requests."""
+        """Whether its lifespan is running and will wait, at its end, for calls that outlive their requests."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """Why a request is not authenticated or not authorized, and what its client needs."""
+
+    status: int
+    reason: str
+    header: bytes | None = None
+    """The value of `WWW-Authenticate`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicDocument:
+    """A JSON document that everybody may read."""
+
+    paths: frozenset[str]
+    body: bytes
+
+
+class Authenticator(Protocol):
+    """Finds out who sends an HTTP request."""
+
+    @property
+    def metadata(self) -> PublicDocument:
+        """Where clients get access tokens."""
+        ...
+
+    async def authenticate(self, headers: Headers) -> "Caller | Challenge":
+        """The caller, or why there is none. Called before the body is read."""
+        ...
+
+    def step_up(self, caller: "Caller | None", method: str, params: Mapping[str, Any]) -> Challenge | None:
+        """The challenge for a request that needs more than its caller may do; `None` if it may be served."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Shutdown:
-    """What a program does about calls that outlive their requests when its HTTP server stops. Functions of a module, which
-    can be sent to another process."""
+    """What a program does with calls that outlive their requests when its HTTP server stops.
+
+    These are functions of a module, so that they can be sent to another process."""
 
     cut_off: Callable[[str], Awaitable[None]]
-    """Ends the calls of the running event loop now; takes the reason."""
+    """Ends the calls of the running event loop now. Takes the reason."""
     were_cut_off: Callable[[], Sequence[str]]
-    """The names of the approved calls of the running event loop that were not waited for to their end."""
+    """Returns the names of the approved calls of the running event loop that were cut off."""
     end_program: Callable[[Sequence[str]], None]
     """Called with these names when the server of a process has ended."""
 
@@ -137,7 +184,7 @@ CANCELLED_INSIDE = "the request was cancelled inside the server; whether it was 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """One request as it leaves a client."""
+    """One request as a client sends it."""
 
     id: int
     method: str
@@ -154,7 +201,7 @@ class Lost(ConnectionError):
     """A request was sent, but its response was lost. Whether it was carried out is not known."""
 
     def __init__(self, what: str, reason: str) -> None:
-        super().__init__(f"{reason} before it answered; whether {what} was carried out is not known")
+        super().__init__(f"{reason} before the response arrived; whether {what} was carried out is not known")
 
 
 class SessionGone(ConnectionError):
@@ -162,11 +209,11 @@ class SessionGone(ConnectionError):
 
 
 class Transport(Protocol):
-    """How a client reaches a server: one request, what comes with it, its response."""
+    """How a client reaches a server: it sends a request, and receives the notifications and the response."""
 
     @property
     def sends_headers(self) -> bool:
-        """Whether requests travel with headers that repeat parts of them."""
+        """Whether requests are sent with headers that repeat parts of them."""
         ...
 
     async def __aenter__(self) -> "Transport": ...
@@ -196,10 +243,10 @@ class Transport(Protocol):
 
 
 Ask = Callable[[dict[str, Any]], None]
-"""Takes a request that a server pushes, and has it answered."""
+"""Takes a request that a server sends to the client, and answers it."""
 
 
 def cancellation(id_: int) -> bytes:
-    """The notification that cancels a request."""
+    """Return the notification that cancels a request."""
     params = {"requestId": id_, "reason": "the client no longer waits"}
     return to_json({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})

@@ -1,5 +1,6 @@
 """The in-memory transport: a client and a server in one process. Messages are bytes here too, so the two share nothing mutable."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
@@ -32,6 +33,7 @@ class MemoryTransport:
         self._raise_exceptions = raise_exceptions
         self._lifespan: AbstractAsyncContextManager[Any] | None = None
         self._peer: Peer | None = None
+        self._standing: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "MemoryTransport":
         self._lifespan = self._server.running()
@@ -42,6 +44,8 @@ class MemoryTransport:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._standing is not None:
+            self._standing.cancel()
         if self._peer is not None:
             self._peer.close("the client has closed the connection")
         if self._lifespan is not None:
@@ -57,10 +61,12 @@ class MemoryTransport:
         await self.serve(message, _Direct(lambda _: None, None))
 
     async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
-        """Does nothing: every message of this server belongs to a request."""
+        """Have the server tell `notify` what has changed. Its questions belong to requests."""
+        if self._peer is not None and self._standing is None:
+            self._standing = asyncio.create_task(self._peer.stand(notify), name="bespeak memory changes")
 
     async def serve(self, message: bytes, channel: Channel) -> bytes | None:
-        """The server's response to one message; `None` if the message has none."""
+        """Return the server's response to one message; `None` if the message has none."""
         if self._peer is None:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
         try:

@@ -139,4 +139,4 @@ async def cancel_and_wait(tasks: set[Task], reason: str, seconds: float, logger:
     if tasks:
         _, late = await asyncio.wait(set(tasks), timeout=seconds)
         for task in late:
-            logger.error("%s ignored its cancellation and is left behind", task.get_name())
+            logger.error("%s ignored its cancellation and is abandoned", task.get_name())

@@ -53,8 +53,8 @@ class Thing(Enum):
 WHOLE = "value: must be a whole number"
 NUMBER = "value: must be a number"
 STRING = "value: must be a string"
-CHOICE = "value: must be one of the choices on offer"
-CHOICES = "value: must hold only choices on offer"
+CHOICE = "value: must be one of the offered choices"
+CHOICES = "value: must contain only offered choices"
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ CHOICES = "value: must hold only choices on offer"
         (list[Colour], "r", "value: must be a list of choices"),
         (list[Colour], ["r", "g"], CHOICES),
         (list[Colour], {"r": 1}, "value: must be a list of choices"),
-        (Annotated[list[Colour], Field(min_length=1)], [], "value: must hold at least 1 choices"),
-        (Annotated[list[Colour], Field(max_length=1)], ["r", "b"], "value: must hold at most 1 choices"),
+        (Annotated[list[Colour], Field(min_length=1)], [], "value: must contain at least 1 choices"),
+        (Annotated[list[Colour], Field(max_length=1)], ["r", "b"], "value: must contain at most 1 choices"),
     ],
 )
 def test_the_flat_schema_is_read_strictly(wanted: Any, value: Any, fault: str) -> None:
@@ -265,7 +265,7 @@ def test_a_model_that_keeps_enum_values_gets_them() -> None:
     assert form_of(Order).value({"level": "HIGH"}).level == 2
 
 
-def test_other_structures_are_read_as_themselves() -> None:
+def test_dataclasses_and_typed_dicts_are_read_as_themselves() -> None:
     @dataclasses.dataclass
     class Order:
         title: str

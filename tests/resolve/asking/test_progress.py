@@ -66,7 +66,7 @@ def test_two_progresses_share_nothing() -> None:
     ],
 )
 def test_anything_else_is_refused(raw: bytes) -> None:
-    with pytest.raises(ValueError, match="not a progress of this version"):
+    with pytest.raises(ValueError, match="not the progress of a call in this version"):
         Progress.decode(raw)
 
 

@@ -25,7 +25,7 @@ async def test_a_parameter_that_nobody_fills_is_refused_with_the_ways_to_fill_it
     (fault,) = error.faults
     assert fault.problem == "parameter 'amount' of resolver 'price' cannot be resolved: nothing fills it"
     assert fault.fix == (
-        "use Annotated[..., Resolve(fn)], the Context, a default, or an argument of that name (there are: title)"
+        "use Annotated[..., Resolve(fn)], the Context, a default, or an argument of that name (arguments: title)"
     )
     assert fault.place == line_of(price)
     assert fault.drawing.endswith("└─ amount <- nothing")
@@ -45,7 +45,7 @@ async def test_without_arguments_the_message_says_so() -> None:
 
     async def sell(price: Annotated[int, Resolve(price)]) -> None: ...
 
-    assert "(there are: none)" in str(await refusal(as_tool, sell))
+    assert "(arguments: none)" in str(await refusal(as_tool, sell))
 
 
 async def test_a_resolver_does_not_get_a_resolved_parameter_by_its_name_alone() -> None:

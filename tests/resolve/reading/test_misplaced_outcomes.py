@@ -128,7 +128,7 @@ async def test_a_question_that_a_tool_returns_is_reported_to_the_author(caplog: 
 
     async with Client(mcp) as client:
         assert (await client.call_tool("delete")).is_error
-    assert "'delete' returned Elicit; only a resolver asks by returning it" in caplog.text
+    assert "'delete' returned Elicit, which only a resolver may return" in caplog.text
 
 
 def test_every_forgotten_marker_of_a_tool_is_reported_at_once() -> None:

@@ -25,6 +25,7 @@ T = TypeVar("T")
 Text = TypeAliasType("Text", "dict[str, Text] | list[Text] | int")  # pyright: ignore[reportGeneralTypeIssues] - as authors write it
 
 
+@pytest.mark.timing
 async def test_a_recursive_alias_written_as_text_is_read_once() -> None:
     mcp = MCPServer[Any]("shop")
 
@@ -32,12 +33,13 @@ async def test_a_recursive_alias_written_as_text_is_read_once() -> None:
         return "fine"
 
     tool.__annotations__["a"] = Text
-    started = time.monotonic()
+    started = time.process_time()
     with suppress(InvalidSignature):  # what pydantic makes of such an alias is its own affair
         mcp.add_tool(tool)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
+@pytest.mark.timing
 def test_a_model_with_many_ways_to_one_field_is_searched_once() -> None:
     model: Any = create_model("L0", x=(int, ...))
     for number in range(1, 19):
@@ -47,9 +49,9 @@ def test_a_model_with_many_ways_to_one_field_is_searched_once() -> None:
         return ""
 
     tool.__annotations__["a"] = model
-    started = time.monotonic()
+    started = time.process_time()
     MCPServer("shop").add_tool(tool)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(("argument", "taken"), [(FutureDate, date), (date, FutureDate), (TextIO, str)])

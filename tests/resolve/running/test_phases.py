@@ -155,6 +155,7 @@ async def within_a_task_group() -> str:
     raise TimeoutError
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("scoped", [within_fail_after, within_timeout, within_a_task_group])
 @pytest.mark.parametrize("company", [0, 2])
 async def test_scopes_and_timeouts_inside_a_resolver_work_alone_and_in_company(

@@ -208,7 +208,7 @@ async def takes_long() -> int:
 
 
 def blocks_long() -> int:
-    threading.Event().wait(0.1)
+    threading.Event().wait(1)
     return 1
 
 
@@ -218,7 +218,7 @@ async def opens_long() -> AsyncIterator[int]:
 
 
 def opens_and_blocks_long() -> Iterator[int]:
-    threading.Event().wait(0.1)
+    threading.Event().wait(1)
     yield 1
 
 

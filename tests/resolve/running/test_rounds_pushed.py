@@ -83,9 +83,9 @@ async def test_all_that_is_missing_is_said() -> None:
 async def test_a_reason_that_the_push_knows_is_said_too() -> None:
     def body(a: Annotated[Consent, Resolve(confirm)]) -> None: ...
 
-    with pytest.raises(MissingCapability, match=r"asks the client for elicitation\.form, and it is too old"):
+    with pytest.raises(MissingCapability, match=r"asks the client for elicitation\.form, but it is too old"):
         await run(body, Scripted(why="it is too old"), {})
-    with pytest.raises(MissingCapability, match=r"asks the client for elicitation\.form, and it has no eyes"):
+    with pytest.raises(MissingCapability, match=r"asks the client for elicitation\.form, but it has no eyes"):
         await run(body, Scripted(shows=False))
 
 
@@ -185,7 +185,7 @@ async def test_the_clients_fault_ends_the_round_and_nobody_is_asked_again(answer
     assert push.pushed == ["confirm"]
 
 
-async def test_no_answer_names_the_resolver() -> None:
+async def test_the_error_of_a_question_without_an_answer_names_the_resolver() -> None:
     push = Scripted({"confirm": NotAnswered("nobody there")})
     with pytest.raises(NotAnswered, match=r"resolver '.*confirm' got no answer: nobody there"):
         await run(both, push)

@@ -114,7 +114,7 @@ def test_a_raw_schema_must_not_show_what_is_resolved() -> None:
         return title + str(stock)
 
     raw: dict[str, Any] = {"type": "object", "properties": {"title": {}, "stock": {}}}
-    with pytest.raises(InvalidSignature, match="the input schema shows 'stock', which is resolved"):
+    with pytest.raises(InvalidSignature, match="the input schema shows 'stock', which is a resolved parameter"):
         MCPServer("shop").add_tool(reserve, input_schema=raw)
 
 
@@ -139,7 +139,7 @@ def with_pattern(pattern: str) -> None:
 
 @pytest.mark.parametrize(("pattern", "shown"), ECMA)
 def test_a_raw_schema_must_not_show_what_is_resolved_by_a_pattern_either(pattern: str, shown: str) -> None:
-    with pytest.raises(InvalidSignature, match=f"the input schema shows '{shown}', which is resolved"):
+    with pytest.raises(InvalidSignature, match=f"the input schema shows '{shown}', which is a resolved parameter"):
         with_pattern(pattern)
 
 
@@ -169,7 +169,7 @@ def test_a_pattern_that_nobody_can_read_is_a_fault_if_something_is_resolved(patt
     (fault,) = caught.value.faults
     assert fault.problem == (
         f"the input schema has the pattern {pattern!r}, which cannot be read, so it is not known whether it shows 'stock', "
-        "which is resolved"
+        "which is a resolved parameter"
     )
     assert fault.fix == "name the properties in `properties`, or write a simpler pattern"
 
@@ -191,7 +191,7 @@ def test_a_parameter_json_cannot_carry_is_named_at_registration() -> None:
         return name + str(handle)
 
     with pytest.raises(
-        InvalidSignature, match=r"parameter 'handle' takes .*Handle, which cannot come from JSON"
+        InvalidSignature, match=r"parameter 'handle' takes .*Handle, which JSON cannot represent"
     ) as caught:
         MCPServer("shop").add_tool(use)
     assert "fill it with Resolve(fn)" in str(caught.value)
@@ -211,7 +211,7 @@ async def test_parameters_may_have_any_name(in_memory: Connect) -> None:
     assert await called(in_memory, tool, {name: at for at, name in enumerate(names)}) == "[0, 1, 2, 3, 4, 5, 6]"
 
 
-async def test_such_a_parameter_keeps_the_alias_its_author_gave(in_memory: Connect) -> None:
+async def test_a_parameter_with_a_name_that_pydantic_reserves_keeps_its_alias(in_memory: Connect) -> None:
     def tool(schema: Annotated[str, Field(alias="schemaName", title="The schema")]) -> str:
         return schema
 

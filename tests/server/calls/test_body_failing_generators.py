@@ -11,35 +11,42 @@ import pytest
 from bespeak import MCPServer, Resolve, ToolError
 from tests.answering import text
 from tests.conftest import Connect
+from tests.waiting import turns
 
 
-async def fail_soon() -> None:
-    await asyncio.sleep(0.01)
-    raise ValueError("a worker died")
+class Workers:
+    """Generators that hold a task group across their yield. Its only task fails when it is told to."""
+
+    def __init__(self) -> None:
+        self.may_fail = asyncio.Event()
+
+    async def _fail(self) -> None:
+        await self.may_fail.wait()
+        raise ValueError("a worker died")
+
+    async def standard_workers(self) -> AsyncGenerator[int]:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._fail())
+            yield 1
+
+    async def workers(self) -> AsyncGenerator[int]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._fail)
+            yield 1
 
 
-async def standard_workers() -> AsyncGenerator[int]:
-    async with asyncio.TaskGroup() as group:
-        group.create_task(fail_soon())
-        yield 1
-
-
-async def workers() -> AsyncGenerator[int]:
-    async with anyio.create_task_group() as group:
-        group.start_soon(fail_soon)
-        yield 1
-
-
-async def slow_to_open() -> AsyncGenerator[int]:
-    await asyncio.sleep(0.1)
-    yield 2
-
-
-@pytest.mark.parametrize("held", [standard_workers, workers])
+@pytest.mark.parametrize("name", ["standard_workers", "workers"])
 async def test_a_group_that_fails_before_the_body_is_a_failure_and_no_cancellation(
-    in_memory: Connect, held: Callable[..., Any]
+    in_memory: Connect, name: str
 ) -> None:
-    mcp = MCPServer[Any]("shop")
+    mcp, group = MCPServer[Any]("shop"), Workers()
+    held: Callable[..., Any] = getattr(group, name)
+
+    async def slow_to_open() -> AsyncGenerator[int]:
+        await turns()  # the group has begun by now
+        group.may_fail.set()
+        await asyncio.Event().wait()
+        yield 2
 
     @mcp.tool()
     async def tool(a: Annotated[int, Resolve(held)], b: Annotated[int, Resolve(slow_to_open)]) -> str:
@@ -47,14 +54,13 @@ async def test_a_group_that_fails_before_the_body_is_a_failure_and_no_cancellati
 
     async with in_memory(mcp) as client:
         told = text(await client.call_tool("tool"))
-    assert f"resolver '{held.__name__}' ended the call: a cancel scope that it holds was cancelled" in told
+    assert f"resolver 'Workers.{name}' ended the call: a cancel scope that it holds was cancelled" in told
 
 
-@pytest.mark.parametrize("held", [standard_workers, workers])
-async def test_a_group_that_fails_in_the_body_lets_the_other_cleanups_run(
-    in_memory: Connect, held: Callable[..., Any]
-) -> None:
-    mcp = MCPServer[Any]("shop")
+@pytest.mark.parametrize("name", ["standard_workers", "workers"])
+async def test_a_group_that_fails_in_the_body_lets_the_other_cleanups_run(in_memory: Connect, name: str) -> None:
+    mcp, group = MCPServer[Any]("shop"), Workers()
+    held: Callable[..., Any] = getattr(group, name)
     closed: list[str] = []
 
     async def inner(a: Annotated[int, Resolve(held)]) -> AsyncGenerator[int]:
@@ -71,7 +77,8 @@ async def test_a_group_that_fails_in_the_body_lets_the_other_cleanups_run(
 
     @mcp.tool()
     async def tool(c: Annotated[int, Resolve(outer)], b: Annotated[int, Resolve(inner)]) -> str:
-        await asyncio.sleep(1)
+        group.may_fail.set()
+        await asyncio.Event().wait()
         return "never"
 
     async with in_memory(mcp) as client:
@@ -82,8 +89,11 @@ async def test_a_group_that_fails_in_the_body_lets_the_other_cleanups_run(
 async def test_a_group_of_exceptions_from_the_body_is_not_blamed_on_a_generator(in_memory: Connect) -> None:
     mcp = MCPServer[Any]("shop")
 
+    async def generator() -> AsyncGenerator[int]:
+        yield 2
+
     @mcp.tool()
-    async def tool(a: Annotated[int, Resolve(slow_to_open)]) -> str:
+    async def tool(a: Annotated[int, Resolve(generator)]) -> str:
         raise ExceptionGroup("several", [ValueError()])
 
     async with in_memory(mcp) as client:
@@ -91,17 +101,18 @@ async def test_a_group_of_exceptions_from_the_body_is_not_blamed_on_a_generator(
 
 
 async def test_a_generator_that_was_interrupted_does_not_hide_why(in_memory: Connect) -> None:
-    mcp = MCPServer[Any]("shop")
+    mcp, opening = MCPServer[Any]("shop"), asyncio.Event()
 
     async def generator() -> AsyncGenerator[int]:
         try:
-            await asyncio.sleep(1)
+            opening.set()
+            await asyncio.Event().wait()
         except BaseException as error:
             raise RuntimeError("lost connection") from error
         yield 1
 
     async def refuses() -> int:
-        await asyncio.sleep(0.01)
+        await opening.wait()
         raise ToolError("the real reason")
 
     @mcp.tool()
@@ -112,19 +123,17 @@ async def test_a_generator_that_was_interrupted_does_not_hide_why(in_memory: Con
         assert text(await client.call_tool("tool")) == "Error executing tool tool: the real reason"
 
 
-@pytest.mark.parametrize(("opening", "beside"), [(0.01, 0.03), (0.03, 0.01)])
-async def test_what_a_generator_sets_is_seen_whoever_is_faster(
-    in_memory: Connect, opening: float, beside: float
-) -> None:
+@pytest.mark.parametrize(("opening", "beside"), [(5, 20), (20, 5)])
+async def test_what_a_generator_sets_is_seen_whoever_is_faster(in_memory: Connect, opening: int, beside: int) -> None:
     mcp, variable = MCPServer[Any]("shop"), contextvars.ContextVar("variable", default="unset")
 
     async def sets() -> AsyncGenerator[int]:
-        await asyncio.sleep(opening)
+        await turns(opening)
         variable.set("set")
         yield 1
 
     async def other() -> int:
-        await asyncio.sleep(beside)
+        await turns(beside)
         return 1
 
     async def sees(a: Annotated[int, Resolve(sets)], b: Annotated[int, Resolve(other)]) -> str:

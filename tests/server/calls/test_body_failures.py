@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-import time
+import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, cast
 
@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from bespeak import Elicit, MCPError, MCPServer, Resolve, Sample, ToolError
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
+from tests.waiting import pass_time
 
 
 class Consent(BaseModel):
@@ -241,7 +242,7 @@ async def test_a_timeout_names_the_resolver_to_the_client(connect: Connect) -> N
     mcp = MCPServer("Shop")
 
     async def warehouse() -> int:
-        await asyncio.sleep(1)
+        await asyncio.Event().wait()
         return 1
 
     @mcp.tool()
@@ -255,42 +256,42 @@ async def test_a_timeout_names_the_resolver_to_the_client(connect: Connect) -> N
     )
 
 
-@pytest.mark.timing
 @pytest.mark.asking_revisions
-async def test_the_time_a_person_takes_is_no_matter_of_the_timeout(in_memory: Connect) -> None:
+async def test_the_time_a_person_takes_does_not_count_towards_the_timeout(in_memory: Connect) -> None:
     mcp = MCPServer("Shop")
 
     async def slow_person(context: Any, params: Any) -> Any:
-        await asyncio.sleep(0.04)
+        await pass_time(10)
         return accept(ok=True)
 
     @mcp.tool()
-    async def pay(ok: Annotated[Consent, Resolve(confirm, timeout=0.02)]) -> str:
+    async def pay(ok: Annotated[Consent, Resolve(confirm, timeout=5)]) -> str:
         return "paid"
 
     async with in_memory(mcp, elicitation_callback=slow_person) as client:
         assert text(await client.call_tool("pay")) == "paid"
 
 
-@pytest.mark.timing
 @pytest.mark.parametrize("sort", ["async", "sync"])
-async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(in_memory: Connect, sort: str) -> None:
+async def test_two_independent_resolvers_run_at_the_same_time_end_to_end(in_memory: Connect, sort: str) -> None:
+    """Neither returns before the other has begun, so two that take 200 ms each take 200 ms together."""
     mcp = MCPServer("Shop")
+    meeting, meeting_of_threads = asyncio.Barrier(2), threading.Barrier(2, timeout=20)
 
     async def waits() -> int:
-        await asyncio.sleep(0.2)
+        await meeting.wait()
         return 1
 
     async def waits_too() -> int:
-        await asyncio.sleep(0.2)
+        await meeting.wait()
         return 2
 
     def blocks() -> int:
-        time.sleep(0.2)
+        meeting_of_threads.wait()
         return 1
 
     def blocks_too() -> int:
-        time.sleep(0.2)
+        meeting_of_threads.wait()
         return 2
 
     one, two = (waits, waits_too) if sort == "async" else (blocks, blocks_too)
@@ -300,12 +301,7 @@ async def test_two_independent_resolvers_of_200_ms_take_200_ms_end_to_end(in_mem
         return one + two
 
     async with in_memory(mcp) as client:
-        took: list[float] = []
-        while len(took) < 3 and min(took, default=1.0) >= 0.26:  # a busy machine gets three tries
-            began = time.perf_counter()
-            assert text(await client.call_tool("add")) == "3"
-            took.append(time.perf_counter() - began)
-    assert min(took) < 0.26
+        assert text(await asyncio.wait_for(client.call_tool("add"), 20)) == "3"
 
 
 @pytest.mark.every_revision

@@ -138,7 +138,7 @@ async def test_neither_requests_nor_a_state_is_an_error(
         return InputRequiredResult.model_construct(input_requests=requests, request_state=None)
 
     reason = await crash(in_memory, mcp, caplog)
-    assert reason == "'greet' returned an InputRequiredResult with neither requests nor a state"
+    assert reason == "'greet' returned an InputRequiredResult with neither input_requests nor request_state"
 
 
 async def test_a_question_by_hand_beside_resolvers_is_an_error(
@@ -199,7 +199,9 @@ async def test_a_call_without_a_client_that_only_hands_out_a_state_says_so_too()
         ),
         (
             "ctx.elicit_url()",
-            "return an InputRequiredResult with the URL question instead",
+            "    async def connected() -> Account | ElicitUrl:\n"
+            "        return find_account() or ElicitUrl('Sign in', url)\n\n"
+            "    async def greet(..., account: Annotated[Account, Resolve(connected)]): ...",
         ),
         (
             "ctx.session.create_message()",

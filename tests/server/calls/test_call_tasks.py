@@ -61,7 +61,9 @@ async def test_where_nothing_runs_nothing_is_cut_off(errors: pytest.LogCaptureFi
     assert (tasks.were_cut_off(), errors.messages) == ([], [])
 
 
-async def test_what_another_loop_was_cut_off_from_is_its_own_business(errors: pytest.LogCaptureFixture) -> None:
+async def test_cutting_off_the_calls_of_one_loop_leaves_those_of_another_alone(
+    errors: pytest.LogCaptureFixture,
+) -> None:
     tasks = CallTasks()
 
     async def elsewhere() -> list[str]:

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from bespeak import Complete, Context, Elicit, InvalidSignature, MCPServer, Resolve, ToolError
 from bespeak.server import Prompt
-from bespeak.server.context import CannotPush
+from bespeak.server.context_errors import CannotPush
 from tests.server.eras import FIRST, Respond, Sent, both_eras, legacy, modern
 from tests.server.legacy.older_client import Older
 

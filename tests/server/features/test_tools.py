@@ -212,7 +212,7 @@ def test_all_faults_of_a_tool_are_told_at_once() -> None:
         MCPServer("shop").tool(structured_output=True)(search)
     told = str(caught.value)
     assert "cannot register 'search': 4 faults" in told
-    assert "parameter 'session' takes Thread, which cannot come from JSON" in told
+    assert "parameter 'session' takes Thread, which JSON cannot represent" in told
     assert "takes any positional arguments" in told
     assert "without a call" in told
     assert "cannot be described by a JSON Schema" in told

@@ -39,8 +39,8 @@ async def test_an_input_schema_that_shows_a_resolved_parameter_is_refused(schema
         mcp.add_tool(sell, input_schema=schema)
 
     (fault,) = caught.value.faults
-    assert fault.problem == "the input schema shows 'stock', which is resolved"
-    assert fault.fix == "take 'stock' out of the schema"
+    assert fault.problem == "the input schema shows 'stock', which is a resolved parameter"
+    assert fault.fix == "remove 'stock' from the schema"
     assert fault.place == f"{__file__}:{sell.__code__.co_firstlineno}"
     assert await mcp.list_tools() == []
 
@@ -63,7 +63,7 @@ async def test_an_argument_whose_alias_is_the_name_of_a_resolved_parameter_is_re
 
     error = await refusal(as_tool, sell)
 
-    assert "an argument can be sent as 'stock', which is resolved" in str(error)
+    assert "an argument can be sent as 'stock', which is a resolved parameter" in str(error)
     assert "give it an alias other than 'stock'" in str(error)
 
 
@@ -108,8 +108,8 @@ async def test_an_argument_that_json_cannot_carry_is_refused() -> None:
     error = await refusal(as_tool, wait)
 
     (fault,) = error.faults
-    assert fault.problem == "parameter 'event' takes Event, which cannot come from JSON"
-    assert fault.fix == "use a type that JSON can carry, or fill it with Resolve(fn)"
+    assert fault.problem == "parameter 'event' takes Event, which JSON cannot represent"
+    assert fault.fix == "use a type that JSON can represent, or fill it with Resolve(fn)"
     assert fault.drawing.endswith("└─ event")
 
 
@@ -136,7 +136,7 @@ async def test_an_input_schema_that_shows_a_resolved_parameter_is_reported_besid
     with pytest.raises(InvalidSignature) as caught:
         mcp.add_tool(sell, input_schema=SHOWING["properties"])
 
-    assert "the input schema shows 'stock', which is resolved" in str(caught.value)
+    assert "the input schema shows 'stock', which is a resolved parameter" in str(caught.value)
     assert "without a call" in str(caught.value)
 
 

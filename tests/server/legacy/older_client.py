@@ -13,6 +13,7 @@ from bespeak import Client, Elicit, MCPServer, Resolve
 from bespeak.client import ClientRequestContext
 from bespeak.transports.memory import MemoryTransport
 from tests.answering import short
+from tests.waiting import turns
 from tests.wires import OverHttp, OverPipes
 
 Sent = dict[str, Any]
@@ -203,10 +204,10 @@ async def ask_second() -> Elicit[int]:
 
 
 async def slow_first() -> Elicit[int]:
-    await asyncio.sleep(0.02)
+    await turns(50)
     return Elicit("First?", int)
 
 
 async def asks_nothing() -> int | Elicit[int]:
-    await asyncio.sleep(0.02)
+    await turns(50)
     return 7

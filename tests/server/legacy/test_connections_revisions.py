@@ -171,7 +171,7 @@ async def test_all_missing_capabilities_are_listed_and_nobody_is_asked(
 async def test_a_client_of_a_revision_before_forms_is_told_so(version: str) -> None:
     async with Older(serving(take_value), {"ask": yes(value=3)}, version=version) as client:
         error = await client.error()
-    expected = f"this call asks the client for elicitation.form, and a client of {version} cannot be asked with a form"
+    expected = f"this call asks the client for elicitation.form, but a client of {version} cannot be asked with a form"
     assert error["message"] == expected
     assert client.pushed == []
 
@@ -195,7 +195,7 @@ async def test_without_sessions_a_call_that_asks_is_an_error_that_says_so() -> N
         Listening(mcp.streamable_http_app(stateless_http=True)) as listening,
         Client(listening.url, mode=NOVEMBER, elicitation_callback=_nobody) as client,
     ):
-        with pytest.raises(MCPError, match=r"elicitation\.form, and over HTTP without sessions") as raised:
+        with pytest.raises(MCPError, match=r"elicitation\.form, but over HTTP without sessions") as raised:
             await client.call_tool("take")
     assert not hasattr(raised.value, "__notes__"), "the client has declared all it can"
 
@@ -227,7 +227,7 @@ async def test_a_client_of_2025_06_18_cannot_be_asked_for_a_list_of_choices() ->
         error = await client.error()
     assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": {"elicitation": {"form": {}}}})
     assert error["message"].endswith(
-        ", and a client of 2025-06-18 does not support lists of choices, such as the field 'value'"
+        ", but a client of 2025-06-18 does not support lists of choices, such as the field 'value'"
     )
     assert client.pushed == []
     async with Older(serving(take_or_not), version=JUNE) as client:

@@ -155,7 +155,7 @@ async def test_a_body_that_still_asks_after_that_is_an_error() -> None:
     mcp, seen = desk(*[asks("x", who=form())] * 20)
     async with Older(mcp, {"who": yes(name="you")}) as client:
         failure = await client.failure("greet")
-    assert failure == "Error executing tool greet: it still asks after 8 runs"
+    assert failure == "Error executing tool greet: it is still asking after 8 runs"
     assert (len(seen), len(client.pushed)) == (9, 8)
 
 
@@ -171,7 +171,7 @@ async def test_a_state_without_questions_counts_as_a_run(monkeypatch: pytest.Mon
     monkeypatch.setattr("bespeak.server.legacy.pushed_calls.PAUSES", (0.0, 0.0))
     mcp, seen = desk(*[asks("more")] * 20)
     async with Older(mcp) as client:
-        assert (await client.failure("greet")).endswith("it still asks after 8 runs")
+        assert (await client.failure("greet")).endswith("it is still asking after 8 runs")
     assert len(seen) == 9
 
 
@@ -191,7 +191,7 @@ async def test_a_client_too_old_for_forms_is_not_asked_one_whatever_it_declares(
     one = Desk()
     async with Older(one.mcp, {"who": yes(name="you")}, version=version) as client:
         error = await client.error("greet")
-    reason = f"this call asks the client for elicitation.form, and a client of {version} cannot be asked with a form"
+    reason = f"this call asks the client for elicitation.form, but a client of {version} cannot be asked with a form"
     assert (error["code"], error["message"]) == (-32021, reason)
     assert (len(one.seen), client.pushed) == (1, [])
 
@@ -247,6 +247,7 @@ async def test_an_error_in_reply_is_a_tool_error_that_names_the_question() -> No
     assert failure == f"Error executing tool greet: {said}"
 
 
+@pytest.mark.timing
 async def test_silence_is_a_tool_error_and_the_question_is_taken_back() -> None:
     one = Desk(question_timeout=0.05)
     async with Older(one.mcp, {"who": SILENCE}) as client:

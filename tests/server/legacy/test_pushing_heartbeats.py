@@ -26,7 +26,7 @@ from tests.server.legacy.older_client import (
     over,
     yes,
 )
-from tests.waiting import eventually, turns
+from tests.waiting import eventually, pass_time, turns
 
 pytestmark = pytest.mark.timing
 
@@ -58,7 +58,7 @@ def beats(client: Older) -> list[float]:
 
 async def some_time() -> None:
     """Long enough for several heartbeats, if there were any."""
-    await asyncio.sleep(5 * SHORT)
+    await pass_time(10 * SHORT, steps=10)
 
 
 async def elicit(ctx: Context) -> str:

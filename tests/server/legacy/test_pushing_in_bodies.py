@@ -157,6 +157,7 @@ async def test_an_answer_that_breaks_the_schema_is_a_value_error_in_the_body_as_
         assert said(await client.call("elicit")).startswith(f"caught {fault}")
 
 
+@pytest.mark.timing
 async def test_a_question_in_a_body_waits_no_longer_than_others_and_is_taken_back() -> None:
     async with Older(asking(question_timeout=0.05), {"elicit": SILENCE}) as client:
         failure = await client.failure("elicit")
@@ -252,7 +253,7 @@ async def test_clients_before_forms_are_asked_none_and_told_why(version: str) ->
     async with Older(asking(), {"elicit": yes(number=2)}, version=version) as client:
         error = await client.error("elicit")
     assert error["code"] == -32021
-    assert error["message"].endswith(f", and a client of {version} cannot be asked with a form")
+    assert error["message"].endswith(f", but a client of {version} cannot be asked with a form")
     assert client.pushed == []
 
 

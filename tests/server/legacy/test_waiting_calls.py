@@ -22,7 +22,7 @@ from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits, wei
 from tests.answering import accept, text
 from tests.conftest import Connect
 from tests.transports.http.legacy.older_client import Desk, Exchange, Older, accepted, call, cancelled, served
-from tests.waiting import eventually
+from tests.waiting import eventually, pass_time
 
 KEPT = "Error executing tool pay: resolver 'approve' got no answer: "
 SESSION_FULL = (
@@ -31,8 +31,8 @@ SESSION_FULL = (
 SERVER_FULL = KEPT + "2 calls are already waiting for answers, which is the limit of this server; try again later"
 TOO_HEAVY = (
     KEPT
-    + "the arguments of all calls that wait for answers may take 100000 bytes of memory, and with this call they would "
-    "take more; send less, or try again later"
+    + "with this call, the arguments of all calls that are waiting for answers would take more than 100000 bytes of "
+    "memory, which is the limit of this server; send less, or try again later"
 )
 
 
@@ -136,6 +136,7 @@ async def test_what_else_a_request_holds_is_weighed_too() -> None:
         assert (await client.post(named)).text == TOO_HEAVY
 
 
+@pytest.mark.timing
 async def test_a_session_has_room_again_when_its_calls_were_cancelled_or_not_answered() -> None:
     desk = Desk(max_waiting_calls_per_session=1, question_timeout=0.05)
     async with served(desk.mcp) as server:
@@ -321,6 +322,7 @@ async def left_at_its_question(desk: Desk, tool: str, **options: Any) -> AsyncGe
         exchange: Exchange = client.open(call(tool))
         async with exchange:
             asked = await client.asked(exchange)
+        await eventually(lambda: server.readers == 0)
         yield client, asked["id"]
 
 
@@ -340,16 +342,14 @@ async def test_an_answer_that_comes_within_the_grace_counts() -> None:
         await eventually(lambda: desk.log == ["approved True"])
 
 
-@pytest.mark.timing
 async def test_with_an_event_store_the_call_is_not_ended() -> None:
     desk = Desk(disconnect_grace=0.01)
     async with left_at_its_question(desk, "approve", event_store=MemoryEventStore()) as (client, id_):
-        await asyncio.sleep(0.1)
+        await pass_time(1)
         await client.post(accepted(id_))
         await eventually(lambda: desk.log == ["approved True"])
 
 
-@pytest.mark.timing
 async def test_a_call_that_something_was_approved_for_is_not_ended() -> None:
     desk = Desk(disconnect_grace=0.01)
 
@@ -364,6 +364,7 @@ async def test_a_call_that_something_was_approved_for_is_not_ended() -> None:
         async with client.open(call("pay")) as exchange:
             await client.post(accepted((await client.asked(exchange))["id"]))
             tip = await client.asked(exchange)
-        await asyncio.sleep(0.1)
+        await eventually(lambda: server.readers == 0)
+        await pass_time(1)
         await client.post(accepted(tip["id"]))
         await eventually(lambda: desk.log == ["tip accept"])

@@ -375,7 +375,7 @@ async def test_waiting_for_what_does_not_run_ends_at_once(state: str) -> None:
     store = a_store()
     if state == "done":
         await done(store, "call")
-    await asyncio.wait_for(store.changed("call", 60), 1)
+    await asyncio.wait_for(store.changed("call", 60), 20)
 
 
 async def test_nothing_is_left_of_those_who_gave_up_waiting() -> None:

@@ -20,7 +20,7 @@ ONE, OTHER = bytes([0, 0]) + bytes(14), bytes([0, 0]) + bytes([1]) * 14
 
 @example([(ONE, Spent(bytes(8), bytes(8), 1)), (OTHER, Spent(bytes(8), bytes(8), 2)), (ONE, None)])
 @given(st.lists(st.tuples(KEYS, SPENT | st.none())))
-def test_it_behaves_like_a_dict(steps: list[tuple[bytes, Spent | None]]) -> None:
+def test_spent_claims_behave_like_a_dict(steps: list[tuple[bytes, Spent | None]]) -> None:
     packed, plain = SpentClaims(), dict[bytes, Spent]()
     for key, spent in steps:
         if spent is None:

@@ -96,11 +96,13 @@ def tape_of(tapes: dict[str, bytes], name: str) -> bytes:
     return found
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("name", TILL)
 def test_two_processes_of_a_server_with_other_tokens_each_time_give_the_same_bytes(tills: Tills, name: str) -> None:
     assert tape_of(tills.once, name) == tape_of(tills.again, name)
 
 
+@pytest.mark.timing
 async def test_two_recordings_in_the_compatibility_dialect_are_the_same_bytes(tmp_path: Path) -> None:
     servers = {"till": {"command": ["python", str(BROKEN / "listing.py")]}}
     tests = {"two questions": TILL["two questions"], "a payment": TILL["a payment"]}

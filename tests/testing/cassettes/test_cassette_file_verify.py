@@ -99,7 +99,7 @@ OTHERWISE: dict[str, tuple[Trip, str]] = {
     "one round fewer": (Trip([CITY]), "turns[1]"),
     "a round that only hands out a state": (Trip([None, CITY, UNITS]), "turns[0]"),
     "a notification": (Trip(FIRST, notes=[[NOTE]]), "turns[0].notifications: was never recorded"),
-    "no state": (Trip(FIRST, with_state=False), "turns[0].state: is not there"),
+    "no state": (Trip(FIRST, with_state=False), "turns[0].state: is missing"),
     "a description of the questions": (
         Trip(FIRST, resulting={"resultType": "input_required", "description": "Two questions"}),
         "turns[0].asking.description: was not expected",
@@ -120,9 +120,9 @@ async def test_what_the_server_does_otherwise_is_found(taped: Desk, server: Trip
 
 NOTED: dict[str, tuple[list[list[Json]], str]] = {
     "another": ([[LOUDER]], 'turns[0].notifications[0].params.data: expected "on the way", got "almost there"'),
-    "none": ([], "turns[0].notifications: is not there"),
+    "none": ([], "turns[0].notifications: is missing"),
     "one more": ([[NOTE, LOUDER]], "turns[0].notifications[1]: expected 1 entries, got 2"),
-    "one in another turn": ([[], [NOTE]], "turns[0].notifications: is not there"),
+    "one in another turn": ([[], [NOTE]], "turns[0].notifications: is missing"),
 }
 
 
@@ -223,6 +223,7 @@ async def test_a_server_that_differs_is_reported_with_what_to_do(taped: Desk) ->
 # At the command line
 
 
+@pytest.mark.timing
 def test_a_server_that_cannot_be_reached_ends_with_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CI", raising=False)
     CliRunner().invoke(app, ["test", str(write_suite(tmp_path, trip(), servers=OURS)), "--record", "once"])

@@ -206,7 +206,7 @@ OTHER = {
     "another tool": (trip(tool="weather"), 'turns[0].sent.name: expected "forecast", got "weather"'),
     "another argument": (trip(arguments={"loc": "LIS"}), 'turns[0].sent.arguments.loc: expected "SFO", got "LIS"'),
     "one argument more": (trip(arguments={"loc": "SFO", "days": 3}), "turns[0].sent.arguments.days: was not expected"),
-    "one argument fewer": (trip(arguments={}), "turns[0].sent.arguments.loc: is not there"),
+    "one argument fewer": (trip(arguments={}), "turns[0].sent.arguments.loc: is missing"),
     "true for 1": (trip(arguments={"loc": True}), 'turns[0].sent.arguments.loc: expected "SFO", got true'),
     "another answer": (
         trip(inputResponses={"city": "Porto", "units": "C"}),

@@ -138,13 +138,13 @@ async def test_a_test_is_replayed_right_after_it_was_recorded(taped: Desk) -> No
 
 @pytest.mark.parametrize("mode", ["once", "new", "rewrite"])
 @pytest.mark.parametrize("ci", ["true", "1", "yes", "True", "woodpecker"])
-def test_anything_but_none_is_refused_under_ci(monkeypatch: pytest.MonkeyPatch, mode: str, ci: str) -> None:
+def test_every_record_mode_but_none_is_refused_under_ci(monkeypatch: pytest.MonkeyPatch, mode: str, ci: str) -> None:
     monkeypatch.setenv("CI", ci)
     with pytest.raises(RecordingRefused, match="refused in CI"):
         check_allowed(RecordMode(mode))
 
 
-def test_none_is_allowed_under_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_record_mode_none_is_allowed_under_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI", "true")
     check_allowed(RecordMode.NONE)
 

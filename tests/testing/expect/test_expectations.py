@@ -115,12 +115,12 @@ def test_rounds_questions_and_notifications_are_those_of_the_conversation() -> N
             ABSENT,
             {"name": "Ada"},
         ),
-        ({"structuredContent": {"contains": {"tip": 1}}}, "structuredContent.tip", "is not there", 1, ABSENT),
+        ({"structuredContent": {"contains": {"tip": 1}}}, "structuredContent.tip", "is missing", 1, ABSENT),
         ({"content": []}, "content[0]", "expected 0 entries, got 1", ABSENT, {"type": "text", "text": "Paid."}),
         ({"isError": True}, "isError", "isError: expected true, got false", True, False),
-        ({"messages": []}, "messages", "messages: is not there", [], ABSENT),
+        ({"messages": []}, "messages", "messages: is missing", [], ABSENT),
         ({"rounds": 1}, "rounds", "rounds: expected 1, got 0", 1, 0),
-        ({"asked": ["city"]}, "asked[0]", "asked[0]: is not there", "city", ABSENT),
+        ({"asked": ["city"]}, "asked[0]", "asked[0]: is missing", "city", ABSENT),
         ({"notifications": {"length": 1}}, "notifications", "its length: expected 1, got 0", {"length": 1}, []),
     ],
 )
@@ -140,7 +140,7 @@ def test_all_that_is_not_as_expected_is_reported() -> None:
 def test_null_is_a_value_and_is_not_what_is_left_out() -> None:
     assert judged({"structuredContent": None}, result={**PAID, "structuredContent": None}) == []
     without = {name: value for name, value in PAID.items() if name != "structuredContent"}
-    assert only(judged({"structuredContent": None}, result=without)).message == "structuredContent: is not there"
+    assert only(judged({"structuredContent": None}, result=without)).message == "structuredContent: is missing"
     assert judged({"structuredContent": {"absent": True}}, result=without) == []
 
 

@@ -54,7 +54,7 @@ async def test_a_round_too_many_is_told_with_what_it_asks() -> None:
 async def test_a_round_that_never_came_is_told_once() -> None:
     script = rounds({"answer": {"city": "Rome"}}, {"answer": {"units": "C"}}, {"answer": {"day": "today"}})
     await answered(script, [asked("city")])
-    assert told(script) == ["round 2 was never reached: the server asked no more"]
+    assert told(script) == ["round 2 was never reached: the server asked no more questions"]
 
 
 async def test_an_answer_of_a_round_that_it_did_not_ask_for_is_told_by_its_round() -> None:
@@ -89,7 +89,7 @@ ARRAY = {"contains": {"type": "array"}}
         ({"messages": {"city": "A?"}}, 'expected "A?", got "Which one?"', "messages.city", "A?", "Which one?"),
         ({"schemas": {"city": ARRAY}}, 'expected "array", got "object"', "schemas.city.type", "array", "object"),
         ({"methods": {"city": {"contains": "roots"}}}, 'does not contain "roots"', "methods.city", ..., ...),
-        ({"state": "absent"}, "requestState is present, and should be absent", "state", "absent", "present"),
+        ({"state": "absent"}, "requestState is present, but should be absent", "state", "absent", "present"),
     ],
 )
 async def test_a_round_that_is_not_as_expected_fails_with_its_place(

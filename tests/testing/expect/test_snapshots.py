@@ -86,7 +86,7 @@ async def test_text_that_is_not_unicode_is_kept_all_the_same(desk: Desk) -> None
 # Modes
 
 
-async def test_none_keeps_nothing_and_says_what_to_do(desk: Desk) -> None:
+async def test_the_record_mode_none_keeps_no_snapshot_and_says_what_to_do(desk: Desk) -> None:
     assert only(await run(desk)).message == "text: there is no snapshot 'weather' yet; run with --record once"
     assert not kept(desk).exists()
 

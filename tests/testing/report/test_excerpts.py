@@ -198,7 +198,7 @@ async def test_a_conversation_that_is_too_large_is_not_kept(taped: Desk, monkeyp
     (failure,) = result.failures
     assert failure.kind is Kind.CASSETTE
     assert "was not written: the conversation has 20," in failure.message
-    assert "and a cassette may have 10,000; keep large values out of it with redact" in failure.message
+    assert "but a cassette may have at most 10,000; keep large values out of it with redact" in failure.message
     assert not list(taped.tapes.glob("*.json"))
     kept = await taped.run({"name": "a trip", "tool": "forecast"}, record="once", redact=["structuredContent.a"])
     assert kept.passed
@@ -210,4 +210,4 @@ async def test_snapshots_that_are_too_large_are_not_kept(taped: Desk, monkeypatc
     test = {"name": "a trip", "tool": "forecast", "expect": {"text": {"snapshot": "all"}}}
     (failure,) = (await taped.run(test, record="once")).failures
     assert "the snapshots could not be saved: " in failure.message
-    assert "bytes; it may have 10,000" in failure.message
+    assert "bytes; the limit is 10,000" in failure.message

@@ -141,7 +141,7 @@ def test_a_suite_of_the_wrong_shape_is_reported_in_the_words_of_yaml(
         (["fresh: false"], NEXT, "must be true"),
         (["maxRounds: -1"], NEXT, "maxRounds: must be greater than or equal to 0"),
         (["verify: []"], NEXT, "verify: is empty"),
-        (["capture: {id: 5}"], NEXT, 'id: must be a text; quote it: "5"'),
+        (["capture: {id: 5}"], NEXT, 'id: must be a string; quote it: "5"'),
         (["inputResponses: {}", "rounds: []"], 5, "inputResponses and rounds both give answers; use one"),
         (
             ["inputResponses: {}", "input_responses: {}"],
@@ -266,7 +266,7 @@ def test_a_suite_with_very_many_faults_says_that_there_are_more(tmp_path: Path) 
         (GOOD.encode() + b"x: &x [*x]\n", NEXT, "refers to a value that contains it"),
         (GOOD.encode() + b"x: " + b"[" * 500, NEXT, "nested more than 100 deep"),
         (GOOD.encode() + b"\tx: 1\n", NEXT, "tabs"),
-        (GOOD.encode() + b"x: a: b\n", NEXT, "quote a text that has"),
+        (GOOD.encode() + b"x: a: b\n", NEXT, "quote text that contains"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_reported_with_the_line_that_is_to_blame(

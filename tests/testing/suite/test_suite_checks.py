@@ -214,10 +214,10 @@ def test_a_matcher_that_is_invalid_is_refused_with_its_own_line(
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("{text: {contians: x}}", "text is a text, and 'contians' is not a matcher; did you mean 'contains'?"),
+        ("{text: {contians: x}}", "text is a string, and 'contians' is not a matcher; did you mean 'contains'?"),
         ("{text: {zzz: x}}", "'zzz' is not a matcher; matchers are equals, contains, matches"),
-        ("{text: 42}", "text is a text, and can never be 42"),
-        ("{text: null}", "text is a text, and can never be null"),
+        ("{text: 42}", "text is a string, and can never be 42"),
+        ("{text: null}", "text is a string, and can never be null"),
         ("{rounds: two}", 'rounds is a number, and can never be "two"'),
         ("{rounds: true}", "rounds is a number, and can never be true"),
         ("{asked: city}", 'asked is a list, and can never be "city"'),

@@ -133,16 +133,18 @@ def test_what_the_environment_lacks_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("BESPEAK_B", raising=False)
     monkeypatch.delenv("BESPEAK_C", raising=False)
     assert environment({"BESPEAK_A"}) == {"BESPEAK_A": ""}
-    with pytest.raises(Unknown, match="the environment has no BESPEAK_B, BESPEAK_C; set it before the run"):
+    with pytest.raises(
+        Unknown, match="the environment variables BESPEAK_B, BESPEAK_C are not set; set them before the run"
+    ):
         environment({"BESPEAK_C", "BESPEAK_A", "BESPEAK_B"})
 
 
 def test_a_name_that_stands_for_nothing_is_told() -> None:
     find = lookup({"A": "secret"}, {"v": 1})
     assert (find("env:A"), find("v")) == ("secret", 1)
-    with pytest.raises(Unknown, match=r"\$\{w\} stands for nothing; a test before this one would have to capture it"):
+    with pytest.raises(Unknown, match=r"\$\{w\} has no value; an earlier test must capture it"):
         find("w")
-    with pytest.raises(Unknown, match=r"\$\{env:B\} stands for nothing"):
+    with pytest.raises(Unknown, match=r"\$\{env:B\} has no value"):
         find("env:B")
 
 
@@ -178,7 +180,7 @@ def test_a_name_that_stands_for_nothing_is_told() -> None:
         (
             in_test("capture: {id: a}", "eras: [2026-07-28]") + "  - {name: two, tool: x, arguments: {a: '${id}'}}\n",
             NEXT + 2,
-            "${id} is captured at other revisions than this test runs at; give both tests the same eras",
+            "${id} is captured at different revisions than this test runs at; give both tests the same eras",
         ),
     ],
 )
@@ -369,7 +371,7 @@ async def test_a_variable_that_is_not_set_fails_the_tests_of_its_suite(
 ) -> None:
     monkeypatch.delenv("BESPEAK_TOKEN", raising=False)
     (result,) = await run(folder, suite({"arguments": {"value": "${env:BESPEAK_TOKEN}"}}))
-    assert told(result) == "the environment has no BESPEAK_TOKEN; set it before the run"
+    assert told(result) == "the environment variable BESPEAK_TOKEN is not set; set it before the run"
 
 
 @pytest.mark.parametrize(

@@ -221,10 +221,9 @@ async def test_the_limit_is_exact_and_may_be_set(spare: int, status: int, chunke
     assert response.status == status
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("parser", ["h11", "httptools"])
-async def test_a_body_that_trickles_is_not_waited_for_forever(
-    parser: Parser,
-) -> None:
+async def test_a_body_that_trickles_is_not_waited_for_forever(parser: Parser) -> None:
     app = make_server().streamable_http_app(request_body_timeout=0.05)
     async with Listening(app, parser) as server:
         reader, writer = await open_request(server, lines(content_length="1000"))

@@ -74,5 +74,5 @@ def test_a_mirrored_argument_has_one_name() -> None:
     ) -> int:
         return amount
 
-    with pytest.raises(InvalidSignature, match="'amount' is sent in a header as well, but it also has the name sum"):
+    with pytest.raises(InvalidSignature, match="'amount' is repeated in a header, but it can also be sent as sum"):
         MCPServer("mirrors").add_tool(pay)

@@ -18,7 +18,7 @@ from bespeak.transports.http.custom_routes import HttpRequest, HttpResponse
 from bespeak.transports.http.framing import HEAD_BYTES
 from bespeak.transports.http.refusals import READ_FIRST
 from tests.transports.http.callers import server_with
-from tests.waiting import eventually
+from tests.waiting import eventually, pass_time
 from tests.wires import Listening, Parser
 
 LARGE = b"x" * (16 * 1024 * 1024)
@@ -66,6 +66,7 @@ class Caller:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
+        self._transport: Any = writer.transport
 
     async def say(self, *pieces: bytes) -> None:
         for piece in pieces:
@@ -87,6 +88,12 @@ class Caller:
         """Return when the server has ended the connection, in whatever way."""
         with suppress(OSError):
             await self.rest()
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
 
     def close(self) -> None:
         self._writer.close()
@@ -233,9 +240,10 @@ async def test_a_body_that_still_trickles_after_its_response_ends_the_connection
 
 async def test_time_in_which_the_server_does_not_read_is_not_the_clients(parser: Parser) -> None:
     desk = Desk()
-    async with listening(parser, desk, body_timeout=0.1) as server, calling(server) as caller:
+    async with listening(parser, desk, body_timeout=5) as server, calling(server) as caller:
         await caller.say(b"POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000\r\n\r\n" + b"x" * 200_000)
-        await asyncio.sleep(0.5)
+        await eventually(lambda: any(one.flow.read_paused for one in server.open))
+        await pass_time(60, steps=20)
         desk.go_on.set()
         assert await caller.status() == 200
 
@@ -249,8 +257,10 @@ async def test_time_in_which_the_server_does_not_read_is_not_the_clients(parser:
 async def test_a_client_that_goes_on_sending_can_read_why_it_was_refused(parser: Parser, said: bytes) -> None:
     async with listening(parser) as server, calling(server) as caller:
         json = b"Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\r\n"
+        caller.pause_reading()  # a reset would take away what it has not read
         await caller.say(said + json, *[b"x" * 10_000] * 500)
-        await asyncio.sleep(0.1)
+        await eventually(lambda: len(server.connections) == 0)  # it was refused
+        caller.resume_reading()
         assert (await caller.rest()).split()[1] in (b"400", b"413")
 
 
@@ -311,7 +321,8 @@ async def test_who_has_asked_nothing_makes_room(parser: Parser, said: bytes, mon
         crowd = [await dial(server) for _ in range(10)]
         for one in crowd:
             await one.say(said)
-        await asyncio.sleep(0.05)
+        expected = "head" if said else "request"
+        await eventually(lambda: [one._expected for one in server.open] == [expected] * 10)
         async with calling(server) as newcomer:
             await newcomer.say(get("/quick"))
             assert await newcomer.status() == 200
@@ -408,7 +419,7 @@ async def test_a_client_that_was_told_goodbye_and_does_not_read_is_cut_off(parse
 
 
 async def test_a_client_that_reads_slowly_gets_all_of_it(parser: Parser) -> None:
-    async with listening(parser, read_timeout=0.5) as server:
+    async with listening(parser, read_timeout=5) as server:
         loop = asyncio.get_running_loop()
         with socket.socket() as client:
             client.setblocking(False)
@@ -417,7 +428,7 @@ async def test_a_client_that_reads_slowly_gets_all_of_it(parser: Parser) -> None
             size = 0
             while size < len(LARGE):
                 size += len(await loop.sock_recv(client, 400_000))
-                await asyncio.sleep(0.025)
+                await pass_time(0.25)
     assert size > len(LARGE)
 
 

@@ -115,6 +115,7 @@ async def test_what_is_said_on_the_standing_stream_is_heard() -> None:
     assert got == ["a", "b", "c"]
 
 
+@pytest.mark.timing
 async def test_a_standing_stream_that_ends_is_gone_on_with_after_the_pause_the_server_wants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -127,7 +128,7 @@ async def test_a_standing_stream_that_ends_is_gone_on_with_after_the_pause_the_s
     app = OldHttp(gets=[streams(event(id_="e-1", retry=80), event(note("a"), "e-2"), ending), HELD])
     async with client_of(app):
         await eventually(lambda: len(app.at("GET")) == 2)
-        assert 0.06 < time.monotonic() - ended[0] < 3
+        assert 0.06 < time.monotonic() - ended[0] < 30
     assert app.at("GET")[1].headers["last-event-id"] == "e-2"
 
 
@@ -153,4 +154,4 @@ async def test_a_response_nobody_waits_for_on_the_standing_stream_costs_nothing_
 
     app = OldHttp(gets=[streams(event(answer(99)), event(note("after")), for_ever), HELD])
     async with client_of(app, logging_callback=hear):
-        await eventually(lambda: got == ["after"], 2)
+        await eventually(lambda: got == ["after"])

@@ -101,7 +101,7 @@ async def test_half_an_event_at_the_break_is_not_joined_to_what_comes_after() ->
 
 async def test_a_stream_that_brings_nothing_any_more_is_given_up() -> None:
     app = resuming(streams())
-    with pytest.raises(Lost, match=f"/mcp ended its stream before it answered; {UNKNOWN}"):
+    with pytest.raises(Lost, match=f"/mcp ended its stream before the response arrived; {UNKNOWN}"):
         await asyncio.wait_for(call(app), 5)
     assert 2 <= len(app.at("GET")[1:]) <= 10
     assert len(app.at("tools/call")) == 1
@@ -110,7 +110,7 @@ async def test_a_stream_that_brings_nothing_any_more_is_given_up() -> None:
 @pytest.mark.parametrize("status", [400, 503])
 async def test_a_server_that_does_not_know_the_rest_loses_the_call(status: int) -> None:
     app = resuming(says(status))
-    with pytest.raises(Lost, match=f"answered with {status} when asked for the rest.*{UNKNOWN}"):
+    with pytest.raises(Lost, match=f"sent status {status} when asked for the rest.*{UNKNOWN}"):
         await call(app)
     assert len(app.at("tools/call")) == 1
 
@@ -190,7 +190,7 @@ async def test_a_404_within_a_session_makes_a_new_handshake_and_sends_the_reques
 
 async def test_a_request_is_sent_again_only_once_when_the_session_is_gone_again() -> None:
     app = OldHttp(says(404), sessions=[b"s-1", b"s-2", b"s-3"])
-    with pytest.raises(ConnectionError, match="/mcp does not know this session any more"):
+    with pytest.raises(ConnectionError, match="/mcp no longer knows this session"):
         await call(app)
     assert (len(app.at("tools/call")), len(app.at("initialize"))) == (2, 2)
 

@@ -141,6 +141,7 @@ def told(error: BaseException | None) -> str:
     return "".join(texts)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "app",
     [
@@ -149,7 +150,7 @@ def told(error: BaseException | None) -> str:
         pytest.param(says(307, b"", (b"location", b"/mcp?key=hunter2")), id="redirects"),
         pytest.param(streams(then=RuntimeError("crashed")), id="broken off"),
         pytest.param(says(200, b"x" * 300, JSON), id="too much"),
-        pytest.param(streams(lambda: asyncio.sleep(0.2)), id="silent"),
+        pytest.param(streams(lambda: asyncio.sleep(1)), id="silent"),
     ],
 )
 async def test_no_error_tells_the_secrets_of_the_url(app: ASGIApp | None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from bespeak import MCPServer
 from bespeak.transports.http.asgi import BodyTooLarge, Receive, Scope, Send, read_body, respond
 from bespeak.transports.http.custom_routes import HttpRequest, HttpResponse
 from tests.transports.http.callers import fetch
+from tests.waiting import pass_time
 from tests.wires import Listening
 
 
@@ -185,11 +186,11 @@ async def test_a_handler_may_wait_for_the_end_of_the_connection_as_long_as_it_li
 
         return StreamingResponse(pieces())
 
-    async with Listening(mcp.streamable_http_app(request_body_timeout=0.05)) as server:
+    async with Listening(mcp.streamable_http_app(request_body_timeout=5)) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx")
         await reader.readuntil(b"first")
-        await asyncio.sleep(0.2)
+        await pass_time(10)
         assert not ended.is_set()
         writer.close()
         await asyncio.wait_for(ended.wait(), 5)
@@ -337,7 +338,7 @@ async def test_other_methods_are_not_allowed_and_told_which_are(mcp: MCPServer[A
     assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD, PUT")
 
 
-async def test_who_takes_get_takes_head(mcp: MCPServer[Any]) -> None:
+async def test_a_route_for_get_answers_head_too(mcp: MCPServer[Any]) -> None:
     @mcp.custom_route("/x", ["GET"])
     async def handle(request: HttpRequest) -> HttpResponse:
         return HttpResponse("got")

@@ -9,6 +9,7 @@ import pytest
 from bespeak import Context, Elicit, MCPError, MCPServer, Resolve
 from bespeak.transports.http import event_streams, modern_responses
 from tests.transports.http.callers import Answer, Body, Caller, call, post, server_with, soon
+from tests.waiting import pass_time
 from tests.wires import Listening, Parser
 
 Serve = Callable[[MCPServer[Any]], Awaitable[int]]
@@ -82,6 +83,7 @@ async def test_a_notification_arrives_while_the_call_still_runs(serve: Serve) ->
         assert b'"progress":2' in await caller.chunk()
 
 
+@pytest.mark.timing
 async def test_a_silent_call_becomes_an_event_stream_and_is_kept_alive(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,7 +134,7 @@ async def test_once_it_is_a_stream_an_error_is_an_event(serve: Serve, monkeypatc
     monkeypatch.setattr(modern_responses, "SILENCE_SECONDS", 0.01)
 
     async def fails_late() -> str:
-        await asyncio.sleep(0.05)  # longer than the silence
+        await pass_time(1, steps=4)  # longer than the silence
         raise MCPError(-32602, "too late for a status")
 
     answer = await post(await serve(server_with(fails_late)), call("fails_late"))
@@ -195,6 +197,7 @@ async def test_a_disconnect_cancels_a_waiting_resolver_and_no_body_runs(serve: S
     assert (work.how, ran) == (["cancelled"], [])
 
 
+@pytest.mark.timing
 async def test_a_disconnect_after_the_silence_cancels_too(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_streams, "SILENCE_SECONDS", 0.01)
     monkeypatch.setattr(modern_responses, "SILENCE_SECONDS", 0.01)

@@ -11,7 +11,7 @@ from bespeak.aio import outbox
 from bespeak.transports.http import event_streams, modern_responses
 from tests.transports.http.asgi_wire import Wire, shop, yes_to
 from tests.transports.http.callers import Body, Caller, call, confirm, post, server_with, soon
-from tests.waiting import eventually, turns
+from tests.waiting import eventually, pass_time, turns
 from tests.wires import Listening
 
 
@@ -48,7 +48,7 @@ async def test_however_soon_a_client_goes_an_approval_is_spent_once_and_its_body
     async def body(ctx: Context) -> str:
         nonlocal begun, ended
         begun += 1
-        await asyncio.sleep(0.004)
+        await turns(8)
         ended += 1
         return "the result"
 
@@ -56,7 +56,7 @@ async def test_however_soon_a_client_goes_an_approval_is_spent_once_and_its_body
         for moment in range(24):
             request = await approved(server.port)
             async with Caller(server.port, request) as caller:
-                await asyncio.sleep(moment / 2000)  # the moment is what varies
+                await turns(moment)  # the moment is what varies
                 caller.writer.transport.abort()
             assert (await post(server.port, request)).text == "the result"
     assert begun == ended == 24
@@ -176,10 +176,11 @@ async def test_only_a_disconnect_is_taken_for_one() -> None:
 
 async def test_nothing_is_said_after_the_answer() -> None:
     late: list[asyncio.Task[None]] = []
+    answered = asyncio.Event()
 
     async def leaves_work_behind(ctx: Context) -> str:
         async def later() -> None:
-            await asyncio.sleep(0.01)
+            await answered.wait()
             await ctx.report_progress(2)
 
         late.append(asyncio.create_task(later()))
@@ -188,6 +189,7 @@ async def test_nothing_is_said_after_the_answer() -> None:
 
     wire = Wire(call("leaves_work_behind", progress=True))
     await wire.through(server_with(leaves_work_behind).streamable_http_app())
+    answered.set()
     await late[0]
     assert [list(message)[1] for message in wire.answer.messages] == ["method", "id"]
 
@@ -195,6 +197,7 @@ async def test_nothing_is_said_after_the_answer() -> None:
 # Readers who do not read
 
 
+@pytest.mark.timing
 async def test_a_client_that_reads_nothing_neither_stops_the_call_nor_eats_memory(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -219,6 +222,7 @@ async def test_a_client_that_reads_nothing_neither_stops_the_call_nor_eats_memor
     assert wire.answer.text == "at last"
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("parser", ["h11", "httptools"])
 async def test_a_call_ends_though_nobody_reads_from_its_socket(parser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "PATIENCE_SECONDS", 0.02)
@@ -256,7 +260,7 @@ async def test_an_app_that_answers_in_json_only_drops_notifications_and_wants_no
     wire = Wire(call("slow", progress=True), Accept="application/json")
     serving = asyncio.create_task(wire.through(app))
     await soon(body.began)
-    await asyncio.sleep(0.03)
+    await pass_time(1, steps=4)
     assert wire.sent == []
     body.go_on.set()
     await serving

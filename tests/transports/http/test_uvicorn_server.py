@@ -167,8 +167,14 @@ def terminable(heard: list[int]) -> Generator[None]:
 
 
 async def terminated(desk: Desk) -> None:
-    async with serving(desk):
+    async def terminate() -> None:
+        await eventually(lambda: desk.http.started)
         signal.raise_signal(signal.SIGTERM)
+
+    terminating = asyncio.create_task(terminate())
+    # Not in a task of its own, whose exception nobody would retrieve: it would be logged in the middle of another test.
+    await serve_http(desk.http)
+    await terminating
 
 
 @pytest.mark.usefixtures("terminable")

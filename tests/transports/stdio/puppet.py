@@ -107,6 +107,7 @@ class Puppet:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         (folder / "puppet.py").write_text(PUPPET)
+        (folder / "heard").touch()
 
     def parameters(self, mode: str = "", **more: Any) -> StdioServerParameters:
         script = str(self._folder / "puppet.py")

@@ -137,9 +137,7 @@ async def test_a_child_that_dies_in_mid_call_loses_the_call_and_is_started_again
     async with Client(puppet.parameters()) as client:
         other = asyncio.create_task(client.call_tool("never"))
         await eventually(lambda: puppet.heard("tools/call"))
-        lost = (
-            f"the server {sys.executable!r} {fate} before it answered; whether the request was carried out is not known"
-        )
+        lost = f"the server {sys.executable!r} {fate} before the response arrived; whether the request was carried out is not known"
         for call in (client.call_tool(tool), other):
             with pytest.raises(Lost) as caught:
                 await asyncio.wait_for(call, 10)
@@ -155,7 +153,7 @@ async def test_a_child_that_dies_in_mid_call_loses_the_call_and_is_started_again
 async def test_a_child_that_closes_its_output_is_replaced(puppet: Puppet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEAVE_SECONDS", 0.2)
     async with Client(puppet.parameters()) as client:
-        with pytest.raises(Lost, match="closed its output before it answered"):
+        with pytest.raises(Lost, match="closed its output before the response arrived"):
             await asyncio.wait_for(client.call_tool("close"), 10)
         assert text(await client.call_tool("echo", {"text": "a"})) == "a"
     assert len(puppet.pids) == 2
@@ -171,7 +169,7 @@ async def test_a_request_that_cannot_be_sent_does_not_wait_for_an_answer(
         asked = asyncio.create_task(client.call_tool("echo", {"text": "a"}))
         done, _ = await asyncio.wait({asked}, timeout=20)
     assert done, "nobody can read it, and it waits all the same"
-    with pytest.raises(Lost, match="closed its input before it answered"):
+    with pytest.raises(Lost, match="closed its input before the response arrived"):
         await asked
 
 

@@ -168,7 +168,7 @@ async def test_a_message_that_is_too_long_ends_the_conversation_for_it_may_be_an
     line = Line()
     (task,) = await line.asked(1)
     line.requests.feed(b'{"jsonrpc": "2.0", "id": 1, "result": "' + b"x" * LIMIT)
-    with pytest.raises(Lost, match="the server sent a message of more than 1000 bytes before it answered"):
+    with pytest.raises(Lost, match="the server sent a message of more than 1000 bytes before the response arrived"):
         await task
 
 
@@ -253,7 +253,7 @@ async def test_when_the_other_end_is_gone_nobody_knows_what_was_carried_out() ->
         with pytest.raises(Lost) as caught:
             await task
         assert str(caught.value) == (
-            "the server 'x' exited with code 3 before it answered; whether the request was carried out is not known"
+            "the server 'x' exited with code 3 before the response arrived; whether the request was carried out is not known"
         )
 
 

@@ -176,6 +176,7 @@ async def test_more_than_a_pipe_holds_is_written_whole(pipe: Pipe) -> None:
     await writer.close(5)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("begun", [False, True], ids=["at once", "while it writes"])
 async def test_a_writer_is_closed_as_soon_as_everything_is_sent(pipe: Pipe, begun: bool) -> None:
     writer = ThreadedWriter(pipe[1])
@@ -184,17 +185,18 @@ async def test_a_writer_is_closed_as_soon_as_everything_is_sent(pipe: Pipe, begu
     if begun:
         await asyncio.sleep(0)
     began = time.perf_counter()
-    await writer.close(2)
-    assert time.perf_counter() - began < 1
+    await writer.close(50)
+    assert time.perf_counter() - began < 25
     assert os.read(pipe[0], 100) == b"last words"
 
 
+@pytest.mark.timing
 async def test_closing_waits_only_so_long_for_one_who_does_not_read(pipe: Pipe) -> None:
     writer = ThreadedWriter(pipe[1])
     writer.outbox.add(bytes(1_000_000))
     began = time.perf_counter()
     await writer.close(0.05)
-    assert time.perf_counter() - began < 2
+    assert time.perf_counter() - began < 25
     os.close(pipe[0])
     await eventually(lambda: writer.broken)
 

@@ -10,7 +10,7 @@ import pytest
 from bespeak import Client, MCPServer
 from bespeak.transports.stdio import stdio_server
 from tests.transports.stdio.wire import Press, Shop, Wire, call, content, settled
-from tests.waiting import eventually
+from tests.waiting import eventually, pass_time, turns
 from tests.wires import OverPipes
 
 pytestmark = pytest.mark.timing
@@ -55,7 +55,8 @@ async def test_calls_under_way_may_end_within_the_grace_and_are_answered(leave: 
         wire.send(call(1, "wait"))
         await shop.begun()
         leave(wire)
-        await asyncio.sleep(0.02)
+        await wire.told()
+        await turns()
         assert not wire.serving.done()
         shop.gate.set()
         assert content(await wire.next()) == "waited"
@@ -80,7 +81,7 @@ async def test_a_body_that_ignores_its_cancellation_does_not_keep_the_server_fro
         wire.send(call(1, "stubborn"))
         await shop.begun()
         wire.eof()
-        left = await ended(wire, 2)
+        left = await ended(wire, 20)
         shop.gate.set()
         assert left, "one body that does not listen holds up the whole server"
 
@@ -92,7 +93,9 @@ async def test_claimed_bodies_finish_before_the_server_ends(leave: Leave) -> Non
     async with Wire(shop.mcp) as wire:
         await paid(wire, shop)
         leave(wire)
-        assert not await ended(wire, 0.2), "it is waited for beyond the grace"
+        await wire.told()
+        await pass_time(1, steps=4)
+        assert not wire.serving.done(), "it is waited for beyond the grace"
         assert shop.log == ["began"]
         shop.gate.set()
         assert await ended(wire, 5)
@@ -109,11 +112,11 @@ async def test_a_client_that_does_not_read_does_not_keep_the_server_from_ending(
         transport: Any = wire.writer.transport
         transport.pause_reading()
         wire.send(*(call(id_, "print_") for id_ in range(20)))
-        await settled(press)
+        await settled(wire, press)
         wire.send(call(20, "print_"))
-        await settled(press)  # the server has stopped reading by now
+        await settled(wire, press)  # the server has stopped reading by now
         leave(wire)
-        left = await ended(wire, 2.5)
+        left = await ended(wire, 20)
         transport.resume_reading()
         assert left, "it waits for a client who has left to read"
 
@@ -122,7 +125,7 @@ async def test_a_client_that_is_gone_altogether_is_no_failure(caplog: pytest.Log
     press = Press()
     async with Wire(press.mcp) as wire:
         wire.send(*(call(id_, "print_") for id_ in range(20)))
-        await settled(press)
+        await eventually(lambda: press.served == 20)
         wire.writer.transport.abort()
         assert await ended(wire, 5)
         await wire.serving

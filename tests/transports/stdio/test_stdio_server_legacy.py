@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bespeak.transports.stdio import stdio_server
 from tests.transports.http.legacy.older_client import (
     JUNE,
     MARCH,
@@ -131,7 +132,11 @@ async def test_a_cancelled_call_says_and_asks_nothing_more_however_it_ends(tool:
 # A client that goes
 
 
-async def test_a_client_that_goes_while_a_question_is_open_ends_the_call_and_the_cleanups_run() -> None:
+@pytest.mark.timing
+async def test_a_client_that_goes_while_a_question_is_open_ends_the_call_and_the_cleanups_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stdio_server, "GRACE_SECONDS", 50)
     desk = Desk()
     loop = asyncio.get_running_loop()
     async with Older(desk.mcp) as wire:
@@ -143,9 +148,9 @@ async def test_a_client_that_goes_while_a_question_is_open_ends_the_call_and_the
         answer = await wire.next()
         assert answer["result"]["isError"] is True
         assert "got no answer: the client has gone" in text(answer)
-        await asyncio.wait_for(wire.serving, 5)
+        await asyncio.wait_for(wire.serving, 25)
     assert desk.log == ["opened", "closed"]
-    assert loop.time() - began < 0.9, "nobody is waited for who cannot answer any more"
+    assert loop.time() - began < 25, "nobody is waited for who cannot answer any more"
 
 
 async def test_a_call_that_would_go_on_asking_ends_when_the_client_has_gone() -> None:
@@ -200,7 +205,7 @@ async def test_what_comes_after_a_batch_is_heard_after_it() -> None:
         await wire.greet(MARCH)
         entries = [call("hold", id_="c"), call("echo", id_="e")]
         wire.send(json.dumps(entries).encode() + b"\n", cancelled("c"))
-        answers: Any = await asyncio.wait_for(wire.next(), 2)
+        answers: Any = await asyncio.wait_for(wire.next(), 20)
         assert [answer["id"] for answer in answers] == ["e"]
 
 

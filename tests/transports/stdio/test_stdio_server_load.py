@@ -7,6 +7,7 @@ import pytest
 
 from bespeak.aio import outbox
 from tests.transports.stdio.wire import Press, Wire, call, cancelled, content, request, settled
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.timing
 
@@ -20,7 +21,7 @@ async def test_a_client_that_does_not_read_is_not_read_and_gets_every_response_o
         transport.pause_reading()
         for id_ in range(200):
             wire.send(call(id_, "print_", {"padding": "z" * 20_000}))
-        assert await settled(press) < 100, "requests are taken on though no answer is read"
+        assert await settled(wire, press) < 100, "requests are taken on though no answer is read"
         assert transport.get_write_buffer_size() > 0, "everything was read though nothing was"
         transport.resume_reading()
         assert sorted([(await wire.next())["id"] for _ in range(200)]) == list(range(200))
@@ -32,7 +33,7 @@ async def test_a_call_that_notifies_waits_for_a_client_who_is_behind() -> None:
         transport: Any = wire.writer.transport
         transport.pause_reading()
         wire.send(call(1, "tell", {"times": 100}, progressToken=1))
-        assert await settled(press) == 0
+        assert await settled(wire, press) == 0
         transport.resume_reading()
         told = [(await wire.next())["params"]["progress"] for _ in range(100)]
         assert told == list(range(100)), "nothing is dropped as long as there is patience"
@@ -46,9 +47,7 @@ async def test_a_client_that_never_reads_stops_no_call_and_loses_no_response(mon
         transport: Any = wire.writer.transport
         transport.pause_reading()
         wire.send(call(1, "tell", {"times": 100}, progressToken=1))
-        async with asyncio.timeout(5):
-            while not press.served:  # noqa: ASYNC110 - the tool has no event to offer
-                await asyncio.sleep(0.01)
+        await eventually(lambda: press.served)
         transport.resume_reading()
         notes = 0
         while "result" not in (message := await wire.next()):
@@ -64,9 +63,9 @@ async def test_a_cancellation_gets_through_while_a_client_is_behind_with_its_rea
         transport: Any = wire.writer.transport
         transport.pause_reading()
         wire.send(call(1, "tell", {"times": 100}, progressToken=1))
-        await settled(press)
+        await settled(wire, press)
         wire.send(cancelled(requestId=1))
-        await asyncio.sleep(0.05)
+        await asyncio.wait_for(press.cancelled.wait(), 20)
         transport.resume_reading()
         assert all("result" not in message for message in await wire.rest())
         assert press.served == 0

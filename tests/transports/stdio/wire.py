@@ -1,6 +1,7 @@
 """A server on a pair of pipes, spoken to line by line."""
 
 import asyncio
+import contextlib
 import json
 import socket
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from bespeak import Context, Elicit, MCPServer, Resolve
 from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering
 from bespeak.transports.stdio.stdio_server import StdioServer
+from tests.waiting import eventually
 
 Message = dict[str, Any]
 
@@ -33,6 +35,23 @@ def content(message: Message) -> str:
     return message["result"]["content"][0]["text"]
 
 
+class Watched(StdioServer):
+    """A server that says when it has read the last of its input, or was told to stop."""
+
+    def __init__(self, server: Answering, stdin: int, stdout: int, limit: int) -> None:
+        super().__init__(server, stdin, stdout, limit)
+        self.has_read = asyncio.Event()
+
+    async def _read(self) -> None:
+        await super()._read()
+        self.has_read.set()
+
+    @property
+    def full(self) -> bool:
+        """Whether the client is behind with its reading."""
+        return not self._writer.outbox._room.is_set()  # pyright: ignore[reportPrivateUsage] - nobody else knows
+
+
 class Wire:
     """A server on stdio, and a client that speaks to it byte by byte."""
 
@@ -42,7 +61,7 @@ class Wire:
 
     async def __aenter__(self) -> "Wire":
         mine, self._theirs = socket.socketpair()
-        self.stdio = StdioServer(self._server, self._theirs.fileno(), self._theirs.fileno(), self._limit)
+        self.stdio = Watched(self._server, self._theirs.fileno(), self._theirs.fileno(), self._limit)
         self.serving = asyncio.create_task(self.stdio.run())
         self._reader, self.writer = await asyncio.open_connection(sock=mine, limit=1 << 26)
         return self
@@ -52,7 +71,8 @@ class Wire:
         try:
             await asyncio.wait_for(self.serving, 10)
         finally:
-            await asyncio.sleep(0.01)  # its threads see that nobody is there, before the file's number means another
+            with contextlib.suppress(TimeoutError):  # its threads must end before the file's number means another file
+                await eventually(lambda: self.stdio.idle, 0.2)
             self._theirs.close()
 
     def send(self, *messages: Message | bytes) -> None:
@@ -61,6 +81,10 @@ class Wire:
 
     def eof(self) -> None:
         self.writer.write_eof()
+
+    async def told(self) -> None:
+        """Return when the server knows that it is to end."""
+        await asyncio.wait_for(self.stdio.has_read.wait(), 20)
 
     async def line(self) -> bytes:
         return await asyncio.wait_for(self._reader.readline(), 10)
@@ -132,7 +156,7 @@ class Shop:
         self.log.append("ended")
 
     async def begun(self) -> None:
-        await asyncio.wait_for(self.reached.wait(), 5)
+        await asyncio.wait_for(self.reached.wait(), 20)
         self.reached.clear()
 
 
@@ -145,6 +169,7 @@ class Press:
 
     def __init__(self) -> None:
         self.served = 0
+        self.cancelled = asyncio.Event()
         self.mcp = MCPServer[Any]("press")
 
         @self.mcp.tool()
@@ -154,16 +179,23 @@ class Press:
 
         @self.mcp.tool()
         async def tell(ctx: Context, times: int) -> str:
-            for time in range(times):
-                await ctx.report_progress(time, message="y" * 20_000)
+            try:
+                for time in range(times):
+                    await ctx.report_progress(time, message="y" * 20_000)
+            except asyncio.CancelledError:
+                self.cancelled.set()
+                raise
             self.served += 1
             return "told"
 
 
-async def settled(press: Press) -> int:
-    """How many were served when no more are."""
+async def settled(wire: Wire, press: Press) -> int:
+    """Return how many were served when the client is behind with its reading, and no more are."""
     served = -1
     while served != press.served:
         served = press.served
+        await eventually(lambda: wire.stdio.full)
+        # That nothing more happens cannot be waited for otherwise: a thread reads, and its client sends no sign of life.
+        # On a slow machine the tests prove less, but pass.
         await asyncio.sleep(0.05)
     return served

@@ -8,7 +8,7 @@ canonical = json.JSONEncoder(sort_keys=True).encode
 
 
 def digest(value: object) -> str:
-    """A short digest of a JSON value."""
+    """Return a short digest of a JSON value."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()[:32]
 
 

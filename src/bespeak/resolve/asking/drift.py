@@ -1,4 +1,4 @@
-"""Questions that change from round to round although nothing they rest on did: nobody is asked again and again."""
+"""Finds questions that change from round to round for no reason, so that nobody is asked endlessly."""
 
 import logging
 
@@ -14,7 +14,7 @@ DRIFT_LIMIT = 3
 
 
 def shown_again(node: Node, question: Rendered, pin: str, rests: str, attempts: int, before: Shown | None) -> Shown:
-    """Return what is remembered of a question that is shown. Raises `ResolverFailed` if it keeps changing."""
+    """Return the record of a question that is shown. Raises `ResolverFailed` if it keeps changing."""
     if before is None or before.rests != rests or before.pin == pin:
         return Shown(pin, rests, 0, attempts, (question.text,))
     renderings = (*before.renderings, question.text)

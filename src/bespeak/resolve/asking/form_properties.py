@@ -44,7 +44,7 @@ class FormError(Exception):
 
     @staticmethod
     def of(faults: Sequence[tuple[str, str]]) -> "FormError":
-        """One error for all faults of a form."""
+        """Return one error for all faults of a form."""
         return FormError(*faults[0], *faults[1:])
 
 
@@ -73,7 +73,7 @@ def flatten(
     choices: list[dict[str, Any]],
     decode: dict[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """One property in the form the protocol allows. Raises `FormError` if there is none."""
+    """Return one property in the form the protocol allows. Raises `FormError` if there is none."""
     kind = shown.get("type")
     what = f"field {name!r} of {owner}" if name != SINGLE else owner
     if shown.get("format") == "password" or shown.get("writeOnly"):

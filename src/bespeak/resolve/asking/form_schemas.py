@@ -57,12 +57,12 @@ class Form:
     """For choices whose values are not strings: property, wire string, value."""
     nullable: frozenset[str] = frozenset()
     unshown: frozenset[str] = frozenset()
-    """Names by which the model would read a field, but which the form does not show."""
+    """Names that the model accepts for a field, but that the form does not show."""
     absent: frozenset[str] = frozenset()
     """Properties that the model requires but the form does not: if left out, they are null."""
 
     def faults(self, content: Mapping[str, Any]) -> list[str]:
-        """The ways in which the content does not match the flat schema, read strictly. Empty if it does."""
+        """Return the ways in which the content does not match the flat schema, read strictly. Empty if it does."""
         given = {name: value for name, value in content.items() if value is not None or name not in self.nullable}
         found = check_content(self.schema, given)
         if self.closed:
@@ -71,7 +71,9 @@ class Form:
         return found
 
     def value(self, content: Mapping[str, Any]) -> Any:
-        """The author's value for content that fits the flat schema; raises `Refused` with the validator's message."""
+        """Return the author's value for content that fits the flat schema; raises `Refused` with the validator's
+        message.
+        """
         shown = self.schema["properties"]
         read = {name: value for name, value in content.items() if name in shown or name not in self.unshown}
         filled = dict.fromkeys(self.absent) | read
@@ -108,7 +110,7 @@ _forms: dict[Any, Form] = {}
 
 
 def form_of(wanted: Any, choices: Mapping[str, str] | None = None) -> Form:
-    """The form for a type, rendered once. Raises `FormError` if the protocol does not allow it."""
+    """Return the form for a type, rendered once. Raises `FormError` if the protocol does not allow it."""
     if choices is not None:
         return _chosen(wanted, choices)
     try:
@@ -124,7 +126,7 @@ def form_of(wanted: Any, choices: Mapping[str, str] | None = None) -> Form:
 
 
 def secret_names(form: Form) -> list[str]:
-    """Fields whose names suggest a secret."""
+    """Return fields whose names suggest a secret."""
     return [name for name in form.schema["properties"] if any(word in name.lower() for word in _SECRET_NAMES)]
 
 

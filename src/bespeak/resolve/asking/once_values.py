@@ -11,17 +11,17 @@ from bespeak.resolve.reading.type_hints import is_class
 
 
 def kept(adapter: TypeAdapter[Any], value: Any) -> Any:
-    """A value as JSON. Raises `ValueError` if its declared type cannot serialise it."""
+    """Return a value as JSON. Raises `ValueError` if its declared type cannot serialise it."""
     return adapter.dump_python(value, mode="json", by_alias=False, round_trip=True)
 
 
 def restored(adapter: TypeAdapter[Any], json: Any) -> Any:
-    """A value from its JSON. Raises `ValueError` if it no longer fits the declared type."""
+    """Return a value from its JSON. Raises `ValueError` if it no longer fits the declared type."""
     return adapter.validate_json(to_json(json), by_alias=False, by_name=True)
 
 
 def lost_parts(hint: Any) -> str | None:
-    """The part of a declared type that would be lost, as far as the type shows; `None` if there is none."""
+    """Return the part of a declared type that serialising would lose, if the type shows one; otherwise `None`."""
     for found in walk(hint, Search()):
         cls = found.what
         if not is_class(cls):
@@ -31,12 +31,12 @@ def lost_parts(hint: Any) -> str | None:
         fields = cls.model_fields.items() if issubclass(cls, BaseModel) else ()
         for name, info in fields:
             if info.exclude is True:
-                return f"the field {name!r} of {cls.__name__}, which is excluded"
+                return f"the excluded field {name!r} of {cls.__name__}"
     return None
 
 
 def survives(value: Any, again: Any) -> bool:
-    """Whether a restored value has everything that the original had.
+    """Return whether a restored value has everything that the original had.
 
     A tuple may have become a list, and a subclass of the declared type may have become that type, if nothing is missing.
     """

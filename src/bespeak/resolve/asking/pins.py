@@ -1,8 +1,8 @@
-"""Pins and full keys: what exactly a question is, under the answers and `once` values that it rests on.
+"""Pins and full keys, which identify a question together with the answers and `once` values that it depends on.
 
-The pin decides whether an answer counts: it is a digest of all that the client was shown, and of all that the question rests
-on. The full key names the question on the wire. It is there for everybody to read, so no `once` value goes into it: a digest
-of a short value could be guessed.
+The pin decides whether an answer counts. It is a digest of everything that the client was shown, and of everything that
+the question depends on. The full key names the question on the wire, where anybody can read it. So it contains no
+`once` value: the value could be guessed from a digest if it is short.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class Pins:
         """The full keys of the questions met in this round, by the index of their resolver."""
 
     def pin(self, node: Node, question: Rendered) -> tuple[str, str]:
-        """Return a question's pin, and a digest of what it rests on. Takes note of its full key."""
+        """Return a question's pin, and a digest of what it depends on. Also records its full key."""
         shown = question.digest()
         if not node.rests_on:
             self.keys[node.index] = full_key(node.key_name, digest([shown, self._call]))
@@ -49,7 +49,7 @@ class Pins:
         return digest([shown, rests]), rests
 
     def rests(self, node: Node) -> str:
-        """Return a digest of the answers and `once` values that a question or a `once` value rests on."""
+        """Return a digest of the answers and `once` values that a question or a `once` value depends on."""
         return digest([self._rest(self._graph.nodes[index]) for index in node.rests_on]) if node.rests_on else NOTHING
 
     def _rest(self, node: Node) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What a call has settled so far, as it travels between rounds: encode, decode, and what weighs most."""
+"""What a call has settled so far, as it travels between rounds: encoding, decoding, and finding the largest part."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -24,11 +24,11 @@ class Shown:
 
     pin: str
     rests: str
-    """Digest of the answers and `once` values the question rests on."""
+    """Digest of the answers and `once` values that the question depends on."""
     drift: int = 0
-    """How often running it has changed though nothing it rests on did."""
+    """How many times in a row it has changed although nothing it depends on did."""
     attempts: int = 1
-    """How often it has been shown because the author's validators refused the answer, the first time included."""
+    """How many times it has been shown because the author's validators refused the answer, including the first time."""
     renderings: tuple[str, ...] = ()
 
 
@@ -37,14 +37,14 @@ class Kept:
     """One value that was computed once per call."""
 
     rests: str
-    """Digest of the answers and other `once` values it was computed from: under others it is computed again."""
+    """Digest of the answers and other `once` values it was computed from. If those change, it is computed again."""
     value: Any
     """As JSON."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """All that a call must remember between rounds."""
+    """Everything that a call must remember between rounds."""
 
     settled: dict[str, Settled] = field(default_factory=dict[str, Settled])
     shown: dict[str, Shown] = field(default_factory=dict[str, Shown])
@@ -61,11 +61,11 @@ class Progress:
 
     @staticmethod
     def decode(encoded: bytes) -> "Progress":
-        """Raises `ValueError` for anything `encode` did not write."""
+        """Return the progress that `encode` has written. Raises `ValueError` for anything else."""
         try:
             settled, shown, once = _parts.validate_json(encoded)
         except ValidationError:
-            raise ValueError("not a progress of this version") from None
+            raise ValueError("not the progress of a call in this version") from None
         return Progress(
             {key: Settled(*entry) for key, entry in settled.items()},
             {key: Shown(*entry) for key, entry in shown.items()},
@@ -73,7 +73,7 @@ class Progress:
         )
 
     def heaviest(self) -> str:
-        """The entry that takes most room, in words for an error."""
+        """Return a description of the largest entry, for an error message."""
         sizes = {f"the answer to {key!r}": len(to_json(entry.content)) for key, entry in self.settled.items()}
         sizes |= {f"the once=True value of {key!r}": len(to_json(one.value)) for key, one in self.once.items()}
         name = max(sizes, key=lambda one: sizes[one], default="the set of open questions")

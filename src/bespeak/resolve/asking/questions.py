@@ -1,4 +1,4 @@
-"""A marker becomes a wire request and a pin; an answer becomes an outcome."""
+"""Turns a marker into a wire request, and an answer into an outcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,11 +10,12 @@ from pydantic_core import to_json
 
 from bespeak.protocol.capabilities import requirements
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
+from bespeak.protocol.question_urls import WEB, scheme_of, url_problem
 from bespeak.resolve.asking.digests import canonical, digest
 from bespeak.resolve.asking.form_schemas import Form, FormError, form_of
 from bespeak.resolve.asking.progress import Settled
 from bespeak.resolve.errors import BadAnswer
-from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
+from bespeak.resolve.markers import Elicit, ElicitUrl, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
 
 Outcome = AcceptedElicitation[Any] | DeclinedElicitation | CancelledElicitation
@@ -35,11 +36,13 @@ class Rendered:
     """The client capabilities it needs."""
     attempts: int
     form: Form | None = None
+    is_url: bool = False
+    """Whether it sends the user to a page. Then to accept it settles nothing."""
     result: type[BaseModel] | None = None
-    """What the client's answer is, when it is not a form."""
+    """The type of the client's answer, if the question is not an elicitation."""
 
     def request(self, note: str | None = None) -> dict[str, Any]:
-        """The wire request, with the validator's message under the question when it is asked again."""
+        """Return the wire request, with the validator's message under the question when it is asked again."""
         if self.params is None:
             return {"method": self.method}
         if note is None:
@@ -47,14 +50,14 @@ class Rendered:
         return {"method": self.method, "params": {**self.params, "message": f"{self.params['message']}\n\n{note}"}}
 
     def digest(self) -> str:
-        """A digest of exactly what the client is shown."""
+        """Return a digest of exactly what the client is shown."""
         if self.form is not None and self.params is not None:
             return digest([self.method, self.params["message"], self.form.text])
         return digest([self.method, self.params])
 
     @property
     def text(self) -> str:
-        """What a person reading a log wants to see of it."""
+        """The question for a log line: its message and its form."""
         if self.params is None:
             return self.method
         if self.form is not None:
@@ -63,9 +66,14 @@ class Rendered:
 
 
 def render(name: str, marker: Question) -> Rendered:
-    """The question as a wire request; `name` is for messages. Raises `FormError` or `ValueError` if it cannot be asked."""
+    """Return the question as a wire request; `name` is for messages.
+
+    Raises `FormError` or `ValueError` if it cannot be asked.
+    """
     if isinstance(marker, Elicit):
         return _render_form(name, cast("Elicit[Any]", marker))
+    if isinstance(marker, ElicitUrl):
+        return _render_url(name, marker)
     if isinstance(marker, Sample):
         return _render_sample(name, marker)
     if isinstance(marker, ListRoots):
@@ -82,6 +90,21 @@ def _render_form(name: str, marker: Elicit[Any]) -> Rendered:
     form = form_of(marker.schema, marker.choices)
     params = {"mode": "form", "message": marker.message, "requestedSchema": form.schema}
     return Rendered(name, ELICIT, params, requirements(ELICIT, params), marker.attempts, form)
+
+
+def _render_url(name: str, marker: ElicitUrl) -> Rendered:
+    if not isinstance(cast("Any", marker.message), str):
+        raise FormError("the message is not a string", "write ElicitUrl(message, url)")
+    marker.message.encode()
+    if not isinstance(cast("Any", marker.url), str):
+        raise FormError("the URL is not a string", "write ElicitUrl(message, url)")
+    problem = url_problem(marker.url)
+    if problem is None and scheme_of(marker.url) not in WEB:
+        problem = f"has the scheme {scheme_of(marker.url)[:40]!r}"
+    if problem is not None:
+        raise FormError(f"the URL {problem}", "write a complete URL, such as https://pay.example.com/orders/7")
+    params = {"mode": "url", "message": marker.message, "url": marker.url}
+    return Rendered(name, ELICIT, params, requirements(ELICIT, params), 1, is_url=True)
 
 
 def _render_sample(name: str, marker: Sample) -> Rendered:
@@ -104,8 +127,8 @@ def _render_sample(name: str, marker: Sample) -> Rendered:
 
 
 def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Settled, Outcome]:
-    """What an answer means. Raises `BadAnswer` for the client's fault and `Refused` for a person's slip."""
-    if question.form is None:
+    """Return the outcome of an answer. Raises `BadAnswer` for a client's error, `Refused` for a person's mistake."""
+    if question.form is None and not question.is_url:
         entry = Settled(pin, "accept", dict(answer))
         return entry, outcome_of(question, entry)
     action = answer.get("action")
@@ -114,6 +137,8 @@ def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Set
     if action != "accept":
         entry = Settled(pin, action, None)
         return entry, outcome_of(question, entry)
+    if question.form is None:
+        return Settled(pin, "accept", None), AcceptedElicitation(data=None)
     content: Any = answer.get("content")
     if content is None and not question.form.schema["properties"]:
         content = {}
@@ -124,7 +149,7 @@ def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Set
 
 
 def outcome_of(question: Rendered, entry: Settled) -> Outcome:
-    """The outcome a recorded answer stands for, read as strictly as a fresh one."""
+    """Return the outcome of a recorded answer, which is checked as strictly as a new one."""
     if entry.action == "decline":
         return DECLINED
     if entry.action == "cancel":
@@ -154,6 +179,6 @@ def _result(question: Rendered, answer: Any) -> BaseModel:
 
 
 def too_often(question: Rendered, note: str | None) -> BadAnswer:
-    """The error for a question whose answers were all slips."""
+    """Return the error for a question that was never answered with a valid value."""
     tries = "1 attempt" if question.attempts == 1 else f"{question.attempts} attempts"
     return BadAnswer(f"no valid answer to {question.name!r} after {tries}: {note}")

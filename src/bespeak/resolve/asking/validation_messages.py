@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 
 def refusals(error: ValidationError, given: Any) -> list[str]:
-    """One line for each error, without repetitions."""
+    """Return one line for each error, without repetitions."""
     return list(dict.fromkeys(_words(detail, given) for detail in error.errors(include_url=False)))
 
 

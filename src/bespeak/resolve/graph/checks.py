@@ -18,7 +18,7 @@ from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, can_agree, is_un
 
 
 def is_context(hint: Any, context_type: type) -> bool:
-    """Whether a parameter is the call's context: `Context`, `Context[...]`, or a union with one."""
+    """Return whether a parameter is the call's context: `Context`, `Context[...]`, or a union with one."""
     return any(
         isinstance(owner, type) and issubclass(owner, context_type)
         for owner in (get_origin(arm) or arm for arm in arms(hint))
@@ -26,7 +26,7 @@ def is_context(hint: Any, context_type: type) -> bool:
 
 
 def check_exposed(signature: Signature, trail: tuple[str, ...], context_type: type, faults: Faults) -> None:
-    """A forgotten `Resolve` must not let a model consent."""
+    """Refuse outcomes and questions as arguments: without `Resolve`, a model could consent in place of a person."""
     told = {defect.parameter for defect in signature.defects}
     for parameter in signature.parameters:
         if parameter.name in told or is_context(parameter.hint, context_type):
@@ -41,7 +41,7 @@ def check_exposed(signature: Signature, trail: tuple[str, ...], context_type: ty
 
 
 def check_by_hand(signature: Signature, trail: tuple[str, ...], faults: Faults) -> None:
-    """A consumer with resolvers does not ask by hand as well."""
+    """Refuse a consumer that has resolvers and also asks by hand."""
     if signature.returns_input_required and any(one.marker for one in signature.parameters):
         faults.add(
             signature.place,
@@ -53,7 +53,7 @@ def check_by_hand(signature: Signature, trail: tuple[str, ...], faults: Faults) 
 
 
 def check_marker(draft: Draft, faults: Faults) -> None:
-    """The options of a marker make sense."""
+    """Check the options of a marker."""
     signature, marker = draft.signature, draft.marker
     timeout: Any = marker.timeout
     problems = {
@@ -74,7 +74,7 @@ def check_marker(draft: Draft, faults: Faults) -> None:
 def check_near_miss(
     parameter: Parameter, draft: Draft, consumer: Signature, arguments: Mapping[str, Any], faults: Faults, *, warn: bool
 ) -> None:
-    """A default that stands in for an argument of almost the same name."""
+    """Refuse a default that is used although there is an argument of almost the same name."""
     taken = {one.name for one in draft.signature.parameters}
     other, near = nearest(parameter.name, [name for name in arguments if name not in taken])
     what = f"parameter {parameter.name!r} of resolver {draft.signature.name!r} uses its default"
@@ -98,7 +98,7 @@ def check_near_miss(
 
 
 def how_to_fill(parameter: Parameter, consumer: Signature, arguments: Mapping[str, Any]) -> str:
-    """What would fill a parameter of a resolver that nobody fills."""
+    """Return how an author can fill a resolver's parameter that nothing fills."""
     resolved = {one.name: one.marker for one in consumer.parameters if one.marker}
     marker = resolved.get(parameter.name)
     if marker is not None:
@@ -108,11 +108,11 @@ def how_to_fill(parameter: Parameter, consumer: Signature, arguments: Mapping[st
     if near:
         return f"did you mean the argument {near[0]!r}?"
     listed = ", ".join(arguments) or "none"
-    return f"use Annotated[..., Resolve(fn)], the Context, a default, or an argument of that name (there are: {listed})"
+    return f"use Annotated[..., Resolve(fn)], the Context, a default, or an argument of that name (arguments: {listed})"
 
 
 def check_guards(drafts: Sequence[Draft], faults: Faults) -> None:
-    """A guard neither asks nor depends on a resolver that may ask."""
+    """Refuse a guard that may ask, or that depends on a resolver that may ask."""
     for draft in drafts:
         if not draft.marker.guard:
             continue
@@ -174,7 +174,7 @@ def check_once(draft: Draft, faults: Faults) -> TypeAdapter[Any] | None:
             lost = lost_parts(signature.returns)
             if lost is None:
                 return adapter
-            problem = f"returns {spell(signature.returns)}, of which {lost}, would not survive until the next round"
+            problem = f"returns {spell(signature.returns)}, but {lost} would not survive until the next round"
     faults.add(
         signature.place,
         draft.trail,
@@ -185,7 +185,7 @@ def check_once(draft: Draft, faults: Faults) -> TypeAdapter[Any] | None:
 
 
 def check_form(draft: Draft, faults: Faults, *, warn: bool) -> None:
-    """The forms that a resolver's annotation names are allowed by the protocol."""
+    """Check that the protocol allows the forms in a resolver's return annotation."""
     for arm in draft.signature.question_arms:
         asked = get_args(arm)
         if question_class(arm) is not Elicit or not asked or is_unknown(asked[0]):
@@ -205,20 +205,20 @@ def check_form(draft: Draft, faults: Faults, *, warn: bool) -> None:
 
 
 def check_readable(parameter: Parameter, draft: Draft, faults: Faults) -> None:
-    """All of an argument's type can be read, so that no marker in it is lost. A tool's own type is checked by its schema."""
+    """Check that an argument's whole type can be read, so that no marker in it is lost. For a tool, its schema does."""
     if parameter.unread:
         name, _, where = parameter.unread[0].partition(" ")
         faults.add(
             draft.signature.place,
             (*draft.trail, f"{parameter.name} <- the argument"),
-            f"parameter {parameter.name!r} of resolver {draft.signature.name!r} takes a type with the name {name} {where}, "
-            "which cannot be found",
+            f"the type of parameter {parameter.name!r} of resolver {draft.signature.name!r} uses a name that cannot be "
+            f"found: {name} {where}",
             "define the name in the module, or register the function where it is defined",
         )
 
 
 def check_options(draft: Draft, marker: Resolve, trail: tuple[str, ...], faults: Faults) -> None:
-    """Every marker of one resolver in a graph has the same options."""
+    """Check that every marker of one resolver in a graph has the same options."""
     if _options(draft.marker) != _options(marker):
         faults.add(
             draft.signature.place,
@@ -229,7 +229,7 @@ def check_options(draft: Draft, marker: Resolve, trail: tuple[str, ...], faults:
 
 
 def check_result_type(draft: Draft, parameter: Parameter, trail: tuple[str, ...], faults: Faults) -> None:
-    """What a resolver returns can be what a parameter takes."""
+    """Check that a resolver's return type fits the parameter it fills."""
     returns = draft.signature.returns
     if returns is not EMPTY and not can_agree(returns, parameter.hint):
         faults.add(
@@ -242,7 +242,7 @@ def check_result_type(draft: Draft, parameter: Parameter, trail: tuple[str, ...]
 
 
 def check_argument_type(parameter: Parameter, argument: Any, draft: Draft, faults: Faults) -> None:
-    """The consumer's argument can be what a resolver's parameter of that name takes. `argument` is its type hint."""
+    """Check that the consumer's argument fits a resolver's parameter of that name. `argument` is its type hint."""
     if not can_agree(argument, parameter.hint):
         faults.add(
             draft.signature.place,

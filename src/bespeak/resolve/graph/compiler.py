@@ -45,11 +45,11 @@ def compile_graph(
     trail: tuple[str, ...] | None = None,
     quiet: bool = False,
 ) -> Graph:
-    """The graph of a consumer. Raises `InvalidSignature` with all its faults at once.
+    """Return the graph of a consumer. Raises `InvalidSignature` with all its faults at once.
 
-    `like` is the graph of the same consumer without overrides: what was read then is not read again, and the wire keys
-    of then stay. `trail` is the path to the consumer in drawings, if it is not a root. `quiet` says that it cannot ask: a
-    resolver that may is a fault.
+    `like` is the graph of the same consumer without overrides. Its signatures are not read again, and its wire keys are
+    kept. `trail` is the path to the consumer in drawings, if it is not a root. `quiet` means that it cannot ask: a resolver
+    that may ask is a fault.
     """
     compiler = _Compiler(consumer, context_type, frame, overrides or {}, trail, quiet)
     for replacement in (overrides or {}).values():

@@ -13,7 +13,7 @@ class Branch:
 
 
 def draw(branch: Branch, indent: str = "") -> str:
-    """The tree as text."""
+    """Return the tree as text."""
     lines = [indent + branch.label]
     _draw_below(branch, indent, lines)
     return "\n".join(lines)
@@ -27,7 +27,7 @@ def _draw_below(branch: Branch, indent: str, lines: list[str]) -> None:
 
 
 def draw_path(labels: Sequence[str], indent: str = "    ") -> str:
-    """A path from the consumer down to one place."""
+    """Return a path from the consumer down to one place."""
     root = here = Branch(labels[0])
     for label in labels[1:]:
         here.below.append(Branch(label))

@@ -18,13 +18,13 @@ class Faults:
         self.found.append(Fault(problem, fix, place, draw_path(trail)))
 
     def add_defects(self, signature: Signature, trail: tuple[str, ...]) -> None:
-        """Note what was found when a function was read."""
+        """Note the defects that were found when a function was read."""
         for defect in signature.defects:
             labels = (*trail, defect.parameter) if defect.parameter else trail
             self.add(signature.place, labels, f"{signature.name}: {defect.problem}", defect.fix)
 
 
 def warn_at(signature: Signature, message: str) -> None:
-    """Warn at the place of a function."""
+    """Issue a warning with the file and line of a function."""
     file, _, line = signature.place.rpartition(":")
     warnings.warn_explicit(message, UserWarning, file, int(line) if line.isdigit() else 0)

@@ -12,7 +12,7 @@ from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.reading.signatures import EMPTY, Signature
 
 CONSUMER = -1
-"""Stands for the consumer itself where a node's index could stand."""
+"""Used in place of a node's index for the consumer itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Graph:
     rest: tuple[int, ...]
     """Phase two: runs once per call, when nothing is open."""
     chains: frozenset[tuple[int, ...]]
-    """The phases in which each resolver takes the value of the one before it. They need no scheduling."""
+    """The phases in which each resolver only needs the value of the one before it. They need no scheduling."""
     identities: Mapping[Hashable, int]
     signatures: Mapping[Hashable, Signature]
     """The signature of every function, so that the graph can be compiled again without the frames it was read from."""
@@ -126,7 +126,7 @@ class Graph:
     may_ask: bool
 
     def drawing(self) -> str:
-        """The graph as a tree of parameters, each with its resolver and the resolver's traits."""
+        """Return the graph as a tree of parameters, each with its resolver and the resolver's traits."""
         root = Branch(f"{self.consumer.name}   {self.consumer.place}")
         drawn: set[int] = set()
         root.below = [self._branch(want, drawn) for want in self.wants]

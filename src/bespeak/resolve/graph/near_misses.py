@@ -12,13 +12,13 @@ class Nearness(Enum):
 
     FAR = 0
     PERHAPS = 1
-    """One letter more or fewer: a plural, perhaps."""
+    """One letter more or fewer, such as a plural."""
     NEAR = 2
-    """Equal but for case and underscores, or one letter changed, or two swapped."""
+    """Equal except for case and underscores, or one letter changed, or two letters swapped."""
 
 
 def nearness(name: str, other: str) -> Nearness:
-    """How near two different names are."""
+    """Return how near two different names are."""
     one, two = (text.replace("_", "").lower() for text in (name, other))
     if one == two:
         return Nearness.NEAR
@@ -36,6 +36,6 @@ def nearness(name: str, other: str) -> Nearness:
 
 
 def nearest(name: str, others: Iterable[str]) -> tuple[str, Nearness]:
-    """The nearest of some other names, and how near it is."""
+    """Return the nearest of some other names, and how near it is."""
     ranked = [(other, nearness(name, other)) for other in others]
     return max(ranked, key=lambda one: one[1].value, default=("", Nearness.FAR))

@@ -19,14 +19,14 @@ class Replacement:
 
 
 def constant(original: Callable[..., Any], value: Any) -> Replacement:
-    """A replacement that returns a fixed value."""
+    """Return a replacement that returns a fixed value."""
     read_from = read(original)
     signature = Signature(read_from.name, read_from.place, Kind.VALUE, (), value.__class__, ())
     return Replacement(lambda: value, signature)
 
 
 def identity(fn: Callable[..., Any]) -> Hashable:
-    """A key that is equal for the same function, and for the same method of the same object."""
+    """Return a key that is equal for the same function, and for the same method of the same object."""
     owner = getattr(fn, "__self__", None)
     if owner is None:
         return id(fn)

@@ -25,19 +25,19 @@ class Kind(Enum):
 
 
 def calling_frame() -> types.FrameType | None:
-    """The frame that called the caller: where a function is being registered."""
+    """Return the frame that called the caller: where a function is being registered."""
     frame = inspect.currentframe()
     caller = frame.f_back if frame else None
     return caller.f_back if caller else None
 
 
 def wraps_generator(target: Any) -> bool:
-    """Whether the function whose annotations are shown is a generator, whatever it is wrapped in."""
+    """Return whether the function whose annotations are shown is a generator, whatever it is wrapped in."""
     return inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target)
 
 
 def kind_of(fn: Callable[..., Any]) -> Kind:
-    """How to run a callable: decided by the outermost function that is called."""
+    """Return how to run a callable: decided by the outermost function that is called."""
     called = peel_partial(fn)
     if not (inspect.isroutine(called) or inspect.isclass(called)):
         called = type(called).__call__
@@ -49,7 +49,7 @@ def kind_of(fn: Callable[..., Any]) -> Kind:
 
 
 def display_name(fn: Callable[..., Any]) -> str:
-    """The short name used in messages."""
+    """Return the short name used in messages."""
     return base_key(fn).partition(":")[2].rpartition("<locals>.")[2]
 
 
@@ -63,7 +63,7 @@ def base_key(fn: Callable[..., Any]) -> str:
 
 
 def main_module() -> str:
-    """The importable name of the program's main module."""
+    """Return the importable name of the program's main module."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name != "__main__":
@@ -75,7 +75,7 @@ def main_module() -> str:
 
 
 def bound_names(fn: Any) -> set[str]:
-    """The names that a partial binds by keyword. The author has set their values, so no client may."""
+    """Return the names that a partial binds by keyword. The author has set their values, so no client may."""
     names: set[str] = set()
     while isinstance(fn, functools.partial):
         part = cast("functools.partial[Any]", fn)
@@ -85,7 +85,7 @@ def bound_names(fn: Any) -> set[str]:
 
 
 def bound_values(fn: Any) -> Iterator[tuple[str, Any]]:
-    """The values that a partial binds, each with its keyword or position."""
+    """Return the values that a partial binds, each with its keyword or position."""
     while isinstance(fn, functools.partial):
         part = cast("functools.partial[Any]", fn)
         yield from ((repr(name), value) for name, value in part.keywords.items())
@@ -94,14 +94,14 @@ def bound_values(fn: Any) -> Iterator[tuple[str, Any]]:
 
 
 def peel_partial(fn: Any) -> Any:
-    """The function inside a partial, however deep."""
+    """Return the function inside a partial, however deep."""
     while isinstance(fn, functools.partial):
         fn = cast("functools.partial[Any]", fn).func
     return fn
 
 
 def annotated_function(fn: Any) -> Any:
-    """The function whose annotations `inspect.signature` reports."""
+    """Return the function whose annotations `inspect.signature` reports."""
     fn = peel_partial(fn)
     if inspect.isclass(fn):
         fn = _maker(cast("type[Any]", fn))
@@ -129,7 +129,7 @@ def _maker(cls: type[Any]) -> Any:
 
 
 def metaclasses(cls: type[Any]) -> tuple[type[Any], ...]:
-    """The class of a class, and its bases."""
+    """Return the class of a class, and its bases."""
     return cast("tuple[type[Any], ...]", type.mro(type(cls)))
 
 
@@ -146,7 +146,7 @@ def place_of(fn: Any, target: Any) -> str:
 
 
 def owner_of(called: Any) -> type[Any] | None:
-    """The class where a method, a callable object or a class looks up what it calls; `None` for other functions."""
+    """Return the class where a method, a callable object or a class looks up its code; `None` for other functions."""
     holder: Any = getattr(called, "__self__", None) if inspect.ismethod(called) else called
     if isinstance(holder, type):
         return holder
@@ -154,7 +154,7 @@ def owner_of(called: Any) -> type[Any] | None:
 
 
 def written_in(fn: Any, target: Any) -> type[Any] | None:
-    """The class in whose body a method was written; `None` for other functions."""
+    """Return the class in whose body a method was written; `None` for other functions."""
     owner, name = owner_of(peel_partial(fn)), getattr(target, "__name__", "")
     for cls in (*owner.__mro__, *metaclasses(owner)) if owner else ():
         method: Any = vars(cls).get(name)

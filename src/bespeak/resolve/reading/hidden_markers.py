@@ -33,7 +33,7 @@ class Hidden:
 def hidden_markers(
     fn: Any, frame: types.FrameType | None, shown: Mapping[str, inspect.Parameter], unmarked: set[str], bound: set[str]
 ) -> Iterator[Hidden]:
-    """The hidden markers of a callable. `unmarked` are the parameters that a client or a default would fill."""
+    """Return the hidden markers of a callable. `unmarked` are the parameters that a client or a default would fill."""
     told: set[str] = set()
     for one in _all(fn, frame, shown, bound):
         if one.parameter not in told and (one.parameter in unmarked or one.parameter not in shown):

@@ -48,7 +48,10 @@ _WIRE = (ElicitResult, CreateMessageResult, CreateMessageResultWithTools, ListRo
 
 
 def is_marker(value: Any) -> bool:
-    """Whether a value is a `Resolve(fn)`, or the class itself without a call. Includes the official SDK's `Resolve`."""
+    """Return whether a value is a `Resolve(fn)`, or the class itself without a call.
+
+    Includes the official SDK's `Resolve`.
+    """
     cls = cast("type[Any]", value if isinstance(value, type) else type(value))
     return issubclass(cls, Resolve) or is_official(cls, {"Resolve"})
 
@@ -61,17 +64,17 @@ def is_completion(value: Any) -> bool:
 
 
 def is_official(cls: type[Any], names: set[str]) -> bool:
-    """Whether a class is one of these classes of the official SDK."""
+    """Return whether a class is one of these classes of the official SDK."""
     return any(base.__module__.partition(".")[0] == "mcp" and base.__name__ in names for base in cls.__mro__)
 
 
 def is_official_question(value: Any) -> bool:
-    """Whether a value is a question of the official SDK, which would otherwise pass as a plain value."""
+    """Return whether a value is a question of the official SDK, which would otherwise pass as a plain value."""
     return is_official(cast("type[Any]", type(value)), {"Elicit", "Sample", "ListRoots"})
 
 
 def is_reply(value: Any) -> bool:
-    """Whether a value is an outcome or a question, or the type of one: a client must not supply these."""
+    """Return whether a value is an outcome or a question, or the type of one: a client must not supply these."""
     return isinstance(value, (Question, NotAsked, *OUTCOMES)) or any(map(_is_reply_class, arms(value)))
 
 
@@ -83,7 +86,9 @@ def _is_reply_class(hint: Any) -> bool:
 
 
 def holds(value: Any, wanted: Test, depth: int = _DEEP) -> bool:
-    """Whether a default or a piece of metadata is wanted, or contains what is wanted: in a `Field`, or in a list by mistake."""
+    """Return whether a default or a piece of metadata is what is wanted, or contains it, in a `Field` or wrongly in a
+    list.
+    """
     if wanted(value) or depth == 0:
         return wanted(value)
     if isinstance(value, FieldInfo):
@@ -102,14 +107,17 @@ def holds(value: Any, wanted: Test, depth: int = _DEEP) -> bool:
 
 
 def is_written(item: Any, depth: int = _DEEP) -> bool:
-    """Whether a piece of metadata is text that was meant to be a marker or a question."""
+    """Return whether a piece of metadata is text that was meant to be a marker or a question."""
     if isinstance(item, (list, tuple)) and depth:
         return any(is_written(one, depth - 1) for one in cast("list[Any]", item))
     return isinstance(item, str) and _WRITTEN.fullmatch(item) is not None
 
 
 def makes(factory: Any, wanted: Test, depth: int = _DEEP) -> bool:
-    """Whether the code of a default factory names what is wanted. It is not called, as that could have side effects."""
+    """Return whether the code of a default factory names what is wanted.
+
+    It is not called: that could have side effects.
+    """
     if factory is None or depth == 0:
         return False
     if isinstance(factory, functools.partial):
@@ -232,7 +240,7 @@ def _is_exposed(what: Any) -> bool:
 
 
 def strays(hint: Any, search: Search | None = None) -> Iterator[str]:
-    """The places of markers that have no effect: in unions, containers, and fields of structured types."""
+    """Return the places of markers that have no effect: in unions, containers, and fields of structured types."""
     told: set[int] = set()
     for found in walk(hint, search or Search()):
         if not found.where or id(found.what) in told:
@@ -251,7 +259,7 @@ def stray_completions(hint: Any, search: Search) -> Iterator[str]:
 
 
 def replies(hint: Any, search: Search) -> Iterator[str]:
-    """The outcomes and questions in a hint that a client fills, each with its place."""
+    """Return the outcomes and questions in a hint that a client fills, each with its place."""
     for found in walk(hint, search):
         if _is_exposed(found.what):
             types_ = [spell(arm) for arm in arms(found.what) if _is_reply_class(arm)]
@@ -300,7 +308,7 @@ def _unread(hint: Any) -> Any:
 
 
 def unread(hint: Any, search: Search) -> Iterator[str]:
-    """The names in a hint that cannot be found, each with its place: whatever they stand for is not checked."""
+    """Return the names in a hint that cannot be found, each with its place: whatever they stand for is not checked."""
     for found in walk(hint, search):
         if found.where and isinstance(found.what, ForwardRef):
             yield f"{found.what.__forward_arg__!r} {found.where}"

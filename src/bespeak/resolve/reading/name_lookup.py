@@ -28,7 +28,7 @@ class Scope:
     """Names local to an enclosing function that has returned. Their values are lost."""
 
     def evaluate(self, annotation: Any) -> Any:
-        """An annotation with all text in it evaluated. Raises whatever that raises."""
+        """Return an annotation with all text in it evaluated. Raises whatever that raises."""
         used = names_in(annotation)
         if not used & self.body.keys():
             return evaluate(annotation, self.globals, self.names)
@@ -45,12 +45,12 @@ class Scope:
             return within
 
     def lost(self, annotation: Any) -> set[str]:
-        """The names in an annotation that had another meaning where it was written."""
+        """Return the names in an annotation that had another meaning where it was written."""
         return names_in(annotation) & self.gone
 
 
 def scope_of(target: Any, frame: types.FrameType | None, owner: type[Any] | None = None) -> Scope:
-    """The scope of a function's annotations; `owner` is the class it was written in.
+    """Return the scope of a function's annotations; `owner` is the class it was written in.
 
     A function defined in the registering frame sees that frame's names first, as Python's scoping has it. For any
     other function the frame is the last resort, so that a name in its own module is never shadowed.
@@ -78,7 +78,7 @@ def scope_of(target: Any, frame: types.FrameType | None, owner: type[Any] | None
 
 
 def names_in(annotation: Any) -> set[str]:
-    """The names that the text in an annotation uses."""
+    """Return the names that the text in an annotation uses."""
     return {node.id for text in _texts(annotation) for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name)}
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import SchemaError
 
-from bespeak.resolve.markers import Elicit, ListRoots, Question, Resolve, Sample
+from bespeak.resolve.markers import Elicit, ElicitUrl, ListRoots, Question, Resolve, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, NotAsked
 
 # Python 3.12 has a type of its own for `type X = ...`; before that there is only the backport's.
@@ -68,7 +68,7 @@ def peel(hint: Any) -> Peeled:
 
 
 def alias_value(hint: Any) -> Any | None:
-    """The value of a `type X = ...` alias, with its parameters filled in; `None` for anything else."""
+    """Return the value of a `type X = ...` alias, with its parameters filled in; `None` for anything else."""
     if isinstance(hint, _ALIAS_TYPES):
         return _spelled_out(hint)
     origin = get_origin(hint)
@@ -78,7 +78,7 @@ def alias_value(hint: Any) -> Any | None:
 
 
 def alias_layers(hint: Any) -> Iterator[tuple[Any, tuple[Any, ...], Any]]:
-    """The generic aliases at the top of a hint, each with its type arguments and the resulting hint."""
+    """Return the generic aliases at the top of a hint, each with its type arguments and the resulting hint."""
     for _ in range(_LAYERS):
         if get_origin(hint) is Annotated:
             hint = hint.__origin__
@@ -120,7 +120,7 @@ def _supertype(new: Any) -> Any:
 
 
 def evaluate(hint: Any, globals_: dict[str, Any], locals_: dict[str, Any]) -> Any:
-    """A hint with all text in it evaluated. Raises whatever that raises."""
+    """Return a hint with all text in it evaluated. Raises whatever that raises."""
     holder = types.SimpleNamespace(__annotations__={"hint": hint})
     return typing.get_type_hints(holder, globals_, locals_, include_extras=True)["hint"]
 
@@ -147,7 +147,7 @@ def _fill(hint: Any, filled: list[tuple[Any, Any]]) -> Any:
 
 
 def arms(hint: Any) -> list[Any]:
-    """The members of a union, without aliases and `Annotated`; for any other hint, the hint alone."""
+    """Return the members of a union, without aliases and `Annotated`; for any other hint, the hint alone."""
     core = peel(hint).core
     if get_origin(core) in (Union, types.UnionType):
         return [arm for member in get_args(core) for arm in arms(member)]
@@ -155,7 +155,7 @@ def arms(hint: Any) -> list[Any]:
 
 
 def owners(hint: Any, seen: set[str] | None = None) -> Iterator[Any]:
-    """The classes and generics a hint is made of, unions and containers taken apart; a recursive one only once."""
+    """Return the classes and generics in a hint, also inside unions and containers; a recursive one only once."""
     seen = set() if seen is None else seen
     for arm in arms(hint):
         if repr(arm) in seen:
@@ -167,30 +167,32 @@ def owners(hint: Any, seen: set[str] | None = None) -> Iterator[Any]:
 
 
 def is_class(hint: Any) -> TypeGuard[type[Any]]:
-    """Whether a hint is a real class, and not a parametrised generic that looks like one."""
+    """Return whether a hint is a real class, and not a parametrised generic that looks like one."""
     return isinstance(hint, type) and get_origin(hint) is None
 
 
 def outcome_class(hint: Any) -> type[BaseModel] | None:
-    """The outcome type a hint names, without its parameter: `AcceptedElicitation[Confirm]` is `AcceptedElicitation`."""
+    """Return the outcome type a hint names, without its parameter: `AcceptedElicitation[Confirm]` is
+    `AcceptedElicitation`.
+    """
     if is_class(hint):
         return next((outcome for outcome in OUTCOMES if issubclass(hint, outcome)), None)
     return None
 
 
 def question_class(hint: Any) -> type[Question] | None:
-    """The question a hint names: `Elicit[Confirm]` is `Elicit`."""
+    """Return the question a hint names: `Elicit[Confirm]` is `Elicit`."""
     origin = get_origin(hint) or hint
     return origin if is_class(origin) and issubclass(origin, Question) else None
 
 
 def is_unknown(hint: Any) -> bool:
-    """Whether a hint says nothing about the value, which may then be a question too."""
+    """Return whether a hint says nothing about the value, which may then be a question too."""
     return hint is Any or hint is object or isinstance(hint, TypeVar)
 
 
 def is_concrete(hint: Any) -> TypeGuard[type[Any]]:
-    """Whether a hint is a class whose instances are certain: not a protocol, an abstract class or a TypedDict."""
+    """Return whether a hint is a class with certain instances: not a protocol, an abstract class or a TypedDict."""
     if not is_class(hint) or getattr(hint, "_is_protocol", False):
         return False
     if hint.__module__ in ("typing", "pydantic.types", "pydantic.networks"):
@@ -199,7 +201,7 @@ def is_concrete(hint: Any) -> TypeGuard[type[Any]]:
 
 
 def value_classes(hint: Any) -> set[type[Any]] | None:
-    """The concrete classes a value of this hint can have; `None` when that is not certain."""
+    """Return the concrete classes a value of this hint can have; `None` when that is not certain."""
     found: set[type[Any]] = set()
     for arm in arms(hint):
         if is_unknown(arm):
@@ -213,7 +215,7 @@ def value_classes(hint: Any) -> set[type[Any]] | None:
             classes = {CreateMessageResult, CreateMessageResultWithTools}
         elif question is ListRoots:
             classes = {ListRootsResult}
-        elif outcome is not None or arm is NotAsked:
+        elif outcome is not None or arm is NotAsked or question is ElicitUrl:
             classes = set[type[Any]]()
         elif is_concrete(arm):
             classes = {arm}
@@ -226,7 +228,7 @@ def value_classes(hint: Any) -> set[type[Any]] | None:
 
 
 def can_agree(given: Any, wanted: Any) -> bool:
-    """Whether a value declared one way may be what is declared the other way; false only when that is certain."""
+    """Return whether a value of one hint may be valid for the other. False only if that is certain to be impossible."""
     ours, theirs = value_classes(given), value_classes(wanted)
     if ours is None or theirs is None:
         return True
@@ -242,7 +244,7 @@ def _related(given: type[Any], wanted: type[Any]) -> bool:
 
 
 def spell(hint: Any) -> str:
-    """A hint as an author would write it, for messages."""
+    """Return a hint as an author would write it, for messages."""
     if is_class(hint):
         return hint.__name__
     if get_origin(hint) is Annotated:

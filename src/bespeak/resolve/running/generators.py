@@ -25,7 +25,7 @@ class OpenGenerators:
         self._open: list[tuple[Node, Any]] = []
 
     async def open(self, node: Node, generator: Any) -> Any:
-        """Run a generator to its `yield`; the value it yields."""
+        """Run a generator to its `yield`, and return the value."""
         try:
             value = await _advance(generator, node.name)
         except (StopAsyncIteration, _Exhausted):
@@ -37,7 +37,7 @@ class OpenGenerators:
         """Close all, the last opened first.
 
         After a body each generator resumes, or sees the body's exception; without one it is closed early, so that
-        what follows its `yield` does not run. Raises the exception that stands at the end, if that is not `error`.
+        what follows its `yield` does not run. Raises the last exception, if that is not `error`.
         """
         standing = error
         unfinished: Node | None = None

@@ -19,7 +19,7 @@ logger = logging.getLogger("bespeak.resolve")
 
 
 class Settlements:
-    """What the resolvers of one round have come to, by their index."""
+    """The values and outcomes of one round's resolvers, by their index."""
 
     def __init__(self, graph: Graph) -> None:
         count = len(graph.nodes)

@@ -47,7 +47,7 @@ class Phase:
         self._wake: asyncio.Future[None] | None = None
 
     async def run(self) -> None:
-        """Run all there is to run. Raises the first failure in graph order of those known when one is."""
+        """Run all resolvers of the phase. After a failure, raises the first known one in graph order."""
         try:
             while self._ready or self._running:
                 self._ready = [index for index in self._ready if index < self._limit()]

@@ -1,7 +1,7 @@
 """Whose question is pushed next: one at a time, in graph order.
 
-A push waits until every resolver before it that may ask has settled. None of those depends on it, so that comes to pass
-whatever it does itself.
+A push waits until every resolver before it that may ask has settled. None of them depends on it, so this
+always happens.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ class Push(Protocol):
     """Puts questions to a client in mid-call."""
 
     def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> AskingObstacle | None:
-        """Why this client cannot be asked; `None` if it can. `missing` is what it has not declared of what that needs."""
+        """Why this client cannot be asked; `None` if it can. `missing` are the required capabilities it has not declared."""
         ...
 
     async def __call__(
@@ -43,8 +43,10 @@ class Turns:
     async def ask(
         self, place: int, key: str, request: Mapping[str, Any], limit: Callable[[], int]
     ) -> dict[str, Any] | None:
-        """The client's answer when it is this one's turn; `None` if nobody is asked any more. From the place `limit` on in
-        graph order, there is no use in asking."""
+        """Wait for this resolver's turn and return the client's answer; `None` if no more questions are asked.
+
+        From the place `limit` on in graph order, there is no use in asking.
+        """
         if self._ahead[0] != place:
             turn = self._waiting[place] = asyncio.get_running_loop().create_future()
             await asyncio.wait({turn, self._dropped}, return_when=asyncio.FIRST_COMPLETED)
@@ -62,6 +64,6 @@ class Turns:
             turn.set_result(None)
 
     def drop(self) -> None:
-        """Ask nobody anything any more: it is known that the call cannot go on."""
+        """Stop asking: the call cannot continue."""
         if not self._dropped.done():
             self._dropped.set_result(None)

@@ -19,11 +19,11 @@ from bespeak.resolve.reading.type_hints import NO_SCHEMA, peel, spell
 
 
 class InvalidArguments(ToolError):
-    """What the model sent does not fit the tool's parameters."""
+    """The model's arguments do not fit the tool's parameters."""
 
 
 class Unschemable(Exception):
-    """Parameters whose types cannot come from JSON, each with what is wrong."""
+    """Some parameters have types that JSON cannot represent. `problems` says what is wrong with each."""
 
     def __init__(self, problems: dict[str, str]) -> None:
         self.problems = problems
@@ -31,7 +31,7 @@ class Unschemable(Exception):
 
 
 class UnreadablePattern(Exception):
-    """A pattern of a hand-written schema that no engine here can read."""
+    """A hand-written schema has a pattern that cannot be read."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -61,13 +61,13 @@ class Arguments:
         """Every name under which something may be sent."""
 
     def other_names(self, name: str) -> set[str]:
-        """Further names under which an argument may be sent that is shown under this one."""
+        """Return the other names under which an argument may be sent."""
         fields = self._model.model_fields.items()
         taken = next((wire for key, info in fields if name in (wire := set(_wire_names(key, info)))), {name})
         return taken - {name}
 
     def read(self, sent: dict[str, Any]) -> dict[str, Any]:
-        """The values of the parameters, defaults applied, anything else dropped. Raises `InvalidArguments`."""
+        """Return the parameters' values, with defaults and without unknown arguments. Raises `InvalidArguments`."""
         try:
             values: dict[str, Any] = self._validate(sent).__dict__
         except ValidationError:
@@ -120,7 +120,7 @@ def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -
                 reason = f": {str(error).splitlines()[0]}" if undefined else ""
                 taken = spell(parameter.hint)
                 problems[parameter.name] = (
-                    f"parameter {parameter.name!r} takes {taken}, which cannot come from JSON{reason}"
+                    f"parameter {parameter.name!r} takes {taken}, which JSON cannot represent{reason}"
                 )
         raise Unschemable(problems) from None
 
@@ -140,7 +140,7 @@ _SAME_VALUE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependen
 
 
 def shows(schema: Any, name: str, root: Any = None, seen: tuple[str, ...] = ()) -> bool:
-    """Whether a hand-written schema gives a name to a property of its root. Raises `UnreadablePattern`."""
+    """Return whether a hand-written schema has a property of this name at its top level. Raises `UnreadablePattern`."""
     if not isinstance(schema, dict):
         return False
     here = cast("dict[str, Any]", schema)

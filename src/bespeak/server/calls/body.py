@@ -1,4 +1,4 @@
-"""Running an author's function, and turning what it returns or raises into a wire result."""
+"""Runs an author's function, and turns its return value or exception into a wire result."""
 
 import asyncio
 import functools
@@ -20,7 +20,7 @@ from bespeak.server.calls.replies import Consumer
 async def run_plain(
     consumer: Consumer, sent: dict[str, Any], *, raise_exceptions: bool
 ) -> dict[str, Any] | InputRequiredResult:
-    """Return the wire result of a consumer without resolvers or context. Nothing of such a call has to be kept."""
+    """Return the wire result of a consumer without resolvers or context. No state has to be kept for such a call."""
     try:
         value = await run_body(consumer, consumer.arguments.read(sent))
         return value if isinstance(value, InputRequiredResult) else result_of(consumer, value)
@@ -55,7 +55,7 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
 def result_of(consumer: Consumer, value: Any) -> dict[str, Any]:
     """Return the wire result for a function's return value."""
     if isinstance(value, Question):
-        raise TypeError(f"{consumer.name!r} returned {type(value).__name__}; only a resolver asks by returning it")
+        raise TypeError(f"{consumer.name!r} returned {type(value).__name__}, which only a resolver may return")
     return consumer.result(value)
 
 

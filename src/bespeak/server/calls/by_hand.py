@@ -11,7 +11,7 @@ from bespeak.resolve.errors import MissingCapability
 from bespeak.state.seal import BUDGET
 
 ObstacleOf = Callable[[Mapping[str, Any], Mapping[str, Any]], AskingObstacle | None]
-"""Why a client cannot be asked a request, given the capabilities it did not declare; `None` if it can."""
+"""Returns why a request cannot be sent to the client, given the capabilities it did not declare; `None` if it can."""
 
 
 def questions_of(
@@ -20,7 +20,7 @@ def questions_of(
     """Return the questions of a body, by key. Raises `MissingCapability` if the client cannot answer them."""
     requests = asked.model_dump(mode="json", by_alias=True, exclude_none=True).get("inputRequests", {})
     if not requests and asked.request_state is None:
-        raise TypeError(f"{name!r} returned an InputRequiredResult with neither requests nor a state")
+        raise TypeError(f"{name!r} returned an InputRequiredResult with neither input_requests nor request_state")
     missing_in_all: dict[str, Any] = {}
     words: str | None = None
     for request in requests.values():

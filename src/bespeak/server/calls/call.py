@@ -26,7 +26,8 @@ from bespeak.server.calls.by_hand import questions_of, read_state, state_of
 from bespeak.server.calls.call_tasks import CallTasks, Outliving
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.calls.spending import Approval, ApprovalSpender, raising
-from bespeak.server.context import Context, NoClient, facts_of
+from bespeak.server.context import Context, facts_of
+from bespeak.server.context_errors import NoClient
 from bespeak.state.ledger import Ledger, Ticket
 from bespeak.state.seal import Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
 
@@ -37,7 +38,7 @@ EVERYTHING: Mapping[str, Any] = {
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
-"""The capabilities of nobody in particular: a call without a client is to fail when it asks, not before."""
+"""All capabilities, for a call without a client: it fails when it asks, not before."""
 
 
 class Calls:
@@ -55,11 +56,11 @@ class Calls:
         bind = self.security.bind_principal
         principal: Any = bind(context) if bind is not None else None
         if not isinstance(principal, (str, type(None))):
-            raise TypeError(f"bind_principal must return text or None, not {type(principal).__name__}")
+            raise TypeError(f"bind_principal must return a string or None, not {type(principal).__name__}")
         return Binding(consumer.method, consumer.name, arguments, self._audience, principal)
 
     async def shelter(self, call: "Call", work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-        """Run a call in its own task. The request's cancellation reaches it only while it is not sheltered."""
+        """Run a call in its own task. The request's cancellation reaches it only while it may be cancelled."""
         call.in_its_own_task = True
         task, ended = spawn_with_end(work, f"bespeak call {call.consumer.name}", copy_context())
         if task.done():
@@ -84,7 +85,7 @@ class Call(Outliving):
     _bound: Binding | None = None
     _progress: Progress | None = None
     in_its_own_task = False
-    """Whether nobody but this server has its task, and a reason to cancel it."""
+    """Whether only this server can cancel its task."""
 
     def __init__(
         self,
@@ -108,13 +109,15 @@ class Call(Outliving):
         self._raise_exceptions = raise_exceptions
 
     def resume(self, token: Any, request_id: str | int) -> None:
-        """Go on where an earlier round left off. Every refusal looks alike to the client; the log has the reason."""
+        """Continue where an earlier round ended. The client sees the same error for every refusal; the log has the reason."""
         try:
             if not isinstance(token, str):
                 raise InvalidRequestState("not a string")
             state, issued, expiry = self.calls.seal.open(token, self._binding())
             if state.by_hand == bool(self.consumer.graph.nodes):
-                raise InvalidRequestState("made by hand for a tool with resolvers, or the reverse")
+                raise InvalidRequestState(
+                    "state of a question made by hand, but the tool has resolvers, or the reverse"
+                )
             if state.by_hand:
                 self._facts.request_state, asked = read_state(state.body)
                 # Only answers to what was asked in that round count.

@@ -20,13 +20,13 @@ class Outliving:
     """A call that runs in a task of its own."""
 
     name: str
-    """Of what is called."""
+    """The name of the tool, prompt or resource that is called."""
     closed = False
     """Whether it must not be cancelled from outside: it is claimed, or cleans up."""
     approved = False
     """Whether an approval has been spent on what it runs."""
     given_up = False
-    """Whether the server has cancelled that task. Any other cancellation is the doing of an author's code."""
+    """Whether the server has cancelled that task. Any other cancellation comes from an author's code."""
 
 
 Task = asyncio.Task[dict[str, Any]]
@@ -73,7 +73,7 @@ class CallTasks:
             task.exception()  # perhaps nobody waits for it any more; what it raised was stored or logged
 
     async def drain(self) -> None:
-        """Wait for calls of this loop that must not be broken off, within bounds. Others are: nobody is there to answer them."""
+        """Wait for the calls of this loop that must not be interrupted, within a time limit. Cancel all others."""
         self._forget_closed_loops()
         here = self._loops.get(asyncio.get_running_loop())
         if here is None:
@@ -113,7 +113,7 @@ class CallTasks:
             await asyncio.wait(set(here.tasks), timeout=CUT_OFF_SECONDS)
 
     def were_cut_off(self) -> list[str]:
-        """The names of the calls of this loop that could not be waited for."""
+        """Return the names of the calls of this loop that could not be waited for."""
         here = self._loops.get(asyncio.get_running_loop())
         return here.cut_off if here is not None else []
 
@@ -162,7 +162,7 @@ async def cut_off_here(reason: str) -> None:
 
 
 def were_cut_off_here() -> list[str]:
-    """The names of the calls that the running loop could not wait for, of every server."""
+    """Return the names of the calls that the running loop could not wait for, of every server."""
     return [name for tasks in _all() for name in tasks.were_cut_off()]
 
 

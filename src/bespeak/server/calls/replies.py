@@ -1,4 +1,4 @@
-"""What a call runs, and how it ended: a consumer, and the reply that is stored for whoever asks again."""
+"""What a call runs, and how it ended: a consumer, and the reply that is stored for repeated requests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class ReadsArguments(Protocol):
 
 
 class Consumer(Protocol):
-    """What a call needs to know of the tool, prompt, resource or completion it runs."""
+    """What a call needs to know about the tool, prompt, resource or completion it runs."""
 
     @property
     def name(self) -> str: ...
@@ -40,26 +40,26 @@ class Consumer(Protocol):
     def idempotent(self) -> bool: ...
     @property
     def plain(self) -> bool:
-        """Whether a call of it is nothing but a call of its function."""
+        """Whether a call only has to call the function."""
         ...
 
     @property
     def may_ask(self) -> bool:
-        """Whether it is known, or cannot be ruled out, that a call asks something."""
+        """Whether a call may ask something."""
         ...
 
     def result(self, value: Any) -> dict[str, Any]:
-        """What the body returned, as a wire result."""
+        """Return what the body returned, as a wire result."""
         ...
 
     def failure(self, error: Exception) -> dict[str, Any]:
-        """A failed call as a wire result; raises `MCPError` where it is a protocol error."""
+        """Return a failed call as a wire result; raises `MCPError` where it is a protocol error."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """How a call ended, as it is stored for whoever asks again."""
+    """How a call ended, as it is stored for repeated requests."""
 
     result: dict[str, Any] | None
     error: MCPError | None = None

@@ -1,11 +1,11 @@
-"""Spending the approval of a call: it is claimed, its work is run once, and its one reply is kept.
+"""Spends the approval of a call: the call is claimed, its work is run once, and its one reply is kept.
 
-Which ends of a call are final? Those that are reached after the claim, whatever they are: phase two or the body returned or
-raised, or a person declined something the call cannot do without. A final end is stored, and the same request gets it again.
-For questions made by hand the claim comes before the body, so every end of the body is final.
+Which ends of a call are final? All that come after the claim: phase two or the body returned or raised, or a person
+declined something that the call needs. A final end is stored, and the same request gets it again. For questions made by
+hand the claim comes before the body, so every end of the body is final.
 
-Everything before the claim may be tried again: a missing capability, a malformed answer, a guard or a resolver of phase one
-that failed.
+Everything before the claim may be tried again: a missing capability, a malformed answer, a guard or a resolver of phase
+one that failed.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ class Approval:
     key: str
     """What is claimed: the call or, for a question made by hand, one round of it."""
     request: str
-    """A digest of the request: the same one again gets the same reply."""
+    """A digest of the request. A repeated request gets the same reply."""
     ticket: Ticket
     holder: str | None
-    """Whom the ledger counts the claim for."""
+    """The principal or address for which the ledger counts the claim."""
 
 
 class ApprovalSpender:
@@ -65,7 +65,7 @@ class ApprovalSpender:
         return self._opened(approval.key, stored) if stored is not None else None
 
     async def spend(self, approval: Approval, answers: Any, work: Work) -> dict[str, Any]:
-        """Run `work` once, and return its one reply to everybody who brings the same answers."""
+        """Run `work` once, and return its one reply to every request with the same answers."""
         claimed = await self._claim(approval, answers)
         if isinstance(claimed, bytes):
             return self._opened(approval.key, claimed)
@@ -124,7 +124,7 @@ class ApprovalSpender:
 
 
 def raising(error: Exception) -> Work:
-    """Return work that raises an error, once, and then no longer holds it: its traceback holds all that the call keeps."""
+    """Return work that raises an error once and then drops it: its traceback would keep the whole call in memory."""
     held = [error]
 
     async def work() -> dict[str, Any]:

@@ -49,8 +49,14 @@ class CompletionRequest:
         if not isinstance(name, str) or not isinstance(value, str):
             raise MCPError(INVALID_PARAMS, "params.argument must have the name of an argument and its value as text")
         context = params.get("context")
+        ref = read_reference(params.get("ref"))
+        if ref is None:
+            raise MCPError(
+                INVALID_PARAMS,
+                "params.ref must be {'type': 'ref/prompt', 'name': ...} or {'type': 'ref/resource', 'uri': ...}",
+            )
         return cls(
-            _reference(params.get("ref")),
+            ref,
             CompletionArgument(name=name, value=value),
             None if context is None else CompletionContext(arguments=_resolved_arguments(context)),
         )
@@ -68,17 +74,15 @@ class CompletionRequest:
         return f"argument {self.argument.name!r} of {owner}"
 
 
-def _reference(sent: Any) -> Reference:
+def read_reference(sent: Any) -> Reference | None:
+    """Return the reference to a prompt or a resource; `None` if it is malformed."""
     ref = _object(sent)
     if ref.get("type") == "ref/prompt" and isinstance(ref.get("name"), str):
         title = ref.get("title")
         return PromptReference(name=ref["name"], title=title if isinstance(title, str) else None)
     if ref.get("type") == "ref/resource" and isinstance(ref.get("uri"), str):
         return ResourceTemplateReference(uri=ref["uri"])
-    raise MCPError(
-        INVALID_PARAMS,
-        "params.ref must be {'type': 'ref/prompt', 'name': ...} or {'type': 'ref/resource', 'uri': ...}",
-    )
+    return None
 
 
 def _resolved_arguments(context: Any) -> dict[str, str]:

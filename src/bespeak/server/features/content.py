@@ -1,4 +1,4 @@
-"""What a tool may return beside plain values: images, audio, and ready-made content blocks."""
+"""What a tool may return besides plain values: images, audio, and ready-made content blocks."""
 
 import re
 from base64 import b64encode
@@ -80,9 +80,9 @@ class Audio(_Media):
 
 
 def blocks(value: Any) -> list[dict[str, Any]]:
-    """A returned value as content blocks: text as it is, lists block by block, all else as JSON text.
+    """Return a tool's return value as content blocks: text as it is, lists block by block, anything else as JSON text.
 
-    Raises `TypeError` or `ValueError` for what a model could not read.
+    Raises `TypeError` or `ValueError` for a value that a model could not read.
     """
     if isinstance(value, str):
         return [{"type": "text", "text": value}]

@@ -14,7 +14,7 @@ CacheableMethod = Literal[
 
 @dataclass(frozen=True, slots=True)
 class CacheHint:
-    """How long a client may keep a result, and whether others may share it."""
+    """How long a client may cache a result, and whether other clients may share it."""
 
     ttl_ms: int = 0
     scope: Literal["public", "private"] = "private"
@@ -27,13 +27,19 @@ class CacheHint:
         return {"ttlMs": self.ttl_ms, "cacheScope": self.scope}
 
 
-def hint_fields(hints: Mapping[CacheableMethod, CacheHint], method: CacheableMethod) -> dict[str, Any]:
-    """The cache members of a result."""
-    return (hints.get(method) or CacheHint()).fields()
+def hint_fields(
+    hints: Mapping[CacheableMethod, CacheHint], method: CacheableMethod, *, private: bool = False
+) -> dict[str, Any]:
+    """Return the cache members of a result. One that depends on the caller is `private`, whatever the author's hint says."""
+    fields = (hints.get(method) or CacheHint()).fields()
+    return {**fields, "cacheScope": "private"} if private else fields
 
 
 def page(names: Sequence[str], params: Mapping[str, Any], size: int | None) -> tuple[slice, dict[str, Any]]:
-    """Which part of a list a request gets, and the cursor of the next. Raises `MCPError` for a cursor not ours."""
+    """Return the part of a list for a request, and the cursor of the next part.
+
+    Raises `MCPError` for an invalid cursor.
+    """
     start = 0
     if "cursor" in params:
         after = _read_cursor(params["cursor"])

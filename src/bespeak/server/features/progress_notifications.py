@@ -1,6 +1,7 @@
 """The progress notifications of one request: what its author reports, and heartbeats while a person is asked.
 
-The protocol demands that the values rise. Both kinds draw on one last value, so that neither falls behind the other.
+The protocol requires that the values increase. Both kinds share one last value, so that each is higher than all before
+it.
 """
 
 import math
@@ -12,7 +13,7 @@ from bespeak.protocol.legacy import MARCH
 from bespeak.protocol.messages import Meta, write_notification
 
 STEP = 0.000001
-"""How far a heartbeat raises the value: enough to rise, too little to look like progress."""
+"""How much a heartbeat raises the value: enough to count as an increase, too little to look like progress."""
 WAITING = "Waiting for an answer"
 
 
@@ -37,14 +38,14 @@ class ProgressNotifications:
         return self._token is not None
 
     def silence(self) -> float:
-        """How long, in seconds, the client has heard nothing: since its request, or the last notification."""
+        """Return the seconds since the last notification was sent or, before the first, since the request arrived."""
         return self._clock() - self._spoke
 
     def report(self, progress: float, total: float | None = None, message: str | None = None) -> bytes | None:
-        """The notification of an author's value; `None` if it is not to be sent.
+        """Return the notification for a value that the author reports; `None` if it must not be sent.
 
-        A value that does not grow is not sent. One that only heartbeats have overtaken, or that follows one, is sent
-        just above the last.
+        A value that does not increase is not sent, except directly after a heartbeat. A value that is not above the
+        last one that was sent is raised to just above it.
         """
         if not self.wanted or not math.isfinite(progress):
             return None
@@ -58,7 +59,7 @@ class ProgressNotifications:
         return self._write(value, total, message)
 
     def heartbeat(self) -> bytes | None:
-        """A notification that says only that the call is alive; `None` if the client did not ask for progress."""
+        """Return a notification that only says that the call is alive; `None` if the client did not ask for any."""
         if not self.wanted:
             return None
         self._heartbeat_since = True

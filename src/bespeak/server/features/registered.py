@@ -44,7 +44,7 @@ class Registering:
             )
         if signature.question_arms:
             self.fault(
-                f"{signature.name} returns {spell(signature.question_arms[0])}, and only a resolver asks by returning it",
+                f"{signature.name} returns {spell(signature.question_arms[0])}, which only a resolver may return",
                 "ask in a resolver, and take the answer as a parameter: Annotated[..., Resolve(ask)]",
             )
         first = signature.parameters[0] if signature.parameters else None
@@ -108,12 +108,12 @@ class Registering:
             arguments = Arguments(self.short_name, self.plain, schema)
         except Unschemable as error:
             for name, problem in error.problems.items():
-                self.fault(problem, "use a type that JSON can carry, or fill it with Resolve(fn)", name)
+                self.fault(problem, "use a type that JSON can represent, or fill it with Resolve(fn)", name)
             return None
         for name in self.marked:
             if name in arguments.wire_names:
                 self.fault(
-                    f"an argument can be sent as {name!r}, which is resolved",
+                    f"an argument can be sent as {name!r}, which is a resolved parameter",
                     f"give it an alias other than {name!r}",
                     name,
                 )
@@ -162,6 +162,8 @@ class Registered(Resolving):
     what: ClassVar[str]
     """What it is called in messages."""
     idempotent = False
+    scopes: tuple[str, ...] = ()
+    """What a caller's access token must allow, where there is authentication."""
     name: str
     wire: dict[str, Any]
     """How it is listed."""
@@ -181,15 +183,15 @@ class Registered(Resolving):
         returns = signature.returns
         self._asks_by_hand = returns is EMPTY or signature.returns_input_required or any(map(is_unknown, arms(returns)))
         self.plain = not (self.graph.nodes or self.context_parameters or self._asks_by_hand)
-        """Whether a call of it is nothing but a call of its function."""
+        """Whether a call only has to call the function."""
 
     @property
     def may_ask(self) -> bool:
-        """Whether it is known, or cannot be ruled out, that a call asks something."""
+        """Whether a call may ask something."""
         return self.graph.may_ask or self._asks_by_hand
 
     def copied(self) -> Self:
-        """A copy for another server, so that an override on one does not reach the other."""
+        """Return a copy for another server, so that an override on one does not reach the other."""
         return copy.copy(self)
 
 

@@ -12,6 +12,7 @@ from mcp_types import ResourceTemplate as WireTemplate
 
 from bespeak.protocol.uri_templates import InvalidUriTemplate, UriTemplate
 from bespeak.resolve.graph.model import Graph
+from bespeak.server.auth.scopes import scope_names
 from bespeak.server.calls.arguments import Arguments
 from bespeak.server.features.completions import Completed
 from bespeak.server.features.listings import CacheHint
@@ -66,7 +67,7 @@ class ResourceOptions:
     meta: dict[str, Any] | None = None
     security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY
     cache: CacheHint | None = None
-    scopes: tuple[str, ...] = ()
+    scopes: Sequence[str] = ()
     size: int | None = None
     """In bytes, if it is known."""
 
@@ -83,7 +84,7 @@ class _Readable(Registered):
     def _take(self, options: ResourceOptions) -> None:
         self.mime_type = options.mime_type
         self.cache = options.cache
-        self.scopes = options.scopes
+        self.scopes = scope_names(options.scopes)
 
     def result_at(self, value: Any, uri: str) -> dict[str, Any]:
         """What the function returned for a URI, as a wire result."""

@@ -15,11 +15,11 @@ _UNSTRUCTURED = (*CONTENT_BLOCKS, Image, Audio, CallToolResult)
 
 
 class NoOutputSchema(Exception):
-    """The return annotation gives no schema, though one was demanded."""
+    """The return annotation gives no schema, although structured output was requested."""
 
 
 class Output:
-    """How one tool's return values travel."""
+    """Converts the return values of one tool to results."""
 
     def __init__(self, name: str, returns: Any, structured: bool | None) -> None:
         self.schema: dict[str, Any] | None = None
@@ -46,7 +46,7 @@ class Output:
         self.schema = {**schema, "title": title} if title else schema
 
     def result(self, value: Any) -> dict[str, Any]:
-        """A returned value as a `tools/call` result, without the envelope's own members."""
+        """Return a return value as a `tools/call` result, without the members that are added to every result."""
         if isinstance(value, CallToolResult):
             if self._adapter is not None and not value.is_error:
                 promised: Any = value.structured_content or {}
@@ -68,7 +68,7 @@ class Output:
 
 
 def error_result(text: str) -> dict[str, Any]:
-    """A failed call, as a result the model can read."""
+    """Return a failed call as a result that the model can read."""
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 

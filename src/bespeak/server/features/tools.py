@@ -3,7 +3,7 @@
 import logging
 import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from typing_extensions import TypedDict, Unpack
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.parameter_headers import InvalidParameterHeader, read_parameter_headers
 from bespeak.resolve.reading.callables import calling_frame
+from bespeak.server.auth.scopes import scope_names
 from bespeak.server.calls.arguments import Arguments, UnreadablePattern, shows
 from bespeak.server.features.registered import Registered, Registering, described, failure_text, name_of
 from bespeak.server.features.tool_results import NoOutputSchema, Output, error_result
@@ -24,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class ToolOptions:
-    """What an author may say of a tool beside its function."""
+    """The options of a tool, besides its function."""
 
     name: str | None = None
     title: str | None = None
@@ -35,10 +36,11 @@ class ToolOptions:
     structured_output: bool | None = None
     idempotent: bool = False
     input_schema: dict[str, Any] | None = None
+    scopes: Sequence[str] = ()
 
 
 class MoreOptions(TypedDict, total=False):
-    """The options beside the name, as keywords."""
+    """The options of a tool, except its name, as keywords."""
 
     title: str | None
     description: str | None
@@ -48,10 +50,11 @@ class MoreOptions(TypedDict, total=False):
     structured_output: bool | None
     idempotent: bool
     input_schema: dict[str, Any] | None
+    scopes: Sequence[str]
 
 
 class Tool(Registered):
-    """One tool: a function, its graph of resolvers, and how its arguments and results travel."""
+    """One tool: a function, its graph of resolvers, and how its arguments and results are sent."""
 
     method = "tools/call"
     what = "tool"
@@ -67,6 +70,7 @@ class Tool(Registered):
         assert output is not None, "an output that cannot be described has a fault"
         self._output = output
         self.idempotent = options.idempotent
+        self.scopes = scope_names(options.scopes)
         self.parameter_headers = read_parameter_headers(self.arguments.schema)
         """The arguments that HTTP requests repeat in headers."""
         if not _NAME.fullmatch(self.name):
@@ -87,21 +91,21 @@ class Tool(Registered):
 
     @classmethod
     def from_function(cls, fn: Callable[..., Any], name: str | None = None, **options: Unpack[MoreOptions]) -> "Tool":
-        """A tool to hand to `MCPServer(tools=[...])`; takes the options of `MCPServer.tool`."""
+        """Return a tool to pass to `MCPServer(tools=[...])`. Takes the options of `MCPServer.tool`."""
         return cls(fn, ToolOptions(name, **options), calling_frame())
 
     def result(self, value: Any) -> dict[str, Any]:
-        """What the function returned, as a wire result."""
+        """Return the function's return value as a wire result."""
         return self._output.result(value)
 
     def failure(self, error: Exception) -> dict[str, Any]:
-        """A failed call as a result the model can read. Raises `MCPError` for a protocol error."""
+        """Return a failed call as a result that the model can read. Raises `MCPError` for a protocol error."""
         if isinstance(error, MCPError):
             raise error
         return error_result(self.failure_text(error))
 
     def failure_text(self, error: Exception) -> str:
-        """What the client may read of a failure: the author's own words, or only what failed."""
+        """Return what the client may read about a failure: the author's own message, or only which tool failed."""
         return failure_text(f"Error executing tool {self.name}", error, f"tool {self.name!r}")
 
 
@@ -122,12 +126,12 @@ def _check_headers(read: Registering, arguments: Arguments | None) -> None:
             if others:
                 said = ", ".join(sorted(others))
                 read.fault(
-                    f"{mirror.path[0]!r} is sent in a header as well, but it also has the name {said}",
+                    f"argument {mirror.path[0]!r} is repeated in a header, but it can also be sent as {said}",
                     "give it only one name",
                     mirror.path[0],
                 )
     except InvalidParameterHeader as error:
-        read.fault(str(error), "see the protocol's x-mcp-header; clients drop a tool whose annotation is wrong")
+        read.fault(str(error), "see x-mcp-header in the protocol; clients ignore a tool whose x-mcp-header is invalid")
 
 
 def _check_schema(read: Registering, schema: dict[str, Any] | None) -> None:
@@ -136,12 +140,14 @@ def _check_schema(read: Registering, schema: dict[str, Any] | None) -> None:
         try:
             if shows(schema, name):
                 read.fault(
-                    f"the input schema shows {name!r}, which is resolved", f"take {name!r} out of the schema", name
+                    f"the input schema shows {name!r}, which is a resolved parameter",
+                    f"remove {name!r} from the schema",
+                    name,
                 )
         except UnreadablePattern as unreadable:
             read.fault(
                 f"the input schema has the pattern {unreadable.pattern!r}, which cannot be read, so it is not known whether "
-                f"it shows {name!r}, which is resolved",
+                f"it shows {name!r}, which is a resolved parameter",
                 "name the properties in `properties`, or write a simpler pattern",
                 name,
             )

@@ -1,5 +1,6 @@
-"""The connection of one client of an older revision: its handshake, what it may ask for, and what it has been asked."""
+"""The connection of one client of an older revision: its handshake, its requests, and the questions it was sent."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, cast
@@ -20,10 +21,12 @@ from bespeak.protocol.messages import (
     Response,
     is_id,
     write_error,
+    write_notification,
     write_result,
 )
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.features.progress_notifications import ProgressNotifications
+from bespeak.server.features.subscriptions import Change, Changes, Subscriber, check_uris
 from bespeak.server.legacy.pushing import Asker, Questions
 from bespeak.server.legacy.waiting_calls import WaitingCalls, weigh
 from bespeak.transports.interfaces import Channel, Notify, WrittenResponse
@@ -31,9 +34,9 @@ from bespeak.transports.interfaces import Channel, Notify, WrittenResponse
 logger = logging.getLogger("bespeak.server")
 
 HANDSHAKE_BYTES = 16 * 1024
-"""The most that a session keeps of its client's capabilities, and as much of its name and the like, as it lies in memory."""
+"""How many bytes of memory a session uses at most for its client's capabilities, and the same for its client info."""
 DEFAULT_LOG_LEVEL = "info"
-"""What a client is told that has not said what it wants to hear."""
+"""The log level of a client that has not set one."""
 
 
 class Serve(Protocol):
@@ -55,12 +58,13 @@ class LegacyConnection:
         question_seconds: float,
         question_heartbeat: float | None,
         waiting: WaitingCalls,
+        changes: Changes,
         unaskable: AskingObstacle | None = None,
         assumed: str | None = None,
     ) -> None:
         self._serve = serve
         self._hello = hello
-        """What the server says of itself: `capabilities`, `serverInfo`, perhaps `instructions`."""
+        """What the server says about itself: `capabilities`, `serverInfo`, perhaps `instructions`."""
         self._question_seconds = question_seconds
         self._question_heartbeat = question_heartbeat
         self._unaskable = unaskable
@@ -72,10 +76,17 @@ class LegacyConnection:
         self._questions = Questions()
         self._waiting = waiting.of_session()
         self._under_way: dict[RequestId, Asker] = {}
+        self._changes = changes
+        self._subscriber: Subscriber | None = None
+        """Set when there is a stream for it, or the client has subscribed to a resource."""
+        self._agreed = asyncio.Event()
+        """A handshake has been made."""
         self._own: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "initialize": self._initialize,
             "ping": lambda _: {},
             "logging/setLevel": self._set_level,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
         }
 
     async def answer(
@@ -86,7 +97,7 @@ class LegacyConnection:
         *,
         raise_exceptions: bool = False,
     ) -> WrittenResponse:
-        """WrittenResponse one request."""
+        """Return the response to one request."""
         answer = self.at_once(request)
         if answer is not None:
             return answer
@@ -118,7 +129,7 @@ class LegacyConnection:
             self._under_way.pop(request.id, None)
 
     def at_once(self, request: LegacyRequest) -> WrittenResponse | None:
-        """The answer to a request that needs no waiting; `None` to any other."""
+        """Return the response to a request that needs no waiting; `None` for any other request."""
         try:
             own = self._own.get(request.method)
             if own is not None:
@@ -129,7 +140,7 @@ class LegacyConnection:
         return None
 
     def heard(self, message: Notification | Response) -> None:
-        """Take in what wants no answer."""
+        """Process a message that expects no response."""
         if isinstance(message, Response):
             if not self._questions.answered(message):
                 self._not_waited_for(message)
@@ -137,14 +148,14 @@ class LegacyConnection:
             id_: Any = message.params.get("requestId")
             asker = self._under_way.get(id_) if is_id(id_) else None
             if asker is not None:
-                asker.end()  # however its call takes it, it says and asks nothing more
+                asker.end()  # whatever its call does, it sends and asks nothing more
 
     def _not_waited_for(self, response: Response) -> None:
-        """Log an answer that changes nothing, without what it says."""
+        """Log an answer that has no effect, without its content."""
         question = self._questions.given_up(response)
         if question is None:
             logger.debug("the client answered %r, which was not asked or was answered before", response.id)
-        elif response.error is not None:  # some clients confirm so that they no longer ask
+        elif response.error is not None:  # some clients confirm in this way that they no longer ask
             logger.debug(
                 "the client answered question %r with an error after the question was withdrawn", question.name
             )
@@ -155,9 +166,27 @@ class LegacyConnection:
                 question.reason,
             )
 
+    async def stand(self, notify: Notify) -> None:
+        """Tell the client what has changed, as long as this runs."""
+        await self._agreed.wait()
+
+        def send(change: Change) -> Awaitable[None] | None:
+            return notify(write_notification(*change.notification()))
+
+        await self._subscribing().deliver(send)
+
+    def _subscribing(self) -> Subscriber:
+        if self._subscriber is None:
+            self._subscriber = Subscriber(frozenset({"tools", "prompts", "resources"}), set())
+            self._changes.join(self._subscriber)
+        return self._subscriber
+
     def close(self, reason: str) -> None:
-        """The client is gone: nobody waits for its answers any more."""
+        """Called when the client is gone. Stops waiting for its answers, and tells it nothing more."""
         self._questions.close(reason)
+        if self._subscriber is not None:
+            self._changes.leave(self._subscriber)
+            self._subscriber.end()
 
     def _check_agreed(self, method: str) -> None:
         if self.version is None:
@@ -185,10 +214,11 @@ class LegacyConnection:
             raise MCPError(INVALID_PARAMS, "initialize: capabilities must be an object")
         if weigh([declared], HANDSHAKE_BYTES) > HANDSHAKE_BYTES:
             raise MCPError(
-                INVALID_PARAMS, f"initialize: capabilities take more than {HANDSHAKE_BYTES} bytes; declare less"
+                INVALID_PARAMS, f"initialize: capabilities take more than {HANDSHAKE_BYTES} bytes; declare fewer"
             )
         version = wanted if wanted in HANDSHAKE_PROTOCOL_VERSIONS else LATEST_HANDSHAKE_VERSION
         self.version = version
+        self._agreed.set()
         self._client_info = _kept_info(cast("dict[str, Any]", info)) if isinstance(info, dict) else None
         if self._unaskable is None:
             self._declared = capabilities_at(version, cast("dict[str, Any]", declared))
@@ -202,6 +232,25 @@ class LegacyConnection:
             raise MCPError(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
         self._log_level = level
         return {}
+
+    def _subscribe(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._check_agreed("resources/subscribe")
+        subscriber, uri = self._subscribing(), _uri_of(params)
+        check_uris(subscriber.uris | {uri})
+        subscriber.uris.add(uri)
+        return {}
+
+    def _unsubscribe(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._check_agreed("resources/unsubscribe")
+        self._subscribing().uris.discard(_uri_of(params))
+        return {}
+
+
+def _uri_of(params: Mapping[str, Any]) -> str:
+    uri = params.get("uri")
+    if not isinstance(uri, str):
+        raise MCPError(INVALID_PARAMS, "params.uri must be the URI of a resource")
+    return uri
 
 
 def _kept_info(info: dict[str, Any]) -> dict[str, Any] | None:

@@ -22,11 +22,11 @@ from bespeak.server.legacy.waiting_calls import weigh
 RUNS = 8
 """How often a body that asks by hand is run again."""
 PAUSES = (0.05, 0.25)
-"""First and longest pause before a body is run again that asked nothing and only wants to go on later, in seconds."""
+"""The first and the longest pause, in seconds, before a body that returned only a state is run again."""
 
 
 class PushedCall(Call):
-    """Nothing of it outlives its request, but a body that somebody approved of is finished all the same."""
+    """A call of an older client. It ends with its request, except that an approved body still finishes."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class PushedCall(Call):
             self.closed = False
         if not isinstance(value, InputRequiredResult):
             return result_of(self.consumer, value)
-        raise ToolError(f"it still asks after {RUNS} runs")
+        raise ToolError(f"it is still asking after {RUNS} runs")
 
     async def _one(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
         try:

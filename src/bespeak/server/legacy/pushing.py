@@ -1,7 +1,7 @@
-"""Questions pushed to an older client: sent on the stream of the request they belong to, waited for, taken back.
+"""Questions pushed to an older client: sent on the stream of the request they belong to, awaited and withdrawn.
 
-Many such clients give a request up when they hear nothing of it for a while, though the person they ask still reads. As
-long as a question is open, heartbeats say that the call is alive, to every client that has asked for its progress.
+Many such clients give up a request after a while without messages, even if the person they ask is still reading. While a
+question is open, heartbeats tell every client that has asked for progress that the call is alive.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from bespeak.transports.interfaces import Channel
 
 EXCERPT = 200
 MOST_GIVEN_UP = 100
-"""Questions without an answer that are remembered of one client, for what is said about late answers."""
+"""How many withdrawn questions of one client are remembered, to explain late answers in the log."""
 NOT_WAITING = "the client no longer waits for this call"
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -37,7 +37,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A question that was taken back before it was answered."""
+    """A question that was withdrawn before it was answered."""
 
     name: str
     reason: str
@@ -45,11 +45,11 @@ class GivenUp:
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """What becomes of a question whose client's connection is gone, and cannot be gone on with."""
+    """What happens to a question when its client's connection is lost and cannot be resumed."""
 
     seconds: float
     ends_it: Callable[[], bool]
-    """Whether the question is given up then."""
+    """Whether the question is withdrawn then."""
 
 
 class AskingCall(Protocol):
@@ -59,12 +59,12 @@ class AskingCall(Protocol):
     """Whether an approval has been spent on it, so that it must not be broken off."""
 
     def kept_bytes(self, most: int) -> int:
-        """About how many bytes it keeps of its request while it waits. Need not be exact above `most`."""
+        """Return about how many bytes of its request it keeps while it waits. Stops counting above `most`."""
         ...
 
 
 class Questions:
-    """What one client has been asked and has not answered. Ids are never used twice."""
+    """The open questions of one client. Ids are never used twice."""
 
     def __init__(self) -> None:
         self._open: dict[RequestId, asyncio.Future[Response | NotAnswered | None]] = {}
@@ -76,7 +76,7 @@ class Questions:
         self._over: str | None = None
 
     def answered(self, response: Response) -> bool:
-        """Take an answer; whether anybody waited for it."""
+        """Take an answer. Return whether a question was waiting for it."""
         waiting = self._open.get(response.id) if response.id is not None else None
         if waiting is None or waiting.done():
             return False
@@ -88,7 +88,7 @@ class Questions:
         return self._given_up.pop(response.id, None) if response.id is not None else None
 
     def close(self, reason: str) -> None:
-        """The client is gone: whoever waits for it need not."""
+        """Called when the client is gone. Ends all waits for its answers."""
         self._over = reason
         for waiting in self._open.values():
             if not waiting.done():
@@ -205,7 +205,7 @@ class Asker:
         return self._over.done()
 
     def end(self) -> None:
-        """Say nothing more, ask nothing more, and wait for no answer: the request is over."""
+        """Called when the request is over. Sends and asks nothing more, and stops waiting for answers."""
         if not self._over.done():
             self._over.set_result(None)
 
@@ -315,7 +315,10 @@ def _given(answer: Response | NotAnswered | None) -> Response | None:
 
 
 async def ask_request(asker: Asker, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask what is already in the words of the wire. Raises `MissingCapability` if the client cannot answer it."""
+    """Send a question that is already a wire request, and return the answer.
+
+    Raises `MissingCapability` if the client cannot answer it.
+    """
     check_askable(asker, request)
     return await asker.ask(key, request)
 
@@ -338,7 +341,10 @@ def read_as(model: type[ModelT], key: str, answer: Mapping[str, Any]) -> ModelT:
 
 
 async def ask_once(asker: Asker, key: str, marker: Question) -> Outcome:
-    """Ask from within a body: the outcome, asked again as often as the question allows if the answer was a slip."""
+    """Ask from within a body, and return the outcome.
+
+    After an invalid answer the question is asked again, up to its number of attempts.
+    """
     question = render(key, marker)
     check_askable(asker, question.request())
     note: str | None = None

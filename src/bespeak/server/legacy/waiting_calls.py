@@ -1,8 +1,9 @@
-"""Calls of older clients that wait at a question: how many there may be, and how much of their requests they may keep.
+"""Calls of older clients that are waiting for an answer: how many there may be, and how much memory their requests may
+use.
 
-Since 2026-07-28 a call that asks has ended, and the client holds its state. An older client's call stays where it is until
-somebody answers. So that nobody fills the server with such calls, those of a session, of an address and of the whole server are
-counted, and what they keep is weighed.
+Since 2026-07-28 a request ends when it asks, and the client keeps the state. An older client's call stays in memory
+until somebody answers. So that nobody can fill the server with such calls, they are counted per session, per address
+and for the whole server, and the memory of their requests is measured.
 """
 
 import sys
@@ -16,28 +17,28 @@ from typing import Any, cast
 from bespeak.resolve.errors import NotAnswered
 
 PRESSURE = 2
-"""From 1 / `PRESSURE` of a bound on, each address is held to its share."""
+"""Once 1 / `PRESSURE` of a limit is used, each address is limited to its share."""
 SHARE = 10
-"""One address has at most 1 / `SHARE` of a bound then, or one call."""
+"""The share of one address: 1 / `SHARE` of the limit, but at least one call."""
 SHARE_TAKEN = "too many calls from your address are waiting for answers; answer one of them, or try again later"
 MANY = 1000
-"""So many members of a container are weighed at a time, so that too heavy a one is found out early."""
+"""How many members of a container are measured at a time, so that measuring a very large one stops early."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingLimits:
-    """Bounds of calls that wait at a question."""
+    """Limits on calls that are waiting for an answer."""
 
     server: int = 1024
     session: int = 32
     bytes: int = 64 * 1024 * 1024
-    """Of what all of them keep of their requests, as it lies in memory."""
+    """How much memory the requests of all these calls may use together."""
     gone_seconds: float = 30.0
-    """How long a call waits at its question when its client's connection is gone, and nothing has been approved."""
+    """How long a call waits for an answer after its client's connection is lost, if nothing has been approved yet."""
 
 
 class WaitingCalls:
-    """Those of one server, which may be served by several event loops."""
+    """The waiting calls of one server, which may run in several event loops."""
 
     def __init__(self, limits: WaitingLimits) -> None:
         self.limits = limits
@@ -48,20 +49,20 @@ class WaitingCalls:
         """The calls of each address, and their bytes."""
 
     def of_session(self) -> "SessionCalls":
-        """Those of a new session."""
+        """Return a counter for the waiting calls of a new session."""
         return SessionCalls(self)
 
     def enter(self, weigh: Callable[[int], int], address: str | None) -> int:
-        """Count a call; what it keeps, in bytes. `weigh` is told where it may stop. Raises `NotAnswered`."""
+        """Count a call, and return the bytes it uses. `weigh` may stop at the size it is given. Raises `NotAnswered`."""
         limits = self.limits
-        self._check_number(address)  # before anything is weighed, which takes its time
+        self._check_number(address)  # first, because measuring takes time
         weight = weigh(limits.bytes)
         with self._lock:
             self._check_number(address)
             if self.bytes + weight > limits.bytes:
                 raise NotAnswered(
-                    f"the arguments of all calls that wait for answers may take {limits.bytes} bytes of memory, and with this "
-                    "call they would take more; send less, or try again later"
+                    "with this call, the arguments of all calls that are waiting for answers would take more than "
+                    f"{limits.bytes} bytes of memory, which is the limit of this server; send less, or try again later"
                 )
             _, held = self._held(address)
             if held and self.bytes * PRESSURE > limits.bytes and (held + weight) * SHARE > limits.bytes:
@@ -94,13 +95,13 @@ class WaitingCalls:
             del self._of_address[address]
 
     def leave(self, weight: int, address: str | None) -> None:
-        """A call that was counted goes on, or has ended."""
+        """Called when a counted call continues, or has ended."""
         with self._lock:
             self._count(address, -1, -weight)
 
 
 class SessionCalls:
-    """Those of one session."""
+    """The waiting calls of one session."""
 
     def __init__(self, server: WaitingCalls) -> None:
         self._server = server
@@ -108,7 +109,7 @@ class SessionCalls:
         self.calls = 0
 
     def enter(self, weigh: Callable[[int], int], address: str | None) -> int:
-        """As for the server."""
+        """Count a call for the session and the server, and return the bytes it uses. Raises `NotAnswered`."""
         if self.calls >= self.limits.session:
             raise NotAnswered(
                 f"{self.calls} calls of this session are already waiting for answers, which is the limit; "
@@ -124,7 +125,7 @@ class SessionCalls:
 
 
 def weigh(values: Iterable[Any], most: int) -> int:
-    """About how many bytes some values take in memory, with all they hold. Stops when it is more than `most`."""
+    """Return about how many bytes some values use in memory, including their contents. Stops above `most`."""
     total, seen = 0, set[int]()
     left = [list(values)]
     while left:
@@ -150,7 +151,7 @@ _PLAIN = frozenset({str, bytes, int, float, bool, type(None)})
 
 
 def _held(value: Any) -> list[Any]:
-    """What a container holds; of an object, its attributes."""
+    """Return the contents of a container, or the attributes of an object."""
     if type(value) is list:
         return cast("list[Any]", value)
     if isinstance(value, dict):

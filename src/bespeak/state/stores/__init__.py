@@ -1,1 +1,1 @@
-"""Where the ledger is kept. A store knows claims and bytes, never keys or meanings."""
+"""Stores for the ledger. A store holds claims and bytes. It has no keys and cannot read the bytes."""

@@ -18,15 +18,15 @@ from bespeak.state.stores.store import Claim, Entry, Horizon, ShareTaken, StoreF
 MAX_CLAIMS = 1_000_000
 MAX_RESULT_BYTES = 64 * 1024 * 1024
 RESULT_OVERHEAD = 832
-"""Bytes that a claim with its result takes beside the result."""
+"""The bytes of a claim with a result, without the result itself."""
 PURGED_AT_ONCE = 256
-"""Old claims dropped for each new one, so that nobody waits long for room to be made."""
+"""How many old claims are dropped at most for each new one, so that no request waits long for it."""
 _SHARES = 1 << 16
 
 
 @dataclass(slots=True)
 class _Live:
-    """A claim that runs, or whose result is still there."""
+    """A claim that is running, or whose result is still kept."""
 
     entry: Entry
     share: int
@@ -36,7 +36,7 @@ class _Live:
 
 @dataclass(slots=True)
 class _Due:
-    """The claims that may be dropped from one second on, and the horizon once they are."""
+    """The claims that may be dropped from a given second on, and the horizon after that."""
 
     keys: bytearray = field(default_factory=bytearray)
     claimed: float = -math.inf
@@ -44,11 +44,12 @@ class _Due:
 
 
 class MemoryStore:
-    """Claims by a digest of their call: running ones and results as objects, all others packed.
+    """Keeps claims in the memory of this process.
 
     It may be used by several event loops in several threads. Up to `max_claims` claims are kept, and results of up to
-    `max_result_bytes` in all. New questions are refused when `question_limit` of the room is taken, claims when all is.
-    Above `pressure` of it, each principal, or each address if there is none, may hold `share` of the room.
+    `max_result_bytes` in total. The other options are fractions of `max_claims`: above `question_limit`, new questions
+    are refused, but claims only when the store is full; above `pressure`, each principal (or each address, without a
+    principal) may hold at most `share`.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class MemoryStore:
         self._live: dict[bytes, _Live] = {}
         self._spent = SpentClaims()
         self._results: dict[bytes, int] = {}
-        """What each kept result counts, the oldest first."""
+        """The bytes that each kept result counts for, the oldest first."""
         self._result_bytes = 0
         self._due: dict[int, _Due] = {}
         self._seconds: list[int] = []
@@ -83,12 +84,13 @@ class MemoryStore:
         self._horizon = Horizon()
         self._waiting: dict[bytes, list[tuple[asyncio.AbstractEventLoop, asyncio.Event]]] = {}
         self._held = array("I", [0]) * _SHARES
-        """How many claims count for each share. Two holders may meet in one, which is rare, and nobody can arrange it."""
+        """How many claims count for each share. Two holders rarely have the same one, and no client can bring that
+        about."""
         self._salt = secrets.token_bytes(16)
 
     @property
     def claims(self) -> int:
-        """How many claims are kept."""
+        """The number of claims that are kept."""
         return len(self._live) + len(self._spent)
 
     async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:

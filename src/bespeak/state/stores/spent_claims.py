@@ -1,4 +1,4 @@
-"""What is left to know of a claim whose result is gone, in few bytes: a process remembers a million of them."""
+"""Claims whose results are no longer kept, in few bytes each: a process remembers a million of them."""
 
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class SpentClaims:
         return self._length
 
     def add(self, key: bytes, spent: Spent) -> None:
-        """Enter a claim that is not there yet."""
+        """Add a claim that is not there yet."""
         record = key + spent.answers + spent.request + spent.share.to_bytes(_SHARE_BYTES, "big")
         number = _bucket(key)
         bucket = self._buckets.get(number)
@@ -44,7 +44,7 @@ class SpentClaims:
         self._length += 1
 
     def get(self, key: bytes) -> Spent | None:
-        """A claim by its key."""
+        """Return a claim by its key; `None` if there is none."""
         bucket = self._buckets.get(_bucket(key))
         place = _place(bucket, key)
         if bucket is None or place < 0:
@@ -56,7 +56,7 @@ class SpentClaims:
         )
 
     def pop(self, key: bytes) -> Spent | None:
-        """Take a claim out."""
+        """Remove a claim, and return it; `None` if there is none."""
         spent = self.get(key)
         if spent is not None:
             number = _bucket(key)

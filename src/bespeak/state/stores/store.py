@@ -1,66 +1,66 @@
-"""What a ledger needs of a store: an atomic claim, a lease, a result, a way to wait, and an end to what is remembered."""
+"""The interface of a store: atomic claims with leases and results, waiting for changes, and dropping old claims."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 CLOCK_DIFFERENCE = 60.0
-"""By how many seconds the clocks of two workers may differ."""
+"""How many seconds the clocks of two workers may differ."""
 DIGEST_BYTES = 8
-"""Of each digest in an entry."""
+"""The length of each digest in an entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is entered for a claim."""
+    """A new claim, as it is given to a store."""
 
     answers: bytes
-    """A digest of the answers it is made with, of `DIGEST_BYTES`."""
+    """A digest of its answers, of `DIGEST_BYTES`."""
     request: bytes
-    """A digest of the request that makes it."""
+    """A digest of its request."""
     owner: str
     issued: float
-    """When the state it is made with was issued."""
+    """When its state was issued."""
     claimed: float
     kept_until: float
     deadline: float
     holder: str | None = None
-    """The principal or address it counts for; `None` counts for nobody."""
+    """The principal or address for which it is counted; `None` if it is not counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim as it stands. It is running until `done`; a done claim without a result has had it evicted."""
+    """The current state of a claim. It is running until `done`. If `done` has no `result`, the result was evicted."""
 
     answers: bytes
     request: bytes
     owner: str
     lease_left: float
-    """Seconds until the lease lapses; not positive if it has. Nobody asks once the claim is done."""
+    """Seconds until the lease lapses; zero or negative if it has lapsed. Has no meaning once the claim is done."""
     done: bool = False
     result: bytes | None = None
 
 
 class Store(Protocol):
-    """Each method is atomic, whatever process, thread or event loop calls it.
+    """Keeps the claims of a ledger. Each method is atomic, whatever process, thread or event loop calls it.
 
-    A store measures leases by a clock that nobody sets. It keeps a claim until `kept_until`, and longer while its lease is
-    renewed; results may go earlier. It remembers up to when it has forgotten claims, and refuses a state that could belong to
-    one of those: see `Horizon`.
+    A store measures leases with a monotonic clock. It keeps a claim until `kept_until`, and longer while its lease is
+    renewed; results may be dropped earlier. It remembers up to which time it has dropped claims, and refuses a state
+    that could belong to a dropped claim: see `Horizon`.
     """
 
     async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
-        """Enter a claim. `None` if it is ours now, else the claim that was there first.
+        """Add a claim. Returns `None` if the call is ours now, otherwise the claim that came first.
 
         Raises `StoreFull`, `ShareTaken` or `Forgotten`.
         """
         ...
 
     async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
-        """Replace a running claim of another owner; false if it has changed meanwhile."""
+        """Replace a running claim of another owner. Returns false if the claim has changed in the meantime."""
         ...
 
     async def renew(self, call: str, owner: str, lease: float) -> None:
-        """Have our lease last this many seconds from now."""
+        """Extend our lease to this many seconds from now."""
         ...
 
     async def finish(self, call: str, owner: str, result: bytes) -> None:
@@ -68,7 +68,7 @@ class Store(Protocol):
         ...
 
     async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
-        """The claim on a call, if there is one. Raises `Forgotten`."""
+        """Return the claim on a call; `None` if there is none. Raises `Forgotten`."""
         ...
 
     async def changed(self, call: str, timeout: float) -> None:
@@ -76,37 +76,38 @@ class Store(Protocol):
         ...
 
     async def check_room(self, holder: str | None, now: float) -> None:
-        """Raise `StoreFull` or `ShareTaken` if nobody should be asked what would have to be claimed later."""
+        """Raises `StoreFull` or `ShareTaken` if there is no room for more calls that ask questions."""
         ...
 
 
 @dataclass(slots=True)
 class Horizon:
-    """Up to when claims have been forgotten.
+    """The time up to which claims have been dropped.
 
-    A forgotten claim was kept for as long as its states live, and a little longer; so a state that still opens is younger.
-    It is not if a clock was set back, or if the lifetime of states differs between workers: then it is refused, since it
-    could be spent already.
+    A claim is kept a little longer than its states are valid, so a valid state is newer than all dropped claims. That
+    may be wrong if a clock was set back, or if workers use different lifetimes. Then the state is refused, because its
+    approval could already be spent.
     """
 
     claimed: float = float("-inf")
-    """When the youngest of them was claimed. A state issued later belongs to another call: a claimed call asks nothing more."""
+    """When the newest of them was claimed. A state issued later belongs to another call: a claimed call asks nothing
+    more."""
     deadline: float = float("-inf")
-    """The latest deadline of those that were kept until it."""
+    """The latest deadline of the claims that were kept until their deadline."""
 
     def move(self, claimed: float, deadline: float) -> None:
-        """Claims of up to these times are forgotten."""
+        """Record that claims up to these times have been dropped."""
         self.claimed = max(self.claimed, claimed)
         self.deadline = max(self.deadline, deadline)
 
     def check(self, issued: float, deadline: float) -> None:
-        """Raise `Forgotten` for a state that could belong to a forgotten claim."""
+        """Raises `Forgotten` for a state that could belong to a dropped claim."""
         if issued <= self.claimed + CLOCK_DIFFERENCE or deadline <= self.deadline:
             raise Forgotten
 
 
 class Forgotten(Exception):
-    """A state could belong to a claim that the store has forgotten."""
+    """A state could belong to a claim that the store has dropped."""
 
 
 class StoreFull(Exception):
@@ -114,4 +115,4 @@ class StoreFull(Exception):
 
 
 class ShareTaken(Exception):
-    """The store is under pressure, and this principal or address has as many claims as one may have then."""
+    """The store is nearly full, and this principal or address already has its share of the claims."""

@@ -69,7 +69,9 @@ class CassetteFile:
         text = json.dumps(self.recorded(), indent=2, sort_keys=True) + "\n"
         if len(text) > LARGEST:
             what = f"{self.path.name} was not written: the conversation has {len(text):,} bytes"
-            raise StaleCassette(f"{what} and a cassette may have {LARGEST:,}; keep large values out of it with redact")
+            raise StaleCassette(
+                f"{what}, but a cassette may have at most {LARGEST:,}; keep large values out of it with redact"
+            )
         try:
             write_whole(self.path, text)
         except OSError as error:

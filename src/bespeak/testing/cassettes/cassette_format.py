@@ -204,7 +204,7 @@ class Writing:
         return [one for one in (*handed_out, *self.states.altered) if one not in self._said]
 
     def sent(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The params of a request without the answers, which are in the turn that asked."""
+        """Return the params of a request without the answers, which are in the turn that asked."""
         said = {name: one for name, one in params.items() if name not in ADDED}
         self._said = json.dumps(said, ensure_ascii=False)
         told = self._given.apply(said)
@@ -255,7 +255,7 @@ class Writing:
         return {"method": request["method"], "params": told}
 
     def came(self, envelope: Any) -> dict[str, Any]:
-        """The content of a response: questions and a state, a result, or an error."""
+        """Return the content of a response: questions and a state, a result, or an error."""
         message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
         if "error" in message:
             return {"error": self._redact(message["error"])}

@@ -65,7 +65,7 @@ class KeyHandles:
 
     @classmethod
     def listed(cls, handles: Sequence[str], turns: Turns) -> "KeyHandles":
-        """The handles that a cassette lists, each with an invented key: the original is not recorded."""
+        """Return the handles that a cassette lists, each with an invented key: the original is not recorded."""
         taken, by_key = set(_asked(turns)), dict[str, str]()
         others = taken.difference(handles)
         for handle in handles:

@@ -60,7 +60,7 @@ class Player:
             key, request = self._key(one["key"]), self._redaction.restored(one["request"])
             answer = await push(Question(key, request["method"], request.get("params", {})))
             if answer is None:
-                raise CallbackFailed(key, request["method"], "it is not answered")
+                raise CallbackFailed(key, request["method"], "there is no answer to it")
             self._same("answered", turn.get("answered", ABSENT), self._writing.answered({key: answer}), number)
 
     def _key(self, stored: str) -> str:

@@ -29,8 +29,8 @@ class _Block:
 class RoundsScript:
     """A fixture for each round, and what each should ask.
 
-    A pushed question comes alone where a round would bring several at once: so it belongs to the round under way as long
-    as that has an answer to it that was not given yet.
+    Pushed questions arrive one at a time, while a round has several at once. So a pushed question belongs to the
+    current round as long as that round has an unused answer for it.
     """
 
     def __init__(self, rounds: Sequence[RoundSpec], hide: Hide = lambda value: value) -> None:
@@ -51,7 +51,7 @@ class RoundsScript:
         return responses_to(questions, answer_for)
 
     def enter(self, questions: Sequence[Question], state: bool | None) -> _Block:
-        """The round that questions belong to. Raises `CannotAnswer` if there is none."""
+        """Return the round that questions belong to. Raises `CannotAnswer` if there is none."""
         if state is not None or not self._goes_on(questions):
             self._now += 1
         if self._now >= len(self._blocks):
@@ -75,7 +75,10 @@ class RoundsScript:
         )
 
     def _is_new(self, block: _Block, question: Question) -> bool:
-        """Whether a question was not asked in a round yet. One of the same name is, but where a suite tells them apart."""
+        """Whether a question was not asked in a round yet.
+
+        Questions of the same name are one, unless the suite names a key.
+        """
         if question.key in block.asked:
             return False
         rule = block.fixture.rule_for(question)
@@ -83,11 +86,11 @@ class RoundsScript:
         return told_apart or name_of(question.key) not in map(name_of, block.asked)
 
     def leftovers(self, *, answers: bool = True) -> list[Failure]:
-        """What was not as expected, and, unless somebody else has answered, what was never asked for."""
+        """Return what was not as expected and, if `answers` is set, the answers that no question asked for."""
         found: list[Failure] = []
         for number, block in enumerate(self._blocks, 1):
             if number > self._now + 1:
-                found.append(Failure(f"round {number} was never reached: the server asked no more"))
+                found.append(Failure(f"round {number} was never reached: the server asked no more questions"))
                 break
             found += _differences(number, block, self._hide)
             if not answers:
@@ -100,7 +103,7 @@ class RoundsScript:
 
 
 def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
-    """What a round asked other than it should have."""
+    """Return how a round's questions differ from the expected ones."""
     expect, found = block.expect, list[Failure]()
     where = f"rounds[{number - 1}]"
     if expect.asks is not None:
@@ -129,13 +132,13 @@ def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
     if expect.state is not None and block.state is not None:
         actual = "present" if block.state else "absent"
         if difference := equal_to(expect.state).check(actual, f"{where}.state"):
-            message = f"round {number}: requestState is {actual}, and should be {expect.state}"
+            message = f"round {number}: requestState is {actual}, but should be {expect.state}"
             found.append(Failure(message, path=difference.path, expected=expect.state, actual=actual))
     return found
 
 
 def _asked_otherwise(number: int, asks: Sequence[str], block: _Block, path: str) -> list[Failure]:
-    """Whether a round asked other questions than those that a suite names."""
+    """Return a failure if a round did not ask exactly the questions that a suite names."""
     names = names_of(block.asked)
     asked = [key if key in asks else names[key] for key in block.asked]
     try:

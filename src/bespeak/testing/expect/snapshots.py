@@ -51,7 +51,7 @@ class SnapshotFile:
             kept[self._title] = {**kept.get(self._title, {}), **self._new}
             text = json.dumps(kept, indent=2, sort_keys=True) + "\n"
             if len(text) > LARGEST:
-                raise ValueError(f"{self._path.name} would have {len(text):,} bytes; it may have {LARGEST:,}")
+                raise ValueError(f"{self._path.name} would have {len(text):,} bytes; the limit is {LARGEST:,}")
             write_whole(self._path, text)
 
     def _read(self) -> dict[str, dict[str, Any]]:

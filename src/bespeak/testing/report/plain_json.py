@@ -1,4 +1,4 @@
-"""Values made fit for JSON in plain ASCII, whatever a server sent."""
+"""Converts values to JSON in plain ASCII, whatever a server sent."""
 
 import json
 import re

@@ -11,26 +11,26 @@ from bespeak.conversation.protocol_rules import RULES
 
 
 class Kind(StrEnum):
-    """What sort of failure one is; it decides the exit code."""
+    """The kinds of failures. The kind decides the exit code."""
 
     FAILED = "failed"
-    """The server did, said or asked something else than was expected, or broke a rule."""
+    """The server did not behave as expected, or broke a rule."""
     UNREACHABLE = "unreachable"
-    """There was no server to talk to."""
+    """The server could not be reached."""
     CASSETTE = "cassette"
     """A cassette is missing, or no longer fits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One thing that was wrong with a test."""
+    """One reason why a test failed."""
 
     message: str
     kind: Kind = Kind.FAILED
     path: str | None = None
     """Where the first difference is, such as `structuredContent.cents`."""
     expected: Any = None
-    """What was expected there; only with a path, and `ABSENT` if nothing was."""
+    """The expected value there, if there is a path; `ABSENT` if nothing was expected."""
     actual: Any = None
     rule: str | None = None
     """The rule of the protocol that the server broke, by its short name."""
@@ -64,12 +64,12 @@ class Result:
     """One test, case and era, run."""
 
     suite: str
-    """The suite's path, as short as it can be written from where the run was started, with forward slashes."""
+    """The suite's path relative to where the run was started, with forward slashes."""
     line: int
     name: str
     case: str | None
     era: str | None
-    """The revision the test asks for; `None` if it leaves that to the server."""
+    """The revision of the test; `None` if it is negotiated with the server."""
     server: str
     failures: Sequence[Failure] = ()
     rounds: Sequence[Round] = ()
@@ -89,13 +89,13 @@ class Result:
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any], seconds: float = 0.0) -> "Result":
-        """A result as another process told it."""
+        """Return a result from the JSON of another process."""
         known = {name: told[name] for name in ("suite", "line", "name", "case", "era", "server", "again")}
         failures = [Failure.from_json(one) for one in told["failures"]]
         return cls(**known, failures=failures, rounds=[Round(**one) for one in told["rounds"]], seconds=seconds)
 
     def as_json(self) -> dict[str, Any]:
-        """Everything that the same run gives again: no times."""
+        """Return the result without times, so that two runs with the same outcome are equal."""
         return {
             "suite": self.suite,
             "line": self.line,

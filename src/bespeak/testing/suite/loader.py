@@ -143,7 +143,7 @@ _MUST_BE = {
     "float_type": "must be a number",
     "bool_type": "must be true or false",
     "too_short": "is empty; give it at least one entry",
-    "string_too_short": "is empty; give it a text",
+    "string_too_short": "is empty; write some text",
 }
 
 
@@ -152,7 +152,7 @@ def _said_of(kind: str, detail: Mapping[str, Any]) -> str:
     written: Any = detail["input"]
     if kind == "string_type":
         simple = isinstance(written, bool | int | float)
-        return f"must be a text; quote it: {json.dumps(str(json.dumps(written)))}" if simple else "must be a text"
+        return f"must be a string; quote it: {json.dumps(str(json.dumps(written)))}" if simple else "must be a string"
     if kind == "literal_error":
         return f"must be {detail['ctx']['expected'].replace('True', 'true')}"
     said: str = detail["msg"].removeprefix("Input should be ")

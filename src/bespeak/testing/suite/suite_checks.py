@@ -88,7 +88,7 @@ def _elsewhere(
         if not _eras(test, model) <= captured[name]:
             yield (
                 place,
-                f"${{{name}}} is captured at other revisions than this test runs at; give both tests the same eras",
+                f"${{{name}}} is captured at different revisions than this test runs at; give both tests the same eras",
             )
 
 
@@ -181,7 +181,8 @@ def _redactable(written: str) -> None:
     if path[0] == "resultType" or (path[0] == "inputRequests" and path[-1] not in TEXT_FOR_PEOPLE):
         told = ", ".join(TEXT_FOR_PEOPLE)
         raise ValueError(
-            f"{written!r} cannot be redacted: a question needs it. Of a question, only text for people can be redacted: {told}"
+            f"{written!r} cannot be redacted: a question needs it. In a question, only text for people can be "
+            f"redacted: {told}"
         )
 
 
@@ -243,7 +244,7 @@ def _expectations(place: Place, written: Mapping[str, Any], model: type[BaseMode
 
 
 _KINDS = {
-    "text": (str, "a text"),
+    "text": (str, "a string"),
     "rounds": (int | float, "a number"),
     **dict.fromkeys(("asked", "content", "messages", "contents", "notifications"), (list, "a list")),
 }

@@ -102,7 +102,7 @@ class Server(Part):
         return self
 
     def target(self) -> Target:
-        """How to reach it."""
+        """Return how to reach it."""
         return Target(self.command, self.env, self.cwd, self.url, self.headers, self.python, self.timeout)
 
 

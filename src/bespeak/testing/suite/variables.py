@@ -21,7 +21,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 class Unknown(Exception):
-    """A name that stands for nothing. Says what to do."""
+    """A name has no value. Says what to do."""
 
 
 class DoesNotFit(Exception):
@@ -50,7 +50,13 @@ def environment(names: AbstractSet[str]) -> dict[str, str]:
     """Their values. Raises `Unknown` for those that are not set."""
     missing = sorted(names - os.environ.keys())
     if missing:
-        raise Unknown(f"the environment has no {', '.join(missing)}; set it before the run")
+        one = len(missing) == 1
+        said = (
+            f"variable {missing[0]} is not set; set it"
+            if one
+            else f"variables {', '.join(missing)} are not set; set them"
+        )
+        raise Unknown(f"the environment {said} before the run")
     return {name: os.environ[name] for name in names}
 
 
@@ -60,10 +66,10 @@ def lookup(secrets: Mapping[str, str], captured: Mapping[str, Any]) -> Callable[
     def find(name: str) -> Any:
         if name.startswith(_ENV):
             if name.removeprefix(_ENV) not in secrets:
-                raise Unknown(f"${{{name}}} stands for nothing here")
+                raise Unknown(f"${{{name}}} has no value here")
             return secrets[name.removeprefix(_ENV)]
         if name not in captured:
-            raise Unknown(f"${{{name}}} stands for nothing; a test before this one would have to capture it")
+            raise Unknown(f"${{{name}}} has no value; an earlier test must capture it")
         return captured[name]
 
     return find
@@ -91,7 +97,7 @@ def _with_port(find: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def fill(value: Any, find: Callable[[str], Any]) -> Any:
-    """A value with its holes filled. A text that is one hole becomes what fills it, whatever that is; `$${` is `${`."""
+    """Return a value with its placeholders filled. A text that is only a placeholder becomes the value itself; `$${` is `${`."""
     if isinstance(value, str):
         return _fill_text(value, find)
     if isinstance(value, dict):
@@ -114,7 +120,7 @@ def _in_text(value: Any) -> str:
 
 
 def fill_answers(written: Any, find: Callable[[str], Any]) -> Any:
-    """Answers with their holes filled. What fills a whole answer is the value to answer with, and no word of the suite's."""
+    """Return answers with their placeholders filled. What fills a whole answer is a value, never a keyword of the suite."""
     if isinstance(written, dict):
         members = cast("dict[str, Any]", written).items()
         return {str(_fill_text(key, find)): _fill_answer(one, find) for key, one in members}

@@ -32,9 +32,9 @@ _NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NO_DIRECTIVES = "directives are not supported; remove the lines %YAML and %TAG"
 _HINTS = {
-    "mapping values are not allowed here": 'quote a text that has ": " in it',
+    "mapping values are not allowed here": 'quote text that contains ": "',
     r"found character '\t' that cannot start any token": "indent with spaces, not with tabs",
-    "that cannot start any token": "quote a text that starts with it",
+    "that cannot start any token": "quote text that starts with it",
 }
 
 
@@ -67,13 +67,13 @@ class YamlValue:
         object.__setattr__(self, "height", nests + max((node.height for node in inner), default=0))
 
     def inner(self) -> tuple["YamlValue", ...]:
-        """The values directly inside it."""
+        """Return the values directly inside it."""
         if isinstance(self.content, Mapping):
             return tuple(self.content.values())
         return self.content if isinstance(self.content, tuple) else ()
 
     def at(self, step: str | int) -> "YamlValue | None":
-        """The value at a key or index."""
+        """Return the value at a key or index."""
         if isinstance(self.content, Mapping):
             return self.content.get(step) if isinstance(step, str) else None
         if isinstance(self.content, tuple) and isinstance(step, int) and 0 <= step < len(self.content):
@@ -81,7 +81,7 @@ class YamlValue:
         return None
 
     def plain(self) -> Any:
-        """The value as plain Python. Values that aliases repeat are copied."""
+        """Return the value as plain Python. Values that aliases repeat are copied."""
         if isinstance(self.content, Mapping):
             return {key: node.plain() for key, node in self.content.items()}
         if isinstance(self.content, tuple):
@@ -154,7 +154,7 @@ class _Composer:
     count: int = 0
 
     def document(self) -> YamlValue:
-        """The only document."""
+        """Return the only document."""
         kinds, root = self.kinds, None
         for event in self.events:
             if isinstance(event, kinds.DocumentStartEvent):
@@ -205,10 +205,10 @@ class _Composer:
             raise _error("merge keys are not supported; write the keys out", event)
         key = self._node(event, depth).content
         if isinstance(key, (tuple, Mapping)):
-            raise _error("a key must be a text, not a list or a map", event)
+            raise _error("a key must be a string, not a list or a map", event)
         if not isinstance(key, str):
             written = event.value if isinstance(event, self.kinds.ScalarEvent) else key
-            raise _error(f'a key must be a text; quote it: "{written}"', event)
+            raise _error(f'a key must be a string; quote it: "{written}"', event)
         return key
 
     def _repeated(self, event: Any, depth: int) -> YamlValue:
@@ -244,11 +244,11 @@ def _scalar(event: Any) -> str | int | float | bool | None:
     if _WHOLE.fullmatch(written) or _BASED.fullmatch(written):
         return _whole(written, event)
     if _NO_NUMBER.fullmatch(written):
-        raise _error(f'{written} cannot be written as JSON; quote it if it is a text: "{written}"', event)
+        raise _error(f'{written} cannot be written as JSON; quote it if it is text: "{written}"', event)
     if _REAL.fullmatch(written):
         number = float(written)
         if math.isinf(number):
-            raise _error("the number is too large; quote it if it is a text", event)
+            raise _error("the number is too large; quote it if it is text", event)
         return number
     return _text(written, event)
 
@@ -259,7 +259,7 @@ def _whole(written: str, event: Any) -> int:
         number = int(written, 0 if _BASED.fullmatch(written) else 10)
         str(number)
     except ValueError:
-        raise _error("the number has too many digits; quote it if it is a text", event) from None
+        raise _error("the number has too many digits; quote it if it is text", event) from None
     return number
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from bespeak.aio.in_place import within
 from bespeak.protocol.errors import INVALID_REQUEST, MCPError, http_status
 from bespeak.protocol.headers import SESSION_HEADER, Headers, check_routing
-from bespeak.protocol.media_types import accepts_responses, is_json
+from bespeak.protocol.media_types import accepts_responses, accepts_streams, is_json
 from bespeak.protocol.messages import (
     Batch,
     LegacyRequest,
@@ -22,16 +22,18 @@ from bespeak.protocol.messages import (
     read_meta,
     write_error,
 )
+from bespeak.protocol.methods import LISTEN
 from bespeak.protocol.origins import Gate, TransportSecuritySettings
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, check_version
-from bespeak.transports.http.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond
+from bespeak.transports.http.asgi import JSON, BodyTooLarge, Receive, Scope, Send, read_body, respond, when_stopping
 from bespeak.transports.http.client_addresses import ClientAddresses
 from bespeak.transports.http.custom_routes import Bounds, Route, serve_routes
 from bespeak.transports.http.large_bodies import LARGE_BYTES, LargeBodies, LargeBody
 from bespeak.transports.http.legacy.endpoint import LegacyHttp, LegacyOptions
 from bespeak.transports.http.modern_responses import ModernResponse
-from bespeak.transports.http.refusals import NO_ROOM, refuse
-from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering
+from bespeak.transports.http.public_documents import is_at, serve_document
+from bespeak.transports.http.refusals import NO_ROOM, challenge, refuse
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, Authenticator, Challenge
 
 logger = logging.getLogger("bespeak.http")
 
@@ -49,7 +51,7 @@ class HttpOptions:
     body_seconds: float = 30.0
     """How long a body may take to arrive."""
     incoming_bytes: int = 64 * 1024 * 1024
-    """Of large bodies that are on their way at one time."""
+    """How many bytes of large bodies may arrive at the same time."""
     host: str = "127.0.0.1"
     security: TransportSecuritySettings | None = None
     trusted_proxies: Sequence[str] = ()
@@ -59,12 +61,19 @@ class HttpOptions:
 class HttpApp:
     """An ASGI app that serves one MCP server."""
 
-    def __init__(self, server: Answering, options: HttpOptions, routes: Sequence[Route] = ()) -> None:
+    def __init__(
+        self,
+        server: Answering,
+        options: HttpOptions,
+        routes: Sequence[Route] = (),
+        authenticator: Authenticator | None = None,
+    ) -> None:
         if not options.path.startswith("/"):
             raise ValueError(f"streamable_http_path must start with '/'; got {options.path!r}")
         self._server = server
         self._options = options
         self._routes = routes
+        self._authenticator = authenticator
         self._legacy = LegacyHttp(server, options.legacy)
         self._gate = Gate(options.host, options.security)
         self._addresses = ClientAddresses(options.trusted_proxies)
@@ -90,6 +99,8 @@ class HttpApp:
 
     async def _message(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope["headers"], self._addresses.of(scope))
+        if self._authenticator is not None and not await self._admit(self._authenticator, headers, send):
+            return None
         refusal = self._refusal(scope, headers)
         if refusal is not None:
             return await refuse(send, *refusal)
@@ -117,11 +128,34 @@ class HttpApp:
             except MalformedMessage as malformed:
                 message = write_error(malformed.id, malformed.error)
                 return await respond(send, http_status(malformed.error.code), message, JSON)
-            response = ModernResponse(request.id, receive, send, json_only=self._options.json_response)
+            if self._authenticator is not None:
+                more = self._authenticator.step_up(headers.caller, request.method, request.params)
+                if more is not None:
+                    return await challenge(send, more, request.id)
+            json_only = self._options.json_response
+            if request.method == LISTEN:
+                if not accepts_streams(headers.joined(b"accept")):
+                    return await refuse(send, 406, "the Accept header must list text/event-stream")
+                json_only = False
+                when_stopping(scope, self._server.end_subscriptions)
+            response = ModernResponse(request.id, receive, send, json_only=json_only)
             return await response.run(self._server.answer(request, response.notify, headers))
         finally:
             if large is not None:
                 large.let_out()
+
+    async def _admit(self, authenticator: Authenticator, headers: Headers, send: Send) -> bool:
+        """Find out who sends a request, or refuse it. The checks of `Host` and `Origin` come first."""
+        problem = self._gate.refusal(headers)
+        if problem is not None:
+            await refuse(send, 403, problem)
+            return False
+        caller = await authenticator.authenticate(headers)
+        if isinstance(caller, Challenge):
+            await challenge(send, caller)
+            return False
+        headers.caller = caller
+        return True
 
     async def _read(self, receive: Receive, send: Send, large: LargeBody | None) -> bytes | bytearray | None:
         """The body of a request; `None` if the client went away, or has been refused."""
@@ -168,6 +202,10 @@ class HttpApp:
             if isinstance(message, Notification) and (sessionless or not known):
                 return await respond(send, 202, b"")
             if known:
+                if self._authenticator is not None and isinstance(message, LegacyRequest):
+                    more = self._authenticator.step_up(headers.caller, message.method, message.params)
+                    if more is not None:
+                        return await challenge(send, more, message.id)
                 return await self._legacy.post(message, version, scope, headers, receive, send)
             if isinstance(message, Batch):
                 raise no_batch()
@@ -218,6 +256,8 @@ class HttpApp:
     # Everything else
 
     async def _other(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._authenticator is not None and is_at(self._authenticator.metadata, path, scope):
+            return await serve_document(self._authenticator.metadata, scope["method"], send)
         routes = [(route, params) for route in self._routes if (params := route.match(path)) is not None]
         if routes:
             bounds = Bounds(
@@ -279,13 +319,13 @@ UNATTENDED = (
 
 
 def version_of(headers: Headers) -> str | None:
-    """The revision a request's header names. Raises `MCPError` if it is there twice."""
+    """Return the revision in a request's header. Raises `MCPError` if the header is repeated."""
     said = headers.only("MCP-Protocol-Version")
     return said.decode("latin-1") if said is not None else None
 
 
 def own_path(scope: Scope) -> str:
-    """The path below where the app is mounted."""
+    """Return the path of a request, relative to where the app is mounted."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "").rstrip("/")
     return path[len(root) :] if root and (path == root or path.startswith(root + "/")) else path

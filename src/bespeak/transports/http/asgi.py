@@ -11,7 +11,7 @@ Receive = Callable[[], Awaitable[Message]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 END_OF_STREAM = "bespeak.end_of_stream"
-"""The key of a request's scope for what ends the stream that the request has opened."""
+"""The key in a request's scope for the function that ends the stream of the request."""
 NO_CONTENT = 204
 JSON = (b"content-type", b"application/json")
 
@@ -30,7 +30,7 @@ async def disconnected(receive: Receive) -> None:
 
 
 def when_stopping(scope: Scope, end: Callable[[], object]) -> None:
-    """Have the stream of a request ended when the server stops, which otherwise waits for it."""
+    """Register a function that ends a request's stream when the server stops. Otherwise the server would wait for it."""
     scope[END_OF_STREAM] = end
 
 
@@ -42,7 +42,7 @@ def end_stream(scope: Scope | None) -> None:
 
 
 async def read_body(receive: Receive, limit: int, large: LargeBody | None = None) -> bytes | bytearray | None:
-    """A request's body; `None` if the client went away. Raises `BodyTooLarge`. A large one is let in first."""
+    """Return a request's body; `None` if the client has gone. Raises `BodyTooLarge`. A large body waits for room."""
     message = await receive()
     body: bytes = message.get("body", b"")
     if message["type"] == "http.request" and not message.get("more_body", False) and len(body) <= limit:
@@ -95,7 +95,7 @@ class BoundedBody:
 
 
 def declares_more(headers: Iterable[tuple[bytes, bytes]], limit: int) -> bool:
-    """Whether the Content-Length of a request is above the limit."""
+    """Return whether the Content-Length of a request is above the limit."""
     declared = next((value for name, value in headers if name == b"content-length"), b"")
     return declared.isdigit() and (len(declared) > 18 or int(declared) > limit)
 

@@ -26,7 +26,8 @@ logger = logging.getLogger("bespeak.client")
 
 CONNECT_SECONDS = 30.0
 SILENCE_SECONDS = 300.0
-"""A server that works on a call sends something every few seconds. After this long without, it is taken for dead."""
+"""A server that works on a call sends something every few seconds. After this many seconds of silence it counts as
+dead."""
 CONNECT_PAUSES = (0.1, 0.4)
 """How long to wait before each further attempt to connect, in seconds."""
 SERVER_FAULT = 500
@@ -34,12 +35,12 @@ REDIRECTS = 3
 RETRY_SECONDS = 1.0
 """How long to wait before resuming a stream, unless the server says."""
 RESUME_FAILURES = 5
-"""How often in a row resuming may bring nothing."""
+"""How many times in a row a resumed stream may bring nothing."""
 STANDING_FAILURES = 10
 STANDING_SECONDS = 0.5
 """How long to wait for the standing stream to open before anything else is sent."""
 PATIENCE_SECONDS = 3600.0
-"""How long a server of an older revision may send nothing: its question may wait for a person."""
+"""How long a server of an older revision may send nothing: it may be waiting for a person's answer."""
 PARTING_SECONDS = 2.0
 EVENTS = "text/event-stream"
 _OWN_HEADERS: dict[str, dict[str, str]] = {
@@ -52,7 +53,7 @@ _HEADER = re.compile(r"[\x20-\x7e\t]*")
 
 
 class HttpStatusError(ConnectionError):
-    """The server, or a proxy before it, answered with an HTTP status instead of a JSON-RPC message."""
+    """The server, or a proxy in front of it, answered with an HTTP status instead of a JSON-RPC message."""
 
     def __init__(self, status: int, where: str, said: str = "") -> None:
         self.status = status
@@ -68,7 +69,7 @@ class HttpStatusError(ConnectionError):
 
 
 def says_nothing(status: int) -> bool:
-    """Whether a status is about the client or the state of the server, not about the request."""
+    """Return whether a status is about the client or the state of the server, not about the request."""
     return status in (401, 403, 407, 408, 429) or status >= SERVER_FAULT
 
 
@@ -173,7 +174,7 @@ class HttpTransport:
             if request.method == "initialize" and post.is_success:
                 self._session = self._named(post.headers.get(SESSION_HEADER))
             elif post.status_code == 404 and self._session and legacy and request.method != "initialize":
-                raise SessionGone(f"{self._where} does not know this session any more")
+                raise SessionGone(f"{self._where} no longer knows this session")
             kind = media_type(post)
             if kind != EVENTS or not post.is_success:
                 return await self._body(kind, post, probe=request.method == "server/discover")
@@ -184,7 +185,7 @@ class HttpTransport:
     async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
         async with self._opened("POST", message, headers, "a message", legacy=True) as response:
             if response.status_code == 404 and self._session is not None:
-                raise SessionGone(f"{self._where} does not know this session any more")
+                raise SessionGone(f"{self._where} no longer knows this session")
             if not response.is_success:
                 body = await self._body(media_type(response), response)
                 raise HttpStatusError(response.status_code, self._where, error_in(body) or "")
@@ -195,7 +196,7 @@ class HttpTransport:
         self._begun = headers
         there = asyncio.Event()
         self._standing = asyncio.create_task(self._stand(headers, notify, ask, there), name="bespeak standing stream")
-        # There are servers that ask there what belongs to a request, and drop it if there is no stream yet.
+        # Some servers send the questions of a request on this stream, and drop them if it is not open yet.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STANDING_SECONDS):
                 await there.wait()
@@ -240,7 +241,8 @@ class HttpTransport:
                     "GET", b"", {**request.headers, **stream.go_on()}, request.method, legacy=True
                 ) as get:
                     if not get.is_success or media_type(get) != EVENTS:
-                        reason = f"{self._where} ended its stream, and answered with {get.status_code} when asked for the rest,"
+                        status = get.status_code
+                        reason = f"{self._where} ended its stream, and sent status {status} when asked for the rest,"
                         break
                     response = await self._read(stream, get)
                     if response is not None:
@@ -256,7 +258,7 @@ class HttpTransport:
         return session
 
     def _part(self, message: bytes, headers: Mapping[str, str]) -> None:
-        """Send a cancellation in the background: its request is not waited for any more."""
+        """Send a cancellation in the background: nothing waits for its request any more."""
         task = asyncio.create_task(self._try(self.say(message, headers)), name="bespeak cancellation")
         self._parting.add(task)
         task.add_done_callback(self._parting.discard)
@@ -339,7 +341,9 @@ class HttpTransport:
             raise ConnectionError(f"{self._where} sent a response that cannot be decoded: {error}") from error
 
     def _moved(self, response: "httpx2.Response") -> str | None:
-        """The URL that a request is redirected to. Only on the same server: a message may contain what others must not see."""
+        """Return the URL that a request is redirected to, only on the same server: another one must not see the
+        message.
+        """
         if response.status_code not in (307, 308) or response.next_request is None:
             return None
         target = response.next_request.url

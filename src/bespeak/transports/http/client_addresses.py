@@ -16,7 +16,7 @@ MAX_HOPS = 32
 MAX_LINE = 8192
 """A longer `Forwarded` header is not read."""
 REMEMBERED = 4096
-"""How many peers' addresses are kept as they were read: most requests come from the same few."""
+"""How many parsed addresses of peers are cached: most requests come from the same few."""
 
 _FORWARDED_PAIR = re.compile(
     rb"[ \t]*(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+)="
@@ -36,17 +36,21 @@ _NOBODY = _Peer(None, trusted=False)
 
 
 class ClientAddresses:
-    """Finds the address that a request counts for. Only trusted proxies are believed about the addresses of others."""
+    """Finds the address for which a request is counted.
+
+    Forwarded addresses are used only if they come from a trusted proxy.
+    """
 
     def __init__(self, trusted_proxies: Sequence[str] = ()) -> None:
         self._networks = tuple(_networks(trusted_proxies))
         self._peers: dict[str, _Peer] = {}
 
     def of(self, scope: Scope) -> str | None:
-        """The address that a request comes from: IPv4 as it is, IPv6 as its /64, `None` if there is none.
+        """Return the address that a request comes from: IPv4 as it is, IPv6 as its /64, `None` if there is none.
 
-        That is the peer's, or the one a trusted proxy forwards. What a proxy forwards is read from the right, where it
-        writes itself. Whatever cannot be read there was not written by a proxy that is known, and ends the search.
+        It is the address of the peer, or the one that a trusted proxy forwards. Forwarded addresses are read from the
+        right, where a proxy appends its own entry. An entry that cannot be read was not written by a trusted proxy, and
+        ends the search.
         """
         client = scope.get("client")
         if not client:
@@ -57,16 +61,16 @@ class ClientAddresses:
         return self._forwarded(scope["headers"], peer.counted)
 
     def of_peer(self, host: str | None) -> str | None:
-        """The address that a connection counts for: that of its other end."""
+        """Return the address for which a connection is counted: that of its other end."""
         return self._read(host).counted if host else None
 
     def is_proxy(self, host: str | None) -> bool:
-        """Whether the other end of a connection is a trusted proxy, which speaks for many."""
+        """Return whether the other end of a connection is a trusted proxy, which connects for many clients."""
         return bool(host) and self._read(host).trusted
 
     @property
     def remembered(self) -> int:
-        """How many peers' addresses are kept."""
+        """The number of cached addresses."""
         return len(self._peers)
 
     def _read(self, host: str) -> _Peer:

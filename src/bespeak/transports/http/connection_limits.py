@@ -19,39 +19,39 @@ from bespeak.transports.http.refusals import Refusal
 logger = logging.getLogger("bespeak.http")
 
 MOST_CONNECTIONS = 16_384
-"""However many files a process may open."""
+"""The most connections by default, however many files the process may open."""
 WITHOUT_FILE_LIMIT = 1024
-"""Where the system has no such limit to ask for."""
+"""The most connections by default, on systems without a limit on open files."""
 BACKLOG = 2048
 SWEEP_SECONDS = 1.0
 LINGER_SECONDS = 2.0
-"""How long a client that was refused may take to read why, and what it still sends is thrown away."""
+"""How long a refused client may take to read the reason. What it sends in this time is discarded."""
 YOUNG_SECONDS = 1.0
-"""A connection is not closed for another one, nor for its unread output, before it had a chance to say something."""
+"""A younger connection is not closed to make room, or for its unread output: its client must have a chance to send."""
 HOPELESS_SECONDS = 0.25
 """How long to wait before the next search for a connection to close, when none was found."""
 READ_BYTES = 32 * 1024
-"""What a client must read of its response in the time that it has for that."""
+"""How many bytes of its response a client must read within the read timeout."""
 LAST_RESORT = 4
-"""At so many times the bound, unread output is dropped even if it is young."""
+"""At this many times the limit on unread output, young connections are closed too."""
 BODY_MARGIN = 1.2
-"""How much longer than the app a connection waits for a body: the app has more to say about it."""
+"""How much longer than the app a connection waits for a body: the app's error says more."""
 WARN_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What one process that listens holds, and how long it waits. Times are seconds."""
+    """The limits of one listening process. Times are in seconds."""
 
     max_connections: int | None = None
-    """`None`: two thirds of the files that the process may open, at most 16,384."""
+    """`None` means two thirds of the files that the process may open, at most 16,384."""
     head_timeout: float = 20.0
-    """For the head of a request, from its first byte; and for the first request of a connection to begin."""
+    """The time for the head of a request, from its first byte, and for the first request of a connection to begin."""
     body_timeout: float = 30.0
     read_timeout: float = 30.0
-    """For a client to read 32 KiB of what is sent to it, or all there is."""
+    """The time in which a client must read 32 KiB of what is sent to it, or all of it."""
     max_unread_bytes: int = 64 * 1024 * 1024
-    """What may wait, in all, for clients that do not read."""
+    """How many bytes may wait, in total, for clients that do not read."""
     trusted_proxies: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -68,48 +68,48 @@ class ConnectionLimits:
             raise ValueError("max_unread_output must be a positive number of bytes")
 
     def connections(self) -> int:
-        """How many connections there may be."""
+        """Return how many connections there may be."""
         return self.max_connections or _allowed_by_files()
 
     def backlog(self, *, at_once: bool) -> int:
-        """How many connections may wait to be accepted. Where they are accepted all at once, there must be files for them."""
+        """Return how many connections may wait to be accepted. If all are accepted at once, each needs an open file."""
         return min(max(self.connections() // 5, 16), BACKLOG) if at_once else BACKLOG
 
 
-FULL = Refusal(503, "the server has as many connections as it can hold; try again soon")
+FULL = Refusal(503, "the server has reached its limit of connections; try again soon")
 TOO_MANY = Refusal(429, "there are too many connections from this address; try again soon")
 
 
 class Connection(Protocol):
-    """What the table needs of a connection."""
+    """A connection, as the table of connections sees it."""
 
     address: str | None
-    """The address it counts for; `None` if for none, such as the connection of a proxy."""
+    """The address for which it is counted; `None` if it is not counted, such as the connection of a proxy."""
     silent: bool
-    """Whether no head of a request has come to its end yet."""
+    """Whether no complete head of a request has arrived yet."""
 
     def idle(self) -> bool:
-        """Whether it waits for its next request."""
+        """Return whether it waits for its next request."""
         ...
 
     def overdue(self) -> None:
-        """Called when what was expected of the client did not come in time."""
+        """Called when the client did not send or read in time."""
         ...
 
     def turn_out(self, refusal: Refusal) -> None:
-        """Called when it must make room."""
+        """Called when it must be closed to make room for another connection."""
         ...
 
     def hang_up(self) -> None:
-        """Called when a client that was refused has had its time."""
+        """Called when the time for a refused client to read the reason is over."""
         ...
 
     def unread(self) -> int:
-        """The bytes that wait to be read by the client."""
+        """Return how many bytes wait to be read by the client."""
         ...
 
     def abort(self) -> None:
-        """Called when it must end at once."""
+        """Called when it must be closed immediately."""
         ...
 
 
@@ -129,7 +129,7 @@ class _Unread:
 
 
 class Connections:
-    """The table of connections. `pressed` is set while there is more unread output than allowed: see `must_wait`."""
+    """The table of connections. `pressed` is true while there is more unread output than allowed: see `must_wait`."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
@@ -157,7 +157,7 @@ class Connections:
     # Coming and going
 
     def admit(self, connection: Connection) -> Refusal | None:
-        """Take a connection in. Returns why, if it is refused."""
+        """Add a connection. Returns the reason if it is refused, otherwise `None`."""
         now = _now()
         group = self._groups.get(connection.address)
         if group is None:
@@ -174,7 +174,7 @@ class Connections:
         return None
 
     def leave(self, connection: Connection) -> None:
-        """Forget a connection."""
+        """Remove a connection."""
         group = self._groups.get(connection.address)
         if group is not None and group.members.pop(connection, None) is not None:
             self._count -= 1
@@ -185,7 +185,10 @@ class Connections:
         self.flowing(connection)
 
     def linger(self, connection: Connection) -> None:
-        """A connection is only there for its client to read why it was refused. So many may be, the newest ones."""
+        """Keep a refused connection for a moment, so that its client can read the reason.
+
+        If there are many, drop the oldest.
+        """
         self.leave(connection)
         self._lingering[connection] = _now() + LINGER_SECONDS
         self._watch()
@@ -242,7 +245,7 @@ class Connections:
         self._expect(connection, _now() + self.limits.body_timeout * BODY_MARGIN)
 
     def received(self, connection: Connection) -> None:
-        """Nothing more is expected."""
+        """Called when nothing more is expected from the client."""
         self._deadlines.pop(connection, None)
 
     def _expect(self, connection: Connection, deadline: float) -> None:
@@ -252,19 +255,19 @@ class Connections:
     # Unread output
 
     def stalled(self, connection: Connection) -> None:
-        """A client does not read as fast as it is written to."""
+        """Called when a client does not read as fast as data is written to it."""
         if connection not in self._unread:
             self._unread[connection] = _Unread(_now(), connection.unread())
             self._watch()
         self._relieve(_now())
 
     def flowing(self, connection: Connection) -> None:
-        """It has caught up."""
+        """Called when the client has caught up."""
         if self._unread.pop(connection, None) is not None and self.pressed:
             self._relieve(_now())
 
     def must_wait(self, connection: Connection) -> bool:
-        """Whether a client is to read first, before it asks for more."""
+        """Return whether a client must first read its responses before it may send more requests."""
         return self.pressed and self._held.get(_holder(connection), 0) > self.limits.max_unread_bytes // 10
 
     def _relieve(self, now: float) -> None:

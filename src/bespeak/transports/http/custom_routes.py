@@ -1,4 +1,4 @@
-"""Custom routes of an author beside the MCP endpoint: requests, responses, and the bounds on their bodies."""
+"""Custom routes next to the MCP endpoint: requests, responses, and the limits on their bodies."""
 
 import inspect
 import json
@@ -40,7 +40,7 @@ _PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class ClientGone(ConnectionError):
-    """The client went away before it had sent everything."""
+    """The client disconnected before it had sent everything."""
 
 
 class HttpRequest:
@@ -58,7 +58,7 @@ class HttpRequest:
         self.path_params: Mapping[str, str] = scope.get("path_params", {})
 
     async def body(self) -> bytes:
-        """The whole body. Raises `ConnectionError` if the client goes away before its end."""
+        """Return the whole body. Raises `ConnectionError` if the client disconnects before its end."""
         if self._body is None:
             body = await read_body(self._receive, sys.maxsize)  # what it receives from has the limit
             self._body = bytes(body) if body is not None else None
@@ -71,7 +71,7 @@ class HttpRequest:
 
 
 class HttpResponse:
-    """A response of a custom route: text, bytes, or anything JSON can carry."""
+    """A response of a custom route: text, bytes, or anything that JSON can represent."""
 
     def __init__(self, content: Any = b"", status_code: int = 200, headers: Mapping[str, str] | None = None) -> None:
         kind = b"application/json"
@@ -104,7 +104,7 @@ class Route:
 
     @staticmethod
     def of(path: str, methods: list[str], handler: Handler, *, protected: bool = False) -> "Route":
-        """A route. Its handler gets the request as the class its parameter is annotated with, such as Starlette's `Request`;
+        """Return a route. Its handler gets the request as the class of its annotation, such as Starlette's `Request`;
         without annotation, as `HttpRequest`."""
         if not path.startswith("/"):
             raise ValueError(f"the path of a route must start with '/'; got {path!r}")
@@ -138,18 +138,18 @@ class Route:
         return Route(re.compile(pattern), wanted, handler, request_type, protected)
 
     def match(self, path: str) -> dict[str, str] | None:
-        """The parameters of a path; `None` if it is not this route's."""
+        """Return the parameters of a path; `None` if the path does not match this route."""
         found = self.pattern.fullmatch(path)
         return found.groupdict() if found else None
 
 
 Matches = list[tuple[Route, dict[str, str]]]
-"""Routes whose path is the request's, with the parameters they found in it."""
+"""The routes that match the path of a request, each with the parameters in that path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What holds for every custom route."""
+    """The limits of every custom route."""
 
     gate: Gate
     body_limit: int
@@ -159,7 +159,7 @@ class Bounds:
 
 
 async def serve_routes(routes: Matches, bounds: Bounds, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request to a path that these routes share, each with other methods."""
+    """Answer a request to a path that these routes share. Each has different methods."""
     for route, params in routes:
         if scope["method"] in route.methods:
             problem = bounds.gate.refusal(Headers(scope["headers"])) if route.protected else None

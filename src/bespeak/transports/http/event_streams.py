@@ -1,4 +1,6 @@
-"""A response that is an event stream: sent event by event, kept alive while there is nothing to send, and ended in order."""
+"""A response that is an event stream: sent event by event, kept alive while there is nothing to send, and ended
+cleanly.
+"""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,7 +11,7 @@ from bespeak.protocol.server_sent_events import KEEP_ALIVE
 from bespeak.transports.http.asgi import Send
 
 SILENCE_SECONDS = 15.0
-"""After so long without an event, a stream is kept alive, and a response that is not one yet becomes one."""
+"""After this time without an event, a keep-alive is sent. A response that is not a stream yet becomes one."""
 LAST_WORDS_SECONDS = 1.0
 _STREAM_HEADERS = [
     (b"content-type", b"text/event-stream"),
@@ -28,15 +30,17 @@ class EventStream:
         self._writer = asyncio.create_task(self._write(), name="bespeak event stream")
 
     def put(self, event: bytes) -> Coroutine[Any, Any, None] | None:
-        """Send what may be dropped soon. What is returned waits until the reader has caught up a little."""
+        """Send an event that may be dropped. If there is no room, return an awaitable that waits for room."""
         return self._outbox.offer(event)
 
     def room(self) -> Coroutine[Any, Any, bool] | None:
-        """`None` if there is room for more; else an awaitable that waits for room and returns whether there is any."""
+        """Return `None` if there is room for more, else an awaitable that waits for room and returns whether there is
+        any.
+        """
         return self._outbox.room()
 
     def add(self, event: bytes) -> None:
-        """Send what must not be dropped soon."""
+        """Send an event that must not be dropped."""
         self._outbox.add(event)
 
     async def finish(self, event: bytes) -> None:
@@ -45,7 +49,7 @@ class EventStream:
         await self.sent()
 
     def end(self, event: bytes = b"") -> None:
-        """Send the last event, if there is one, and nothing more."""
+        """Send the last event, if there is one, and end the stream."""
         self._ended = True
         self._outbox.add(event)
 

@@ -1,13 +1,13 @@
-"""Where the heads and bodies of HTTP/1.1 requests begin and end in a stream of bytes.
+"""Finds where the heads and bodies of HTTP/1.1 requests begin and end in a stream of bytes.
 
-The parser does not tell how long a head was, nor how much of the next one has arrived. Malformed requests are refused by the
-parser; here they only must do no harm.
+The parser does not report how long a head was, or how much of the next one has arrived. The parser refuses malformed
+requests; here they only must not do any harm.
 """
 
 import re
 
 HEAD_BYTES = 64 * 1024
-"""How long a head may be, from its first line to the empty one; and the trailer of a chunked body."""
+"""The maximum length of a head, from its first line to the empty line, and of the trailer of a chunked body."""
 
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _SOMETHING = re.compile(rb"[^\r\n]")
@@ -40,7 +40,7 @@ class Framing:
         return self._chunked or self._rest > 0
 
     def feed(self, data: bytes) -> int:
-        """Go on. Returns how many bytes may be taken: all, or those before the head or trailer that is longer than it may be."""
+        """Follow more bytes. Returns how many are accepted: all, or those before a head or trailer that is too long."""
         place, end = 0, len(data)
         while place < end:
             before = place

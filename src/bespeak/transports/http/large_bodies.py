@@ -1,8 +1,8 @@
-"""Large request bodies: how many bytes of them may arrive at one time, and which have to wait.
+"""Large request bodies: how many bytes of them may arrive at the same time, and which have to wait.
 
-A small body is read and forgotten at once. A large one takes memory while it arrives, for as long as its client likes, and far
-more once it is parsed: four megabytes can become a hundred. So large bodies are let in only while there is room for them, and
-their messages are taken up one after the other.
+A small body is read and freed at once. A large one uses memory while it arrives, for as long as its client likes, and
+far more when it is parsed: four megabytes can become a hundred. So large bodies are accepted only while there is room
+for them, and their messages are parsed one after the other.
 """
 
 import asyncio
@@ -18,21 +18,21 @@ Send = Callable[[Message], Awaitable[None]]
 LARGE_BYTES = 64 * 1024
 """A body of up to this size is not counted."""
 TURN_BYTES = 512 * 1024
-"""The messages of bodies that are larger than this are taken up one after the other."""
+"""The messages of bodies that are larger than this are parsed one after the other."""
 TURN_SECONDS = 0.05
-"""How long the next one waits after a message is read, if its call has not responded."""
+"""How long the next one waits after a message is parsed, if the call has not responded yet."""
 PAUSES = 5
 PRESSURE = 2
-"""From 1 / `PRESSURE` of the room on, each address is held to its share."""
+"""Once 1 / `PRESSURE` of the room is used, each address is limited to its share."""
 SHARE = 10
-"""One address has at most 1 / `SHARE` of the room then, or one body."""
+"""The share of one address: 1 / `SHARE` of the room, but at least one body."""
 MMAP_THRESHOLD = -3
-"""What glibc calls M_MMAP_THRESHOLD."""
+"""M_MMAP_THRESHOLD of glibc."""
 LARGE_BLOCK = 256 * 1024
 
 
 class LargeBodies:
-    """Those of one app."""
+    """The large bodies of one app."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -43,11 +43,11 @@ class LargeBodies:
         """Held while the message of a very large body is read: they are read one after the other."""
 
     def body(self, address: str | None, size: int) -> "LargeBody":
-        """A body that may turn out to be large, and then to have this many bytes at most."""
+        """Return a body that may turn out to be large. It then has at most this many bytes."""
         return LargeBody(self, address, size)
 
     def fits(self, address: str | None, size: int) -> bool:
-        """Whether there is room for a body now."""
+        """Return whether there is room for a body now."""
         if not self._taken:
             return True
         if self._taken + size > self._room:
@@ -68,7 +68,7 @@ class LargeBodies:
             self._of_address[address] += size
 
     def let_out(self, address: str | None, size: int) -> None:
-        """A body is freed: those that wait may check again."""
+        """Called when a body is freed, so that waiting bodies check again."""
         self._taken -= size
         if address is not None:
             self._of_address[address] -= size
@@ -81,7 +81,7 @@ class LargeBodies:
 
 
 class LargeBody:
-    """The room that one body takes. Nothing, until it turns out to be large."""
+    """The room that one body uses: none, until it turns out to be large."""
 
     def __init__(self, bodies: LargeBodies, address: str | None, size: int) -> None:
         self._bodies = bodies
@@ -99,7 +99,7 @@ class LargeBody:
         self._let_in, self.kept_waiting = True, False
 
     async def turn(self, size: int) -> None:
-        """Wait until a body of this size may become a message."""
+        """Wait until a body of this size may be parsed."""
         if not self._let_in:
             await self.let_in()
         if size > TURN_BYTES:
@@ -107,21 +107,24 @@ class LargeBody:
             self._has_turn = True
 
     def begun(self) -> None:
-        """Its message has been read. What is not needed of it goes soon, or else the next one comes after a little while."""
+        """Called when its message has been parsed.
+
+        The next one may follow when this one responds, or after a short time.
+        """
         if self._has_turn:
             self._wait(PAUSES)
         else:
             self.let_out()
 
     def _wait(self, pauses: int) -> None:
-        """Several short pauses, because a call may keep the event loop busy for longer than one long pause."""
+        """Wait in several short pauses, because a call may keep the event loop busy for longer than one long pause."""
         if not pauses:
             self.let_out()
         elif self._has_turn:
             asyncio.get_running_loop().call_later(TURN_SECONDS / PAUSES, self._wait, pauses - 1)
 
     def let_out(self) -> None:
-        """It is forgotten, and the next one may become a message."""
+        """Free its room, so that the next one may be parsed."""
         if self._has_turn:
             self._has_turn = False
             self._bodies.turns.release()
@@ -130,7 +133,9 @@ class LargeBody:
             self._bodies.let_out(self._address, self._size)
 
     def until_answered(self, send: Send) -> Send:
-        """A `send` that lets it out when its answer begins: by then it is clear what its call keeps of it."""
+        """Return a `send` that frees the room when the response begins: by then the call has dropped what it does not
+        need.
+        """
 
         async def answer(message: Message) -> None:
             self.let_out()
@@ -140,9 +145,9 @@ class LargeBody:
 
 
 def give_large_blocks_back() -> None:
-    """Have the memory of large bodies given back to the system as soon as it is free, where the C library is glibc.
+    """Return the memory of large bodies to the system as soon as it is free, if the C library is glibc.
 
-    By default, glibc puts large blocks among small ones once it has seen some, and can then not give them back.
+    By default, after the first large blocks glibc puts further ones among small blocks, and then cannot return them.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE_BLOCK)

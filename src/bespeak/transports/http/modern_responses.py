@@ -1,8 +1,9 @@
 """The response to one modern request: plain JSON if possible, an event stream if there is something to send before it.
 
-A call that never suspends is driven to its end in the request's own task: no other task, no timer, nobody watching the
-connection. One that does is given a moment; then the connection is watched, so that a disconnect cancels the task, and
-after a while of silence the response becomes an event stream, kept alive. The first notification makes it one at once.
+A call that never suspends runs to its end in the request's own task, without another task, a timer or a watch on the
+connection. If a call suspends for more than a moment, the connection is watched, so that a disconnect cancels the task.
+After a while of silence the response becomes an event stream with keep-alives. The first notification makes it one at
+once.
 """
 
 import asyncio
@@ -40,13 +41,13 @@ class ModernResponse:
         self._json_only = json_only
 
     def notify(self, notification: bytes) -> Coroutine[Any, Any, None] | None:
-        """Send what belongs to this request before its response."""
+        """Send a notification of this request before its response."""
         if self._json_only or self._gone:
             return None
         return self._streaming().put(write_event(notification))
 
     async def run(self, work: Coroutine[Any, Any, WrittenResponse]) -> None:
-        """Do the work and send its response. If the client goes away, the work is cancelled."""
+        """Do the work and send its response. If the client disconnects, the work is cancelled."""
         try:
             answer = await await_in_place(work, self._suspended)
             if self._only_gone():  # it took the cancellation and went on all the same

@@ -39,24 +39,24 @@ class Reading:
         """Gets each message that does not belong there; if not given, they are logged."""
 
     def pause(self, otherwise: float) -> float:
-        """How long to wait before resuming, in seconds: what the server says, or else `otherwise`."""
+        """Return how long to wait before resuming, in seconds: as long as the server says, or else `otherwise`."""
         wanted = otherwise if self.events.retry_ms is None else self.events.retry_ms / 1000
         return min(max(wanted, LEAST_PAUSE), LONGEST_PAUSE)
 
     @property
     def resumable(self) -> bool:
-        """Whether the server can be asked for the rest: it has sent an event id, and a header can contain it."""
+        """Whether the stream can be resumed: the server has sent an event id that a header can contain."""
         last = self.events.last_id
         return self._ask is not None and last is not None and last.isprintable() and last == last.strip()
 
     def go_on(self) -> dict[str, str]:
-        """The header that asks for what comes after what has been read."""
+        """Return the header that asks for the events after the last one that was read."""
         last = self.events.last_id if self.resumable else None
         self.events.restart()
         return {} if last is None else {"Last-Event-ID": last}
 
     def take(self, data: bytes, where: str) -> bytes | None:
-        """Hand on what is not a response, and return what is."""
+        """Pass on a message that is not a response, and return a response."""
         if not data:  # only there to say where to go on
             return None
         message = parsed(data)
@@ -88,7 +88,7 @@ class Reading:
 
 
 def media_type(response: "httpx2.Response") -> str:
-    """The media type of a response, without parameters."""
+    """Return the media type of a response, without parameters."""
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
@@ -101,7 +101,7 @@ async def rest_of(pieces: AsyncIterator[bytes]) -> None:
 
 
 def parsed(data: bytes | bytearray) -> Any:
-    """The JSON in some bytes; `None` if they are not JSON."""
+    """Return the JSON in some bytes; `None` if they are not JSON."""
     try:
         return from_json(data)
     except ValueError:
@@ -109,7 +109,7 @@ def parsed(data: bytes | bytearray) -> Any:
 
 
 def error_in(body: bytes | bytearray) -> str | None:
-    """The message of a JSON-RPC error; `None` if a body does not contain one."""
+    """Return the message of a JSON-RPC error; `None` if a body does not contain one."""
     message = parsed(body)
     error: Any = cast("dict[str, Any]", message).get("error") if isinstance(message, dict) else None
     if not isinstance(error, dict) or not isinstance(cast("dict[str, Any]", error).get("code"), int):
@@ -118,7 +118,7 @@ def error_in(body: bytes | bytearray) -> str | None:
 
 
 def excerpt(kind: str, body: bytearray) -> str:
-    """The beginning of a body, if it is text."""
+    """Return the beginning of a body, if it is text."""
     if kind not in ("text/plain", "application/json"):
         return ""
     return " ".join(body[:EXCERPT].decode(errors="replace").split())

@@ -1,10 +1,11 @@
-"""Requests and connections that are refused: the status, the reason where an MCP client looks for it, and when to try again."""
+"""Refusals of requests and connections: the status, the reason as a JSON-RPC error, and when to try again."""
 
 from dataclasses import dataclass
 
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError
 from bespeak.protocol.messages import RequestId, write_error
 from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, respond
+from bespeak.transports.interfaces import Challenge
 
 RETRY_SECONDS = 1
 """When a client that is refused for now may try again."""
@@ -27,7 +28,7 @@ class Refusal:
     reason: str
 
     def written(self) -> bytes:
-        """The whole response, for a connection that no app serves any more."""
+        """Return the whole HTTP response, for a connection that is not served by an app."""
         body = write_error(None, _error(self.status, self.reason))
         retry = b"retry-after: %d\r\n" % RETRY_SECONDS if self.status in (429, 503) else b""
         head = f"HTTP/1.1 {self.status} {_PHRASES[self.status]}\r\ncontent-type: application/json\r\n"
@@ -35,13 +36,21 @@ class Refusal:
 
 
 async def refuse(send: Send, status: int, reason: str, *, unread: bool = False) -> None:
-    """Refuse a request. `unread` says that there is more of its body to come."""
+    """Refuse a request. `unread` says that the rest of its body has not been read."""
     extra = [(b"allow", b"POST")] if status == 405 else []
     if unread or status in (408, 413):
         extra.append((b"connection", b"close"))
     if status in (429, 503):
         extra.append(RETRY)
     await respond(send, status, write_error(None, _error(status, reason)), JSON, *extra)
+
+
+async def challenge(send: Send, why: Challenge, id_: RequestId | None = None) -> None:
+    """Refuse a request that is not authenticated, or not authorized."""
+    extra = [(b"www-authenticate", why.header)] if why.header is not None else []
+    if why.status == 503:
+        extra.append(RETRY)
+    await respond(send, why.status, write_error(id_, _error(why.status, why.reason)), JSON, *extra)
 
 
 async def read_first(scope: Scope, receive: Receive, send: Send) -> None:

@@ -18,7 +18,7 @@ HIGHEST_PORT = 65535
 
 
 def public(url: str) -> str | None:
-    """A URL without what may be secret in it; `None` if it is not a valid HTTP URL."""
+    """Return a URL without the parts that may be secret; `None` if it is not a valid HTTP URL."""
     found = _URL.fullmatch(url)
     if found is None:
         return None
@@ -30,7 +30,7 @@ def public(url: str) -> str | None:
 
 @contextmanager
 def hiding() -> Generator[None]:
-    """Keep what may be secret in a URL out of the log of the library that sends requests, for those sent inside."""
+    """Keep secrets in URLs out of the HTTP library's log, for requests that are sent inside the block."""
     log = logging.getLogger("httpx2")
     if not any(isinstance(one, _Hiding) for one in log.filters):
         log.addFilter(_Hiding())
@@ -46,7 +46,7 @@ _ours: ContextVar[bool] = ContextVar("bespeak_hides_urls", default=False)
 
 
 def forget() -> None:
-    """Forget the URLs that the standard library keeps: `urlsplit`, which reads cookies and redirects, remembers the last ones."""
+    """Clear the cache of `urlsplit`, which keeps the last URLs that were parsed, such as those of redirects."""
     getattr(urlsplit, "cache_clear", lambda: None)()
 
 

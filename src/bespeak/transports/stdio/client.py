@@ -1,4 +1,4 @@
-"""The client of stdio: a server as a child process, which is started, restarted when it dies, and ended in order."""
+"""The client of stdio: runs a server as a child process, restarts it when it dies, and ends it cleanly."""
 
 import asyncio
 import contextlib
@@ -19,11 +19,11 @@ from bespeak.transports.stdio.client_requests import ClientRequests
 logger = logging.getLogger("bespeak.client")
 
 LEAVE_SECONDS = 2.0
-"""How long a child may take to leave when its input is closed; then it is asked to terminate."""
+"""How long a child may take to exit when its input is closed. After that it is asked to terminate."""
 TERMINATE_SECONDS = 35.0
-"""How long it may take then: one that finishes what must not be broken off needs more than a moment."""
+"""How long it may take to terminate. A child that finishes an approved call needs some time."""
 LAST_WORDS_SECONDS = 0.2
-"""How long what a child has written before it ended may still take to arrive."""
+"""How long to wait, after a child has ended, for the rest of its output."""
 INHERITED = {
     "win32": "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE",
 }.get(sys.platform, "HOME LOGNAME PATH SHELL TERM USER").split()
@@ -37,7 +37,7 @@ class StdioServerParameters:
     command: str
     args: list[str] = field(default_factory=list[str])
     env: dict[str, str] | None = None
-    """More environment variables for the child, beside the few it inherits, such as HOME and PATH."""
+    """Additional environment variables for the child. It inherits only a few, such as HOME and PATH."""
     cwd: str | Path | None = None
 
 

@@ -87,7 +87,7 @@ class ClientRequests:
             self.end(ConnectionError(f"cannot write to the server: {error}"))
 
     def end(self, reason: ConnectionError) -> None:
-        """The server is gone: fail all requests that wait for a response."""
+        """Called when the server is gone. Fails all requests that wait for a response."""
         if self.over is None:
             self.over = reason
         for waiting in self._waiting.values():
@@ -142,7 +142,7 @@ class ClientRequests:
         if waiting is None and self._stray is not None:
             self._stray(line)
         elif waiting is None:
-            logger.debug("the server answered request %.80r, which nobody waits for", id_)
+            logger.debug("the server answered request %.80r, which is not waiting for a response", id_)
         elif not waiting.response.done():
             waiting.response.set_result(line)
 

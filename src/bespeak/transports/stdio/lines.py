@@ -1,4 +1,4 @@
-"""Newline-delimited messages: cutting a stream into lines, and reading and writing blocking files in threads."""
+"""Newline-delimited messages: splitting a stream into lines, and reading and writing blocking files in threads."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ class LineTooLong:
 
 
 class LineCutter:
-    """Finds the lines in a stream that arrives in pieces. Holds about twice a line's length, however it is cut."""
+    """Finds the lines in a stream that arrives in pieces. Holds at most about twice the length of a line."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -33,7 +33,7 @@ class LineCutter:
         self._skipping = False
 
     def feed(self, piece: bytes) -> Iterator[bytes | LineTooLong]:
-        """The lines that this piece completes, without their ends. One that is too long is reported once, when it is."""
+        """Return the lines that this piece completes, without line ends. A line that is too long is reported once."""
         *lines, rest = piece.split(b"\n")
         for line in lines:
             if self._skipping:
@@ -65,7 +65,7 @@ class LineCutter:
 
 
 class ThreadedReader:
-    """Reads a file descriptor that may block, in a thread that nobody waits for."""
+    """Reads a file descriptor that may block, in a daemon thread."""
 
     def __init__(self, fd: int, ended: Callable[[], None] | None = None) -> None:
         self._fd = fd
@@ -102,13 +102,13 @@ class ThreadedReader:
             yield piece
 
     def stop(self) -> None:
-        """End the iteration, though the file may go on."""
+        """End the iteration, even if the file has not ended."""
         self._stopped = True
         self._put(b"")
 
 
 class ThreadedWriter:
-    """Writes what an outbox holds to a file descriptor that may block, in a thread that nobody waits for."""
+    """Writes the content of an outbox to a file descriptor that may block, in a daemon thread."""
 
     def __init__(self, fd: int) -> None:
         self.outbox = Outbox()
@@ -150,7 +150,7 @@ class ThreadedWriter:
                 return
 
     async def close(self, seconds: float) -> None:
-        """Send what is left, within bounds."""
+        """Send what is left, within a time limit."""
         self._ended = True
         self.outbox.stir()
         await asyncio.wait({self._pump}, timeout=seconds)

@@ -1,6 +1,7 @@
-"""Standard input and output kept for a server's messages alone, whatever an author's code prints or reads.
+"""Reserves standard input and output for a server's messages, whatever an author's code prints or reads.
 
-While a server is on stdio, standard output is standard error for everybody else, and standard input is empty.
+While a server uses stdio, other code that prints to standard output prints to standard error, and its standard input is
+empty.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ class PrivateFiles:
     stdin: int
     stdout: int
     in_use: bool = False
-    """Whether a thread still hangs on one of them: then their numbers must not come to mean another file."""
+    """Whether a thread is still blocked on one of them. Then their numbers must not be used for other files."""
 
 
 @contextmanager

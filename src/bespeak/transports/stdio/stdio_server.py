@@ -25,7 +25,7 @@ from bespeak.transports.stdio.lines import LineCutter, LineTooLong, ThreadedRead
 logger = logging.getLogger("bespeak.stdio")
 
 GRACE_SECONDS = 1.0
-"""How long calls under way may still run when the client has closed its side."""
+"""How long calls may still run after the client has closed its side."""
 FLUSH_SECONDS = 2.0
 JOIN_SECONDS = 0.05
 
@@ -55,15 +55,18 @@ class StdioServer:
         return not (self._reader.thread.is_alive() or self._writer.thread.is_alive())
 
     async def run(self) -> None:
-        """Serve until the client closes its side, then end what is under way."""
+        """Serve until the client closes its side, then end the calls that are under way."""
         try:
             async with self._server.running():
+                standing = asyncio.create_task(self._peer.stand(self._say), name="bespeak stdio changes")
                 try:
                     await self._read()
                     self._peer.close("the client has gone")
+                    self._server.end_subscriptions()
                     if self._requests:
                         await asyncio.wait(self._requests.tasks, timeout=GRACE_SECONDS)
                 finally:
+                    standing.cancel()
                     await self._end()
         finally:
             await self._writer.close(FLUSH_SECONDS)
@@ -134,6 +137,9 @@ class StdioServer:
     def _send_together(self, responses: list[bytes]) -> None:
         if responses:
             self._send(b"[" + b",".join(responses) + b"]")
+
+    def _say(self, message: bytes) -> Coroutine[Any, Any, None] | None:
+        return self._writer.outbox.offer(message + b"\n")
 
     def _send(self, message: bytes) -> None:
         self._writer.outbox.add(message + b"\n")

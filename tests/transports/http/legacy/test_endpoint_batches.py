@@ -81,7 +81,7 @@ async def test_a_modern_request_has_no_place_in_a_batch(server: Served) -> None:
     assert found[2]["result"] == {}
 
 
-async def test_as_many_as_are_allowed_are_served(server: Served) -> None:
+async def test_the_largest_allowed_batch_is_served(server: Served) -> None:
     batch = [call("echo", {"text": str(number)}, id_=number) for number in range(MOST_IN_A_BATCH)]
     reply = await (await server.client(MARCH)).post(batch)
     assert {message["id"]: text(message) for message in reply.json} == {

@@ -181,6 +181,7 @@ async def test_no_call_runs_on_when_the_lifespan_has_ended(stateless: bool) -> N
     assert log == ["call over", "lifespan over"]
 
 
+@pytest.mark.timing
 async def test_an_open_question_does_not_keep_a_server_from_stopping() -> None:
     """Nobody can answer it any more: a server that stops takes no new connections."""
     loop = asyncio.get_running_loop()
@@ -192,7 +193,7 @@ async def test_an_open_question_does_not_keep_a_server_from_stopping() -> None:
         began = loop.time()
     exchange.leave()
     assert desk.log == ["opened", "closed"]
-    assert loop.time() - began < 2
+    assert loop.time() - began < 4.5, "a call that does not end is waited for 5 s"
 
 
 # stdio

@@ -1,6 +1,5 @@
 """Resuming a stream (protocol 25.3): what a store keeps, event ids, and what a client is sent again."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -23,7 +22,7 @@ from tests.transports.http.legacy.older_client import (
     served,
     text,
 )
-from tests.waiting import eventually
+from tests.waiting import eventually, pass_time, turns
 
 pytestmark = pytest.mark.timing
 
@@ -291,9 +290,9 @@ async def test_heartbeats_are_not_kept_while_the_client_is_away_and_go_on_when_i
             assert (await exchange.message())["params"]["message"] == "Waiting for an answer"
         (stream,) = inside(server).streams.values()
         await eventually(lambda: not stream.has_reader)
-        await asyncio.sleep(0.02)  # one may just have been on its way
+        await turns()  # one may just have been on its way
         kept = store.kept
-        await asyncio.sleep(0.1)
+        await pass_time(1, steps=10)
         assert store.kept == kept
         async with older.stand(last_event_id=place) as resumed:
             assert await older.asked(resumed) == question

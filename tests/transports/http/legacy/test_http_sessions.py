@@ -350,7 +350,8 @@ async def test_above_half_full_one_address_has_at_most_a_tenth_of_the_sessions()
         replies = [await flood.post(hello()) for _ in range(4)]
         assert [reply.status for reply in replies] == [200, 200, 429, 429]
         assert replies[-1].reason == (
-            "your address has 2 sessions, the most allowed while there are so many; end one, or try again later"
+            "your address has 2 sessions, which is the limit while the server has many sessions; "
+            "end one, or try again later"
         )
         assert replies[-1].headers["retry-after"] == "30"
         flood.session, flood.version = replies[0].headers["mcp-session-id"], NOVEMBER
@@ -388,7 +389,7 @@ async def test_a_session_keeps_little_of_what_its_client_says_of_itself() -> Non
             assert (await client.post(call("who"))).text == kept
         reply = await server.stranger().post(hello(capabilities={"experimental": {"x" * 50_000: {}}}))
         assert (reply.status, reply.code) == (400, -32602)
-        assert reply.reason == "initialize: capabilities take more than 16384 bytes; declare less"
+        assert reply.reason == "initialize: capabilities take more than 16384 bytes; declare fewer"
 
 
 @pytest.mark.parametrize(

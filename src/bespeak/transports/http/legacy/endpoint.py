@@ -43,7 +43,7 @@ CLOSE_SECONDS = 5.0
 """How long calls may take to end when the app stops."""
 STANDING = "standing"
 MOST_STANDING = 4
-"""Standing streams of one session; its client needs one."""
+"""The most standing streams of one session. A client needs one."""
 ENDED = MCPError(INTERNAL_ERROR, "the session has ended; whether the request was carried out is not known")
 STATELESS = AskingObstacle(
     "no_session",
@@ -109,7 +109,7 @@ class LegacyHttp:
         receive: Receive,
         send: Send,
     ) -> None:
-        """Answer a POST of an older revision. `version` is that of its header."""
+        """Answer a POST of an older revision. `version` is the one in its header."""
         try:
             if (
                 isinstance(message, LegacyRequest)
@@ -147,13 +147,15 @@ class LegacyHttp:
             return await respond(send, 400, answer.message, JSON)
         if self._options.stateless:
             return await respond(send, 200, answer.message, JSON)
-        session = self._new_session(secrets.token_urlsafe(24), peer, headers.address)
+        session = self._new_session(secrets.token_urlsafe(24), peer, headers.address, principal_of(headers))
         self._sessions.admit(session)
         return await respond(send, 200, answer.message, JSON, (SESSION_HEADER.lower().encode(), session.id.encode()))
 
-    def _new_session(self, id_: str, peer: Peer, address: str | None = None) -> HttpSession:
+    def _new_session(
+        self, id_: str, peer: Peer, address: str | None = None, principal: str | None = None
+    ) -> HttpSession:
         requests = RequestsUnderWay(lambda: self._broken_off(session), all_tasks=self._tasks)
-        session = HttpSession(id_, peer, requests, address)
+        session = HttpSession(id_, peer, requests, address, principal)
         return session
 
     def _broken_off(self, session: HttpSession) -> MCPError:
@@ -171,7 +173,8 @@ class LegacyHttp:
         if id_ is None:
             raise LegacyRefusal(400, without, INVALID_REQUEST if without is not NO_VERSION else HEADER_MISMATCH)
         session = self._sessions.get(id_.decode("latin-1"))
-        if session is None:
+        # Somebody else's session looks like one that does not exist.
+        if session is None or session.principal != principal_of(headers):
             raise LegacyRefusal(404, NO_SUCH_SESSION)
         return session
 
@@ -202,7 +205,7 @@ class LegacyHttp:
 
         def serve(request: Request | LegacyRequest) -> Coroutine[Any, Any, WrittenResponse]:
             assert isinstance(request, LegacyRequest), (
-                "a modern request does not come here, unless in a batch, which it must not"
+                "modern requests are served elsewhere, and must not be part of a batch"
             )
             return session.peer.answer(request, stream, headers)
 
@@ -215,7 +218,7 @@ class LegacyHttp:
     # GET
 
     async def get(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Open a standing stream, or resume a stream that broke off."""
+        """Open a standing stream, or resume a broken stream."""
         try:
             if self._options.stateless:
                 raise LegacyRefusal(405, f"this server has no sessions, and {HTTP_SSE}")
@@ -231,26 +234,36 @@ class LegacyHttp:
             return await refuse(send, refusal)
 
     async def _stand(self, session: HttpSession, scope: Scope, receive: Receive, send: Send) -> None:
-        """Keep a stream open for what belongs to no request, of which there is nothing yet. Raises `LegacyRefusal`."""
+        """Keep a stream open for messages that belong to no request: changes. Raises `LegacyRefusal`."""
         if len(session.standing) >= MOST_STANDING:
-            raise LegacyRefusal(409, "this session has as many standing streams as it may have")
+            raise LegacyRefusal(409, f"this session already has {MOST_STANDING} standing streams, which is the limit")
         connection = EventStream(send)
         session.standing.append(connection)
         store, version = self._options.event_store, session.peer.version
+        name = f"{session.prefix}/{STANDING}"
+
+        def tell(message: bytes) -> Coroutine[Any, Any, None] | None:
+            return connection.put(write_event(message)) if store is None else kept(store, message)
+
+        async def kept(store: EventStore, message: bytes) -> None:
+            connection.add(write_event(message, await keep(store, name, message)))
+
+        telling = asyncio.create_task(session.peer.stand(tell), name="bespeak standing stream")
         try:
             if store is not None and version is not None and version >= NOVEMBER:
-                id_ = await keep(store, f"{session.prefix}/{STANDING}", None)
+                id_ = await keep(store, name, None)
                 if id_ is not None:
                     connection.add(write_first_event(id_, self._options.retry_ms))
-            if session.closed:  # while the store took its time
+            if session.closed:  # while the store was busy
                 connection.end()
             await attend(connection, scope, receive)
         finally:
+            telling.cancel()
             session.standing.remove(connection)
             self._sessions.touch(session)
 
     async def _resume(self, session: HttpSession, last: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events of a stream that a client has missed, and those that follow."""
+        """Send the events of a stream that a client has missed, and the events that follow."""
         store = self._options.event_store
         missed: list[EventMessage] = []
 
@@ -298,8 +311,13 @@ class LegacyHttp:
         return await respond(send, 204, b"")
 
 
+def principal_of(headers: Headers) -> str | None:
+    """Who sends a request; `None` without authentication."""
+    return headers.caller.principal if headers.caller is not None else None
+
+
 def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostStream | None) -> None:
-    """Send a client the events it has missed, and connect it to those still to come."""
+    """Send a client the events it has missed, and connect it to the rest of the stream."""
     for event in missed:
         message = event.message.model_dump(mode="json", by_alias=True, exclude_none=True)
         connection.add(write_event(to_json(message), event.event_id))
@@ -310,7 +328,7 @@ def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostS
 
 
 async def attend(connection: EventStream, scope: Scope, receive: Receive) -> None:
-    """Keep a stream until it is ended, or the client goes away."""
+    """Keep a stream open until it is ended, or the client disconnects."""
     when_stopping(scope, connection.end)
     watching = asyncio.create_task(disconnected(receive), name="bespeak disconnect watcher")
     try:

@@ -41,11 +41,16 @@ class EventStore(Protocol):
     """
 
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
-        """Keep an event; `None` is one without a message, to begin with. The id is unique among all streams."""
+        """Keep an event, and return its id, which is unique among all streams.
+
+        `None` is a first event without a message.
+        """
         ...
 
     async def replay_events_after(self, last_event_id: EventId, send_callback: EventCallback) -> StreamId | None:
-        """Hand over what was sent after an event, on the same stream; `None` if the event is not known any more."""
+        """Pass on what was sent after an event on the same stream, and return the stream's id; `None` if the event is
+        unknown.
+        """
         ...
 
 
@@ -109,7 +114,7 @@ class MemoryEventStore:
 
 
 async def keep(store: EventStore, stream: str, message: bytes | None) -> str | None:
-    """Keep an event. Returns its id; `None` if the store fails, and then the event is sent, but cannot be resumed from."""
+    """Keep an event, and return its id. If the store fails, return `None`: a client cannot resume from this event."""
     try:
         async with asyncio.timeout(STORE_SECONDS):
             id_: Any = await store.store_event(stream, _whole(message) if message else None)

@@ -1,4 +1,4 @@
-"""The HTTP sessions of older clients: new ones, the limits on their number, and those that end because they are idle."""
+"""The HTTP sessions of older clients, the limits on their number, and the end of idle sessions."""
 
 import asyncio
 import secrets
@@ -15,26 +15,28 @@ from bespeak.transports.requests_under_way import RequestsUnderWay
 RECENT_SECONDS = 300.0
 """A session used within this time is not ended to make room for a newcomer."""
 PRESSURE = 2
-"""From 1 / `PRESSURE` of all sessions on, each address is held to its share."""
+"""Once there are 1 / `PRESSURE` of all allowed sessions, each address is limited to its share."""
 SHARE = 10
-"""One address has at most 1 / `SHARE` of all sessions then."""
+"""The share of one address: 1 / `SHARE` of all allowed sessions."""
 RETRY_SECONDS = 30
 """When a client that was refused may try again."""
 LOOKED_AT = 100
-"""How many sessions are looked at for one to end, beginning with the one not used for longest."""
+"""How many sessions are checked to find one that can be ended, starting with the longest unused one."""
 
 
 @dataclass(slots=True, eq=False)
 class HttpSession:
-    """One older client."""
+    """The session of one older client."""
 
     id: str
     peer: Peer
     requests: RequestsUnderWay
     address: str | None = None
+    principal: str | None = None
+    """Whose session it is; `None` without authentication."""
     last_used: float = 0.0
     prefix: str = field(default_factory=lambda: secrets.token_hex(8))
-    """Of its streams' names, which an event store gets to see."""
+    """The prefix of its streams' names, which an event store can see."""
     streams: dict[str, PostStream] = field(default_factory=dict[str, PostStream])
     standing: list[EventStream] = field(default_factory=list[EventStream])
     count: int = 0
@@ -45,7 +47,7 @@ class HttpSession:
         return bool(self.requests or self.standing or self.streams)
 
     def close(self, reason: str) -> None:
-        """End everything that is under way for it."""
+        """End everything that is under way in the session."""
         self.closed = True
         self.peer.close(reason)
         self.requests.cancel_all(reason)
@@ -54,7 +56,7 @@ class HttpSession:
 
 
 def is_use(message: object) -> bool:
-    """Whether a message shows that its session is used. The end of the handshake and `ping` do not."""
+    """Return whether a message counts as use of its session. The end of the handshake and `ping` do not."""
     if isinstance(message, LegacyRequest):
         return message.method != "ping"
     if isinstance(message, Notification):
@@ -69,9 +71,9 @@ class HttpSessions:
         self._most = most
         self._idle_seconds = idle_seconds
         self._silent: OrderedDict[str, HttpSession] = OrderedDict()
-        """Those not used since their handshake, the oldest first."""
+        """The sessions that were not used since their handshake, the oldest first."""
         self._used: OrderedDict[str, HttpSession] = OrderedDict()
-        """All others, the one not used for longest first."""
+        """All other sessions, the longest unused one first."""
         self._of_address: dict[str, int] = {}
         self._sweeping: asyncio.TimerHandle | None = None
 
@@ -88,7 +90,7 @@ class HttpSessions:
         return self._used.get(id_) or self._silent.get(id_)
 
     def admit(self, session: HttpSession) -> None:
-        """Take a new session in. Raises `LegacyRefusal` if there is no room for it."""
+        """Add a new session. Raises `LegacyRefusal` if there is no room for it."""
         address, now = session.address, asyncio.get_running_loop().time()
         if self._most is not None:
             self._make_room(self._most, address, now)
@@ -101,7 +103,10 @@ class HttpSessions:
     def _make_room(self, most: int, address: str | None, now: float) -> None:
         held = self._of_address.get(address, 0) if address is not None else 0
         if len(self) > most // PRESSURE and held >= max(1, most // SHARE):
-            reason = f"your address has {held} sessions, the most allowed while there are so many; end one, or try again later"
+            reason = (
+                f"your address has {held} sessions, which is the limit while the server has many sessions; end one, "
+                "or try again later"
+            )
             raise LegacyRefusal(429, reason, retry_seconds=RETRY_SECONDS)
         if len(self) < most:
             return
@@ -117,7 +122,7 @@ class HttpSessions:
             )
 
     def touch(self, session: HttpSession) -> None:
-        """A session is used."""
+        """Called when a session is used."""
         if session.closed or session.id not in self:
             return
         session.last_used = asyncio.get_running_loop().time()
@@ -126,7 +131,7 @@ class HttpSessions:
         self._used.move_to_end(session.id)
 
     def end(self, session: HttpSession, reason: str) -> None:
-        """Close a session and forget it."""
+        """Close a session and remove it."""
         if self._used.pop(session.id, None) is None:
             del self._silent[session.id]
         if session.address is not None:
@@ -136,7 +141,7 @@ class HttpSessions:
         session.close(reason)
 
     def end_all(self, reason: str) -> None:
-        """Close all sessions. There will be no more."""
+        """Close all sessions. Called when no more sessions will be added."""
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None
@@ -163,7 +168,7 @@ class HttpSessions:
                 if session.busy:
                     self.touch(session)
                 else:
-                    self.end(session, "the session was not used for too long")
+                    self.end(session, "the session was idle for too long")
         self._sweep_later()
 
 

@@ -21,7 +21,7 @@ from bespeak.transports.http.legacy.event_store import EventStore, keep
 STOPPING = "the server is stopping"
 GONE = "the client has gone"
 MOST_WAITING = 16
-"""Notifications on their way to a store before a call has to wait for it."""
+"""How many notifications may be waiting for the event store before the call has to wait."""
 
 
 class _Said(NamedTuple):
@@ -120,7 +120,7 @@ class PostStream:
         self._over()
 
     def when_ended(self, callback: Callable[[], object]) -> None:
-        """Have something done when everything has been said."""
+        """Call a function when the stream has ended."""
         self._when_ended = callback
 
     def _end(self) -> None:
@@ -157,7 +157,7 @@ class PostStream:
             await asyncio.shield(self._keeping)
 
     async def _keep_all(self) -> None:
-        assert self._store is not None, "only what has a store is kept"
+        assert self._store is not None, "events are kept only if there is a store"
         while self._waiting:
             async with self.holding:
                 said = self._waiting.popleft()
