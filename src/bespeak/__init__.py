@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bespeak.protocol.origins import TransportSecuritySettings as TransportSecuritySettings
     from bespeak.resolve.errors import InvalidSignature as InvalidSignature
     from bespeak.resolve.errors import ToolError as ToolError
+    from bespeak.resolve.markers import Complete as Complete
     from bespeak.resolve.markers import Elicit as Elicit
     from bespeak.resolve.markers import ElicitUrl as ElicitUrl
     from bespeak.resolve.markers import ListRoots as ListRoots
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from bespeak.server.context import Context as Context
     from bespeak.server.features.content import Audio as Audio
     from bespeak.server.features.content import Image as Image
+    from bespeak.server.features.prompt_results import AssistantMessage as AssistantMessage
+    from bespeak.server.features.prompt_results import Message as Message
+    from bespeak.server.features.prompt_results import UserMessage as UserMessage
     from bespeak.server.server import MCPServer as MCPServer
     from bespeak.state.seal import RequestStateSecurity as RequestStateSecurity
     from bespeak.transports.http.custom_routes import HttpRequest as HttpRequest
@@ -34,9 +38,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AcceptedElicitation": "bespeak.resolve.outcomes",
+    "AssistantMessage": "bespeak.server.features.prompt_results",
     "Audio": "bespeak.server.features.content",
     "CancelledElicitation": "bespeak.resolve.outcomes",
     "Client": "bespeak.client",
+    "Complete": "bespeak.resolve.markers",
     "Context": "bespeak.server.context",
     "DeclinedElicitation": "bespeak.resolve.outcomes",
     "Elicit": "bespeak.resolve.markers",
@@ -51,6 +57,7 @@ _HOMES = {
     "ListRoots": "bespeak.resolve.markers",
     "MCPError": "bespeak.protocol.errors",
     "MCPServer": "bespeak.server.server",
+    "Message": "bespeak.server.features.prompt_results",
     "NotAsked": "bespeak.resolve.outcomes",
     "RequestStateSecurity": "bespeak.state.seal",
     "Resolve": "bespeak.resolve.markers",
@@ -59,6 +66,7 @@ _HOMES = {
     "ToolError": "bespeak.resolve.errors",
     "TransportSecuritySettings": "bespeak.protocol.origins",
     "UrlElicitationRequiredError": "bespeak.protocol.errors",
+    "UserMessage": "bespeak.server.features.prompt_results",
 }
 
 

@@ -13,6 +13,8 @@ _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\*?)")
 _OPERATORS = "+#./;?&"
 _NAMED = ";?&"
 """Operators whose expressions carry the names of their variables, so that their order does not matter."""
+_LEADING = ("#", ".", "/")
+"""Operators that stand before the first value."""
 _SEPARATORS = {"": ",", "+": ",", "#": ",", ".": ".", "/": "/"}
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
@@ -41,6 +43,11 @@ class Expression:
     def optional(self) -> bool:
         """Whether its variables may be left out."""
         return bool(self.operator) and self.operator in _NAMED
+
+    @property
+    def reaches_far(self) -> bool:
+        """Whether its last variable may contain the characters that end other variables."""
+        return self.operator == "+" or self.variables[-1].exploded
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,7 @@ class UriTemplate:
         rest, parts = uri, list(self.parts)
         named = _take_named(parts)
         if named:
-            rest, taken = _split_named(rest, named)
+            rest, taken = _split_named(rest, named, parts)
             if taken is None:
                 return None
             values |= taken
@@ -138,6 +145,14 @@ def _check(template: str, parts: "list[str | Expression]") -> None:
                 raise InvalidUriTemplate(f"{template!r} has two variables with nothing between them")
             if any(variable.exploded for variable in part.variables[:-1]):
                 raise InvalidUriTemplate(f"{template!r}: a variable with '*' must be the last of its expression")
+            if part.optional and part.variables[-1].exploded:
+                raise InvalidUriTemplate(f"{template!r}: a variable of a query cannot have a '*'")
+            if isinstance(before, Expression) and before.reaches_far and not part.optional:
+                alone = len(part.variables) == 1 and not part.reaches_far
+                if not alone or any(not _is_named(later) for later in parts[index + 1 :]):
+                    raise InvalidUriTemplate(
+                        f"{template!r}: after a variable with '+' or '*' comes text, a query, or one last variable"
+                    )
         before = part
 
 
@@ -152,24 +167,35 @@ def _take_named(parts: "list[str | Expression]") -> list[Expression]:
     return named
 
 
-def _split_named(uri: str, named: list[Expression]) -> tuple[str, dict[str, str] | None]:
+def _split_named(
+    uri: str, named: list[Expression], before: "list[str | Expression]"
+) -> tuple[str, dict[str, str] | None]:
     """Split a URI before its named variables, and read them. Names that the template does not have are ignored."""
     wanted = {variable.name for one in named for variable in one.variables}
     first = named[0].operator
-    mark = "?" if first == "&" else first
-    path, _, query = uri.partition(mark)
-    if first == "&":  # what comes before it is a literal of the template, such as "?kind=new"
-        path, _, query = uri.partition("&")
-    pairs = query.replace("?", "&").replace(";", "&").split("&") if query else []
+    at = uri.find(first) if first != "&" else _continued_at(uri, before)
+    path, query = (uri, "") if at < 0 else (uri[:at], uri[at + 1 :])
     found: dict[str, str] = {}
-    for pair in pairs:
+    for pair in re.split("[;?&]", query) if first == ";" else query.split("&"):
         name, _, raw = pair.partition("=")
+        if name not in wanted or name in found:
+            continue
         value = _decoded(raw)
         if value is None:
             return path, None
-        if name in wanted:
-            found.setdefault(name, value)
+        found[name] = value
     return path, found
+
+
+def _continued_at(uri: str, before: "list[str | Expression]") -> int:
+    """Where a query goes on that the template begins with text, such as "?kind=new&sort=up{&page}"."""
+    written, mark, query = "".join(part for part in before if isinstance(part, str)).partition("?")
+    at = uri.find("?") if mark else -1
+    for _ in range((query if mark else written).count("&") + 1):
+        at = uri.find("&", at + 1)
+        if at < 0:
+            break
+    return at
 
 
 def _cut(rest: str, part: Expression, after: "list[str | Expression]") -> tuple[str, str]:
@@ -178,16 +204,19 @@ def _cut(rest: str, part: Expression, after: "list[str | Expression]") -> tuple[
     mark = following if isinstance(following, str) else following.operator if following is not None else ""
     if not mark:
         return rest, ""
-    # The last literal is matched at the end, so that "{name}.txt" takes "a.txt.txt".
-    at = len(rest) - len(mark) if len(after) == 1 and rest.endswith(mark) else rest.find(mark)
-    if part.operator in ("/", ".", "#") and isinstance(following, Expression):
-        at = rest.find(mark, 1)
+    first = 2 if part.operator in _LEADING else 1  # a value is not empty, and the operator may look like what follows
+    if isinstance(following, Expression) and part.reaches_far:
+        at = rest.rfind(mark, first)
+    elif isinstance(following, str) and len(after) == 1 and rest.endswith(mark):
+        at = len(rest) - len(mark)  # the last literal is matched at the end, so that "{name}.txt" takes "a.txt.txt"
+    else:
+        at = rest.find(mark, first)
     return (rest, "") if at < 0 else (rest[:at], rest[at:])
 
 
 def _read(part: Expression, raw: str) -> dict[str, str] | None:
     """Return the variables of one expression; `None` if the text does not fit it."""
-    if part.operator in ("#", ".", "/"):
+    if part.operator in _LEADING:
         if not raw.startswith(part.operator):
             return None
         raw = raw[1:]

@@ -1,4 +1,4 @@
-"""What authors write: `Resolve` on a parameter, and the questions a resolver may return."""
+"""What authors write: `Resolve` and `Complete` on a parameter, and the questions a resolver may return."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -23,6 +23,16 @@ class Resolve:
     """Run first, in every round that is not answered from the ledger. If it raises, no question is asked."""
     timeout: float | None = None
     """Seconds this resolver may take in one round. The time a person takes to answer does not count."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Complete:
+    """Marker for `Annotated[str, Complete(fn)]`: while a person types this argument, `fn` says what it could become.
+
+    For the parameters of prompts and resource templates. `fn` takes the text typed so far, and what else it needs by name.
+    """
+
+    fn: Callable[..., Any]
 
 
 class Question:

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from mcp_types import PromptReference
+
 from bespeak.protocol.methods import LISTEN
 from bespeak.server.auth.scopes import Scoped
+from bespeak.server.features.completions import CompletionHandler, Reference, read_reference
 from bespeak.server.features.prompts import Prompt
-from bespeak.server.features.registered import Registered, Registry
-from bespeak.server.features.resources import ResourceRegistry
+from bespeak.server.features.registered import Registered, Registry, Resolving
+from bespeak.server.features.resources import Resource, ResourceRegistry, ResourceTemplate
 from bespeak.server.features.subscriptions import MOST_URIS, Changes
 from bespeak.server.features.tools import Tool
 
@@ -20,18 +23,52 @@ class Catalogue:
         self.tools = Registry[Tool]("tool", lambda: changes.list_changed("tools"))
         self.prompts = Registry[Prompt]("prompt", lambda: changes.list_changed("prompts"))
         self.resources = ResourceRegistry(lambda: changes.list_changed("resources"))
+        self.completion_handler: CompletionHandler | None = None
+        self.included: list[tuple[Catalogue, object]] = []
+        """The catalogues of included servers, each with its server."""
 
     def registries(self) -> Sequence[Registry[Any]]:
         return (self.tools, self.prompts, self.resources.fixed, self.resources.templates)
 
     def all(self) -> Sequence[Registered]:
-        """Everything that has resolvers, or may have."""
+        """Everything that clients reach by a name."""
         return [
             *self.tools.all(),
             *self.prompts.all(),
             *self.resources.fixed.all(),
             *self.resources.templates.all(),
         ]
+
+    def resolving(self) -> Sequence[Resolving]:
+        """Everything that has resolvers, or may have."""
+        parts = [part for one in self.all() for part in one.parts]
+        return parts if self.completion_handler is None else [*parts, self.completion_handler]
+
+    def completed(self, ref: Reference) -> Prompt | ResourceTemplate | Resource | None:
+        """Return what a reference in a completion request names; `None` if there is no such thing."""
+        if isinstance(ref, PromptReference):
+            return self.prompts.get(ref.name)
+        return self.resources.fixed.get(ref.uri) or self.resources.template_of(ref.uri)
+
+    @property
+    def has_completions(self) -> bool:
+        """Whether any argument is completed."""
+        completed = (*self.prompts.all(), *self.resources.templates.all())
+        return (
+            self.completion_handler is not None
+            or any(one.completions for one in completed)
+            or any(other.has_completions for other, _ in self.included)
+        )
+
+    def completion_handler_of(self, home: object) -> CompletionHandler | None:
+        """Return the handler for what was registered on a server: this one (`None`), or an included one."""
+        if home is None:
+            return self.completion_handler
+        for other, server in self.included:
+            found = other.completion_handler_of(None if server is home else home)
+            if found is not None:
+                return found
+        return None
 
     def scopes_needed(self, method: str, params: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the scopes that a request needs because of what it names; none if there is no such thing."""
@@ -51,9 +88,8 @@ class Catalogue:
             uris = cast("list[Any]", wanted) if isinstance(wanted, list) else []
             found += [self._resource(uri) for uri in uris[:MOST_URIS] if isinstance(uri, str)]
         elif method == "completion/complete":
-            ref = _members(params.get("ref"))
-            found.append(self._text(ref, "name", self.prompts.get))
-            found.append(self._text(ref, "uri", lambda uri: self.resources.templates.get(uri) or self._resource(uri)))
+            ref = read_reference(params.get("ref"))
+            found.append(self.completed(ref) if ref is not None else None)
         return (one for one in found if one is not None)
 
     @staticmethod
@@ -68,11 +104,13 @@ class Catalogue:
     def capabilities(self) -> dict[str, Any]:
         """What the server declares, in every era."""
         changing = {"listChanged": True}
+        completions: dict[str, Any] = {"completions": {}} if self.has_completions else {}
         return {
             "tools": changing,
             "prompts": changing,
             "resources": {"subscribe": True, **changing},
             "logging": {},
+            **completions,
         }
 
 

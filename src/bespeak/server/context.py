@@ -4,7 +4,7 @@
 # pyright: reportPrivateUsage=false
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from mcp_types import (
@@ -27,7 +27,9 @@ from bespeak.protocol.methods import ELICIT
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, ElicitationResult
 from bespeak.resolve.reading.type_hints import spell
+from bespeak.server.context_errors import NoClient, OutsideRequest, Unaskable
 from bespeak.server.features.progress_notifications import ProgressNotifications
+from bespeak.server.features.resource_results import ReadResourceContents
 from bespeak.server.legacy.pushing import Asker, ask_once, ask_request, read_as
 from bespeak.state.seal import new_call_id
 from bespeak.transports.interfaces import Notify
@@ -39,14 +41,6 @@ if TYPE_CHECKING:
 LifespanT = TypeVar("LifespanT", default=Any)
 RequestT = TypeVar("RequestT", default=Any)
 AnswerT = TypeVar("AnswerT")
-
-
-class OutsideRequest(RuntimeError):
-    """A context without a client's request was used for something that needs one."""
-
-
-class CannotPush(RuntimeError):
-    """A body tried to ask the client during the call, which the client's protocol revision does not support."""
 
 
 @dataclass(slots=True)
@@ -64,6 +58,8 @@ class CallFacts:
     answers: dict[str, dict[str, Any]] | None = None
     request_state: str | None = None
     """The state that the author returned with a question made by hand."""
+    completes: bool = False
+    """Whether an argument is being completed. A completion never asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +181,26 @@ class Context(Generic[LifespanT, RequestT]):
             raise OutsideRequest(f"{self._facts.consumer!r} was called without a client, so there is no request")
         return self._request
 
+    async def read_resource(self, uri: str | AnyUrl) -> list[ReadResourceContents]:
+        """Read a resource of this server. It sees this request, but not the answers to this call's questions.
+
+        Raises `MCPError` if there is none or it fails, and `CannotPush` if it asks.
+        """
+        facts = replace(self._facts, consumer=str(uri), answers=None, request_state=None)
+        context = Context[LifespanT, RequestT](
+            server=self._server,
+            lifespan_context=self._lifespan_context,
+            facts=facts,
+            request=self._request,
+            notify=self._notify,
+            headers=self._headers,
+            asker=self._asker,
+        )
+        try:
+            return await self.mcp_server.read_resource(uri, context)
+        except NoClient:
+            raise self._unaskable.resource(str(uri)) from None
+
     # Sending something to the client
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
@@ -257,18 +273,13 @@ class Context(Generic[LifespanT, RequestT]):
         """Ask for a form during the call, and return the outcome. Works only with clients of 2025-11-25 and earlier."""
         if self._asker is None:
             wanted = spell(schema)
-            raise self._cannot_push("elicit", wanted, f"Elicit({message!r}, {wanted})")
+            raise self._unaskable.question("elicit", wanted, f"Elicit({message!r}, {wanted})")
         return await ask_once(self._asker, self._facts.consumer, Elicit(message, schema))
 
     async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> ElicitResult:
         """Ask a URL question during the call, and return the answer. Works only with clients of 2025-11-25."""
         if self._asker is None:
-            raise CannotPush(
-                f"{self._nobody('elicit_url')}. Ask in a resolver, which works at 2025-11-25 and later:\n\n"
-                f"    async def connected() -> Account | ElicitUrl:\n"
-                f"        return find_account() or ElicitUrl({message!r}, url)\n\n"
-                f"    async def {self._facts.consumer}(..., account: Annotated[Account, Resolve(connected)]): ..."
-            )
+            raise self._unaskable.url(message)
         params = {"mode": "url", "message": message, "url": url}
         if elicitation_id is not None:
             params["elicitationId"] = elicitation_id
@@ -283,21 +294,9 @@ class Context(Generic[LifespanT, RequestT]):
         if self._asker is not None:
             self._asker.pause()
 
-    def _nobody(self, what: str) -> str:
-        called = f"{self._facts.consumer!r} called ctx.{what}()"
-        if self._request is None:
-            return f"{called}, but the tool was called without a client. In a test, connect one: `async with Client(mcp, ...)`"
-        return f"{called}, but a client of {self.protocol_version} cannot be asked during a call"
-
-    def _cannot_push(self, what: str, wanted: str, question: str) -> CannotPush:
-        """Return the error for a question asked during a call, with the resolver to write instead."""
-        return CannotPush(
-            f"{self._nobody(what)}. Ask in a resolver, which works at every revision:\n\n"
-            f"    async def ask() -> {question.partition('(')[0]}"
-            f"{f'[{wanted}]' if what == 'elicit' else ''}:\n"
-            f"        return {question}\n\n"
-            f"    async def {self._facts.consumer}(..., answer: Annotated[{wanted}, Resolve(ask)]): ..."
-        )
+    @property
+    def _unaskable(self) -> Unaskable:
+        return Unaskable(self._facts.consumer, self.protocol_version, completes=self._facts.completes)
 
 
 def facts_of(context: Context[Any, Any]) -> CallFacts:
@@ -308,6 +307,12 @@ def facts_of(context: Context[Any, Any]) -> CallFacts:
 def request_of(context: Context[Any, Any]) -> Request | None:
     """Return the client's request of a context; `None` if there is none."""
     return context._request
+
+
+def headers_of(context: Context[Any, Any] | None) -> Headers | None:
+    """The framework's side of a context: the headers of the client's request, with who sent it."""
+    headers = context._headers if context is not None else None
+    return headers if isinstance(headers, Headers) else None
 
 
 def asker_of(context: Context[Any, Any]) -> Asker | None:
@@ -372,7 +377,7 @@ class Session:
         Works only with clients of 2025-11-25 and earlier.
         """
         if self._context._asker is None:
-            raise self._context._cannot_push(
+            raise self._context._unaskable.question(
                 "session.create_message", "CreateMessageResult", f"Sample(messages, max_tokens={max_tokens})"
             )
         return await self._ask(Sample(messages, max_tokens=max_tokens, **options))
@@ -380,7 +385,7 @@ class Session:
     async def list_roots(self) -> ListRootsResult:
         """Ask the client for its roots during the call. Works only with clients of 2025-11-25 and earlier."""
         if self._context._asker is None:
-            raise self._context._cannot_push("session.list_roots", "ListRootsResult", "ListRoots()")
+            raise self._context._unaskable.question("session.list_roots", "ListRootsResult", "ListRoots()")
         return await self._ask(ListRoots())
 
     async def _ask(self, marker: Question) -> Any:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
-from mcp_types import SERVER_INFO_META_KEY
+from mcp_types import SERVER_INFO_META_KEY, PromptReference
 
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, URL_ELICITATION_REQUIRED, MCPError
@@ -15,12 +15,14 @@ from bespeak.protocol.methods import LISTEN, TARGET_PARAMETERS
 from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
 from bespeak.server.auth.scopes import may_use, usable
+from bespeak.server.calls.arguments import InvalidArguments
 from bespeak.server.calls.serving import CallServing
 from bespeak.server.catalogue import Catalogue
+from bespeak.server.features.completions import CompletionRequest, CompletionRun, completion_result
 from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.features.prompts import Prompt, prompt_arguments
 from bespeak.server.features.registered import Registered
-from bespeak.server.features.resources import Resource, TemplateRead
+from bespeak.server.features.resources import Resource, ResourceTemplate, TemplateRead
 from bespeak.server.features.subscriptions import Listening
 from bespeak.server.features.tools import Tool
 from bespeak.server.incoming import Incoming
@@ -75,6 +77,7 @@ class Dispatch:
             "resources/read": self._read_resource,
             "resources/list": self._list_resources,
             "resources/templates/list": self._list_templates,
+            "completion/complete": self._complete,
         }
         self._methods: dict[str, Handler] = {
             **self._legacy_methods,
@@ -261,6 +264,26 @@ class Dispatch:
                 result["cacheScope"] = "private"
         return result
 
+    async def _complete(self, incoming: Incoming) -> dict[str, Any]:
+        if not self._catalogue.has_completions:
+            raise MCPError(METHOD_NOT_FOUND, "this server has no completions")
+        request = CompletionRequest.read(incoming.request.params)
+        owner = find_completed(self._catalogue, request, incoming.headers)
+        own = owner.completions.get(request.argument.name)
+        handler = self._catalogue.completion_handler_of(owner.home)
+        try:
+            run: CompletionRun | None = None
+            if own is not None:
+                run = own(request)
+            elif handler is not None:
+                run = handler(request if owner.name_at_home is None else request.at_home(owner.name_at_home))
+        except InvalidArguments as error:
+            raise MCPError(INVALID_PARAMS, f"params.context.arguments: {error}") from None
+        if run is None:
+            return completion_result()
+        run.home = owner.home
+        return await self._serving.complete(run, incoming)
+
     def _tool(self, params: Mapping[str, Any], headers: Headers | None = None) -> Tool:
         return find_tool(self._catalogue, _named(params, "name", "a tool"), headers)
 
@@ -300,3 +323,21 @@ def find_resource(
     if found is None or not may_use(found[0], headers):
         raise MCPError(code, f"unknown resource {uri!r}", {"uri": uri})
     return found
+
+
+def find_completed(
+    catalogue: Catalogue, request: CompletionRequest, headers: Headers | None = None
+) -> Prompt | ResourceTemplate:
+    """Return the prompt or template whose argument is completed.
+
+    Raises `MCPError` if there is no such argument of anything that the sender may use.
+    """
+    ref, name = request.ref, request.argument.name
+    owner = catalogue.completed(ref)
+    if owner is None or not may_use(owner, headers):
+        if isinstance(ref, PromptReference):
+            raise MCPError(INVALID_PARAMS, f"unknown prompt {ref.name!r}")
+        raise MCPError(INVALID_PARAMS, f"unknown resource {ref.uri!r}", {"uri": ref.uri})
+    if isinstance(owner, Resource) or name not in owner.argument_names:
+        raise MCPError(INVALID_PARAMS, f"there is no {request.target}")
+    return owner

@@ -8,7 +8,7 @@ from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.graph.replacements import Replacement, constant, identity
 from bespeak.resolve.reading.signatures import read
 from bespeak.server.catalogue import Catalogue
-from bespeak.server.features.registered import Registered
+from bespeak.server.features.registered import Resolving
 
 UNSET: Any = object()
 
@@ -40,7 +40,7 @@ class Overrides:
             raise TypeError("call override(fn, replacement) or override(fn, value=...), not both")
         stand_in = constant(fn, value) if replacement is None else Replacement(replacement, read(replacement, frame))
         who = identity(fn)
-        if not any(one.has_resolver(who) for one in self._catalogue.all()):
+        if not any(one.has_resolver(who) for one in self._catalogue.resolving()):
             raise ValueError(f"{getattr(fn, '__name__', fn)!r} is not a resolver of anything on this server")
         ticket = object()
         self._open.append((ticket, who, stand_in))
@@ -57,9 +57,12 @@ class Overrides:
         self._open = [one for one in self._open if one[0] is not ticket]
         self._apply()
 
-    def adopt(self, one: Registered) -> None:
+    def adopt(self, one: Resolving) -> None:
         """Apply the open replacements to something that is registered while they are open."""
-        one.graph = one.overridden(self._in_force(), None)
+        in_force = self._in_force()
+        graphs = [(part, part.overridden(in_force, None)) for part in one.parts]
+        for part, graph in graphs:
+            part.graph = graph
 
     def _in_force(self) -> dict[Hashable, Replacement]:
         found: dict[Hashable, Replacement] = {}
@@ -69,7 +72,7 @@ class Overrides:
 
     def _apply(self, frame: types.FrameType | None = None) -> list[Graph]:
         in_force = self._in_force()
-        everything = self._catalogue.all()
+        everything = self._catalogue.resolving()
         graphs = [one.overridden(in_force, frame) for one in everything]
         for one, graph in zip(everything, graphs, strict=True):
             one.graph = graph

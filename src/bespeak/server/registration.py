@@ -9,6 +9,8 @@ from mcp_types import Annotations, Icon, ToolAnnotations
 
 from bespeak.resolve.reading.callables import calling_frame
 from bespeak.server.catalogue import Catalogue
+from bespeak.server.features.completion_functions import read_handler
+from bespeak.server.features.completions import CompletionHandler
 from bespeak.server.features.listings import CacheHint
 from bespeak.server.features.prompts import Prompt, PromptOptions
 from bespeak.server.features.resources import (
@@ -177,7 +179,7 @@ class Registration:
 
     def add_prompt(self, prompt: Prompt) -> None:
         """Register a prompt made by `Prompt.from_function`."""
-        self._catalogue.prompts.add(prompt)
+        self._catalogue.prompts.add(prompt.copied())
 
     def remove_prompt(self, name: str) -> None:
         """Take a prompt away. Raises `ToolError` if there is none of that name."""
@@ -231,10 +233,34 @@ class Registration:
 
         return register
 
+    def add_resource(self, resource: Resource) -> None:
+        """Register a ready-made resource: a `TextResource`, `BinaryResource`, `FileResource`, `DirectoryResource` or
+        `FunctionResource`.
+        """
+        self._catalogue.resources.fixed.add(resource.copied())
+
     def remove_resource(self, uri: str) -> None:
         """Take a resource or a template away. Raises `ToolError` if there is none at that URI."""
         resources = self._catalogue.resources
         (resources.templates if has_variables(uri) else resources.fixed).remove(uri)
+
+    # Completions
+
+    def completion(self) -> Callable[[FnT], FnT]:
+        """Register a function that completes all arguments without a `Complete(fn)` of their own. Raises `InvalidSignature`.
+
+        It takes the reference, the argument and the context, in that order, and returns a `Completion` or `None`.
+        """
+
+        def register(fn: FnT) -> FnT:
+            if self._catalogue.completion_handler is not None:
+                raise ValueError("a completion handler is already registered; a server has only one")
+            handler = CompletionHandler(read_handler(fn, calling_frame()))
+            self._overrides.adopt(handler)
+            self._catalogue.completion_handler = handler
+            return fn
+
+        return register
 
     # Overrides
 

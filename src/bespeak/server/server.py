@@ -1,6 +1,5 @@
 """`MCPServer`: the server object on which an author registers tools."""
 
-import copy
 import logging
 import math
 import warnings
@@ -20,12 +19,13 @@ from bespeak.protocol.errors import MCPError
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.messages import Request
 from bespeak.resolve.errors import ToolError
-from bespeak.server.calls.call import Call, Calls, NoClient
+from bespeak.server.calls.call import Call, Calls
 from bespeak.server.calls.concurrency import CallLimits
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.calls.serving import CallServing
 from bespeak.server.composition import Prefix, include
-from bespeak.server.context import CallFacts, Context, LifespanT
+from bespeak.server.context import CallFacts, Context, LifespanT, headers_of
+from bespeak.server.context_errors import NoClient
 from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
 from bespeak.server.features.listings import CacheableMethod, CacheHint
 from bespeak.server.features.resource_results import ReadResourceContents, read_contents
@@ -156,7 +156,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             shown = title or self.name
             self._authenticator = BearerAuthenticator(auth, token_verifier, shown, catalogue.scopes_needed)
         for tool in tools or ():
-            catalogue.tools.add(copy.copy(tool))  # an override here must not reach another server
+            catalogue.tools.add(tool.copied())
         limits = CallLimits(max_concurrent_calls, max_concurrent_calls_per_caller)
         self._serving = CallServing(self._calls, self._context, limits)
         self._dispatch = Dispatch(
@@ -277,7 +277,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
 
         Raises `MCPError` if there is none or it fails, and an error that says how to test it if it asks.
         """
-        resource, arguments = find_resource(self._catalogue, str(uri))
+        resource, arguments = find_resource(self._catalogue, str(uri), headers=headers_of(context))
         return read_contents(await self._asked_for(resource, arguments, context))
 
     async def _asked_for(

@@ -243,8 +243,9 @@ def test_scopes_without_authentication_cannot_be_served_over_http() -> None:
     register(mcp, ["refunds"])
     with pytest.raises(ValueError, match="cannot be served over HTTP: scopes need authentication") as caught:
         mcp.streamable_http_app()
-    assert "tool 'refund', prompt 'apology', resource 'orders://all', resource 'orders://{number}/history'" in str(
-        caught.value
+    assert (
+        "tool 'refund', prompt 'apology', resource 'orders://all', resource template 'orders://{number}/history'"
+        in str(caught.value)
     )
 
 

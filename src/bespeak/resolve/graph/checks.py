@@ -128,6 +128,33 @@ def check_guards(drafts: Sequence[Draft], faults: Faults) -> None:
                 )
 
 
+def check_quiet(drafts: Sequence[Draft], faults: Faults) -> None:
+    """Nothing asks where nobody can be asked: while an argument is completed."""
+    for draft in drafts:
+        signature = draft.signature
+        if signature.may_ask:
+            why = "" if signature.question_arms else ", because its return annotation does not say what it returns"
+            faults.add(
+                signature.place,
+                draft.trail,
+                f"resolver {signature.name!r} may ask{why}, but a completion cannot ask",
+                "use a resolver that does not ask" if signature.question_arms else "annotate what it returns",
+            )
+
+
+def check_completions(signature: Signature, trail: tuple[str, ...], faults: Faults) -> None:
+    """A resolver's parameters are not typed by a person, so none of them is completed."""
+    for parameter in signature.parameters:
+        if parameter.completion and not parameter.marker:
+            faults.add(
+                signature.place,
+                (*trail, parameter.name),
+                f"parameter {parameter.name!r} of resolver {signature.name!r} is marked with `Complete`, which has an effect "
+                "only on parameters of prompts and resource templates",
+                "remove it",
+            )
+
+
 def check_once(draft: Draft, faults: Faults) -> TypeAdapter[Any] | None:
     """Return how a `once` value is serialised, if it can be."""
     signature = draft.signature

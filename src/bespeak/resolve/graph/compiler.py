@@ -13,6 +13,7 @@ from bespeak.resolve.errors import InvalidSignature
 from bespeak.resolve.graph.checks import (
     check_argument_type,
     check_by_hand,
+    check_completions,
     check_exposed,
     check_form,
     check_guards,
@@ -20,6 +21,7 @@ from bespeak.resolve.graph.checks import (
     check_near_miss,
     check_once,
     check_options,
+    check_quiet,
     check_readable,
     check_result_type,
     how_to_fill,
@@ -40,13 +42,16 @@ def compile_graph(
     frame: types.FrameType | None = None,
     overrides: Mapping[Hashable, Replacement] | None = None,
     like: Graph | None = None,
+    trail: tuple[str, ...] | None = None,
+    quiet: bool = False,
 ) -> Graph:
     """Return the graph of a consumer. Raises `InvalidSignature` with all its faults at once.
 
     `like` is the graph of the same consumer without overrides. Its signatures are not read again, and its wire keys are
-    kept.
+    kept. `trail` is the path to the consumer in drawings, if it is not a root. `quiet` means that it cannot ask: a resolver
+    that may ask is a fault.
     """
-    compiler = _Compiler(consumer, context_type, frame, overrides or {})
+    compiler = _Compiler(consumer, context_type, frame, overrides or {}, trail, quiet)
     for replacement in (overrides or {}).values():
         compiler.signatures |= replacement.below
     if like is not None:
@@ -61,6 +66,8 @@ class _Compiler:
     context_type: type
     frame: types.FrameType | None
     overrides: Mapping[Hashable, Replacement]
+    trail: tuple[str, ...] | None
+    quiet: bool
     signatures: dict[Hashable, Signature] = field(default_factory=dict[Hashable, Signature])
     given_keys: dict[Hashable, str] = field(default_factory=dict[Hashable, str])
     drafts: list[Draft] = field(default_factory=list[Draft])
@@ -72,7 +79,7 @@ class _Compiler:
 
     def compile(self) -> Graph:
         consumer = self.consumer
-        trail = (f"{consumer.name}   {consumer.place}",)
+        trail = self.trail or (f"{consumer.name}   {consumer.place}",)
         self.faults.add_defects(consumer, trail)
         marked = [parameter for parameter in consumer.parameters if parameter.marker]
         self.arguments = {
@@ -88,6 +95,8 @@ class _Compiler:
         wants = [want for parameter in marked if (want := self._visit(parameter, trail, consumer.name, consumer.place))]
         once = {index: check_once(draft, self.faults) for index, draft in enumerate(self.drafts) if draft.marker.once}
         check_guards(self.drafts, self.faults)
+        if self.quiet:
+            check_quiet(self.drafts, self.faults)
         keys = question_names(self.drafts, self.given_keys, self.faults)
         for draft in self.drafts:
             check_form(draft, self.faults, warn=not self.given_keys)  # said when it was registered
@@ -203,6 +212,7 @@ class _Compiler:
         check_exposed(signature, here, self.context_type, self.faults)
         check_marker(draft, self.faults)
         check_by_hand(signature, here, self.faults)
+        check_completions(signature, here, self.faults)
         self.open.append(who)
         self.open_names.append(signature.name)
         for inner in signature.parameters:

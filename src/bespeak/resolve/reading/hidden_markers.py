@@ -45,7 +45,7 @@ def _all(
     fn: Any, frame: types.FrameType | None, shown: Mapping[str, inspect.Parameter], bound: set[str]
 ) -> Iterator[Hidden]:
     called = peel_partial(fn)
-    wrapping = (one for one in _chain(getattr(called, "__func__", called)) if not inspect.isclass(one))
+    wrapping = (one for one in wrapping_chain(getattr(called, "__func__", called)) if not inspect.isclass(one))
     for function, name in _marked(wrapping, frame, _may_be_marked):
         # What the signature shows is read elsewhere.
         if name not in bound and (name not in shown or shown[name].annotation != function.__annotations__[name]):
@@ -54,7 +54,7 @@ def _all(
                 f"parameter {name!r} is marked with `Resolve`, but the function's signature hides the marker",
                 "do not set __signature__, or keep the annotation in it",
             )
-    for function in _chain(getattr(called, "__func__", called)):
+    for function in wrapping_chain(getattr(called, "__func__", called)):
         for name, default in _defaults(function):
             if name in shown and name not in bound and shown[name].default is not default and _counts(default):
                 yield Hidden(
@@ -62,16 +62,16 @@ def _all(
                     f"parameter {name!r} has `Resolve` or a question as its default value, and the signature hides it",
                     f"write {name}: Annotated[..., Resolve(fn)]",
                 )
-    for owner, method in _overridden(called, frame):
-        for _, name in _marked(_chain(method), frame, _is_marked, owner):
+    for owner, method in overridden_methods(called, frame):
+        for _, name in _marked(wrapping_chain(method), frame, _is_marked, owner):
             if name in shown and name not in bound:
                 yield Hidden(
                     name,
                     f"parameter {name!r} is marked with `Resolve` in {method.__qualname__}, but not here",
                     f"repeat the marker: {name}: Annotated[..., Resolve(fn)]",
                 )
-    for inner in _held(called):
-        for function, name in _marked(_chain(inner), frame, _may_be_marked):
+    for inner in held_functions(called):
+        for function, name in _marked(wrapping_chain(inner), frame, _may_be_marked):
             if name not in shown or name in bound:
                 continue
             written, scope = function.__annotations__[name], scope_of(function, frame)
@@ -157,12 +157,12 @@ def _may_be_marked(annotation: Any, scope: Scope) -> bool:
     if _is_marked(annotation, scope):
         return True
     try:
-        return mentions(scope.evaluate(annotation), Search(names=scope.names))
+        return mentions(scope.evaluate(annotation), Search(names=scope.names), completions=False)
     except Exception:  # noqa: BLE001 - reported when the signature is read, if it matters
         return False
 
 
-def _chain(function: Any) -> Iterator[Any]:
+def wrapping_chain(function: Any) -> Iterator[Any]:
     """A function and those it wraps."""
     for _ in range(_LAYERS):
         if function is None:
@@ -171,7 +171,7 @@ def _chain(function: Any) -> Iterator[Any]:
         function = getattr(function, "__wrapped__", None)
 
 
-def _overridden(called: Any, frame: types.FrameType | None) -> Iterator[tuple[type[Any], Any]]:
+def overridden_methods(called: Any, frame: types.FrameType | None) -> Iterator[tuple[type[Any], Any]]:
     """The methods that this one overrides in base classes, and those that a call of a class runs as well."""
     if inspect.isclass(called):
         made = cast("type[Any]", called)
@@ -233,7 +233,7 @@ def _counts(default: Any) -> bool:
     return holds(default, is_marker) or holds(default, is_reply)
 
 
-def _held(called: Any, depth: int = 5) -> Iterator[types.FunctionType]:
+def held_functions(called: Any, depth: int = 5) -> Iterator[types.FunctionType]:
     """The functions that a decorator's wrapper holds, at any depth: in its closure or as attributes of an object."""
     function = getattr(called, "__func__", called)
     kept: list[Any] = []
@@ -249,4 +249,4 @@ def _held(called: Any, depth: int = 5) -> Iterator[types.FunctionType]:
         if isinstance(inner, types.FunctionType):
             yield inner
         if depth and callable(one):
-            yield from _held(one, depth - 1)
+            yield from held_functions(one, depth - 1)

@@ -16,7 +16,7 @@ from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ElicitR
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from bespeak.resolve.markers import Question, Resolve
+from bespeak.resolve.markers import Complete, Question, Resolve
 from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.reading.type_hints import OUTCOMES, alias_layers, arms, evaluate, peel, spell
 
@@ -27,6 +27,7 @@ _DEEP = 4
 _WRITTEN = re.compile(r"\s*(?:\w+\.)*(?:Resolve|Elicit|ElicitUrl|Sample|ListRoots)\(.*\)\s*", re.DOTALL)
 """A marker or a question that was written as text by mistake."""
 _MARKS = re.compile(r"\b(?:Resolve|Elicit\w*|ListRoots|(?:Accepted|Declined|Cancelled)Elicitation|NotAsked)\b")
+_COMPLETES = re.compile(r"\s*(?:\w+\.)*Complete\(.*\)\s*", re.DOTALL)
 _CONTAINER = "inside a union or container"
 
 Test = Callable[[Any], bool]
@@ -53,6 +54,13 @@ def is_marker(value: Any) -> bool:
     """
     cls = cast("type[Any]", value if isinstance(value, type) else type(value))
     return issubclass(cls, Resolve) or is_official(cls, {"Resolve"})
+
+
+def is_completion(value: Any) -> bool:
+    """Whether a value is a `Complete(fn)`, the class itself without a call, or one of the two written as text."""
+    if isinstance(value, str):
+        return _COMPLETES.fullmatch(value) is not None
+    return isinstance(value, Complete) or (isinstance(value, type) and issubclass(value, Complete))
 
 
 def is_official(cls: type[Any], names: set[str]) -> bool:
@@ -214,6 +222,11 @@ def _unused(alias: Any, parameters: Sequence[Any], value: Any, names: Mapping[st
 
 
 def _counts(what: Any) -> bool:
+    return _concerns_clients(what) or holds(what, is_completion)
+
+
+def _concerns_clients(what: Any) -> bool:
+    """Whether a client could supply it, if it has no effect."""
     return _is_stray(what) or _is_exposed(what)
 
 
@@ -237,6 +250,14 @@ def strays(hint: Any, search: Search | None = None) -> Iterator[str]:
             yield found.where
 
 
+def stray_completions(hint: Any, search: Search) -> Iterator[str]:
+    """The places of `Complete` markers that have no effect."""
+    for found in walk(hint, search):
+        made = isinstance(found.what, types.FunctionType) and makes(found.what, is_completion)
+        if found.where and (made or holds(found.what, is_completion)):
+            yield found.where
+
+
 def replies(hint: Any, search: Search) -> Iterator[str]:
     """Return the outcomes and questions in a hint that a client fills, each with its place."""
     for found in walk(hint, search):
@@ -245,9 +266,10 @@ def replies(hint: Any, search: Search) -> Iterator[str]:
             yield f"{types_[0] if types_ else 'a question or an outcome'} {found.where}".strip()
 
 
-def mentions(hint: Any, search: Search) -> bool:
-    """Return whether a hint has a marker, an outcome or a question anywhere."""
-    return any(_counts(found.what) for found in walk(hint, search))
+def mentions(hint: Any, search: Search, *, completions: bool = True) -> bool:
+    """Whether a hint has a marker, an outcome or a question anywhere. Without `completions`, a `Complete` does not count."""
+    counts = _counts if completions else _concerns_clients
+    return any(counts(found.what) for found in walk(hint, search))
 
 
 def _parts(core: Any, names: Mapping[str, Any]) -> Sequence[Any]:
@@ -277,6 +299,8 @@ def _unread(hint: Any) -> Any:
         return hint
     if _MARKS.search(text):
         return Annotated[Any, Resolve]
+    if "Complete(" in text:
+        return Annotated[Any, Complete]
     try:
         return ForwardRef(text)
     except SyntaxError:

@@ -12,7 +12,7 @@ from mcp_types import InputRequiredResult
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from bespeak.resolve.markers import ElicitUrl, Resolve
+from bespeak.resolve.markers import Complete, ElicitUrl, Resolve
 from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.reading.callables import (
     Kind,
@@ -26,11 +26,13 @@ from bespeak.resolve.reading.callables import (
     wraps_generator,
     written_in,
 )
+from bespeak.resolve.reading.completion_markers import read_completion
 from bespeak.resolve.reading.hidden_markers import hidden_markers
 from bespeak.resolve.reading.misplaced_markers import (
     Search,
     Test,
     holds,
+    is_completion,
     is_marker,
     is_reply,
     is_written,
@@ -93,6 +95,8 @@ class Parameter:
     """The outcomes and questions in the type of a parameter without a marker, each with its place."""
     unread: tuple[str, ...] = ()
     """The names in the type of a parameter without a marker that cannot be found, each with its place."""
+    completion: Complete | None = None
+    """How the argument is completed while it is typed."""
 
     @property
     def required(self) -> bool:
@@ -144,7 +148,7 @@ def read(fn: Callable[..., Any], frame: types.FrameType | None = None) -> Signat
         raw = inspect.Signature()
     bound = bound_names(fn)
     for name, value in bound_values(fn):
-        if holds(value, is_marker) or holds(value, is_reply):
+        if any(holds(value, test) for test in (is_marker, is_completion, is_reply)):
             defects.append(
                 Defect(
                     None,
@@ -218,6 +222,9 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
             f"the hint of parameter {name!r} names {gone!r}, which was local to a function that has returned",
             f"register the function where {gone} is defined, or define {gone} in the module",
         )
+    if is_completion(peeled.core):
+        defect(f"parameter {name!r} has `Complete` as its annotation", f"write {name}: Annotated[str, Complete(fn)]")
+        return Parameter(name, Any, raw.default)
     if is_marker(peeled.core):
         defect(f"parameter {name!r} has `Resolve` as its annotation", f"write {name}: Annotated[..., Resolve(fn)]")
         return Parameter(name, Any, raw.default)
@@ -277,9 +284,13 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
     if marker and isinstance(default, FieldInfo):
         made: Any = default.default_factory
         default = EMPTY if default.is_required() else default.default if made is None else Factory(made)
+    search = Search(fields=marker is None, names=scope.names)
+    completion, misplaced = read_completion(name, hint, raw.default, search, resolved=marker is not None)
+    for problem, fix in misplaced:
+        defect(problem, fix)
     takes_not_asked = marker is not None and NotAsked in arms(peeled.core)
     by_position = raw.kind is inspect.Parameter.POSITIONAL_ONLY
-    return Parameter(name, hint, default, marker, takes, takes_not_asked, by_position, exposed, unknown)
+    return Parameter(name, hint, default, marker, takes, takes_not_asked, by_position, exposed, unknown, completion)
 
 
 def _is_ours(marker: Any) -> bool:

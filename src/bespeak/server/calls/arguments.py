@@ -54,7 +54,10 @@ class Arguments:
         self._model = _model(f"{name}Arguments", fields, parameters)
         self._validate = self._model.__pydantic_validator__.validate_python
         self.schema = {"type": "object", **_schema(self._model)} if schema is None else deepcopy(schema)
-        self.wire_names = {name for key, info in self._model.model_fields.items() for name in _wire_names(key, info)}
+        fields_ = self._model.model_fields.items()
+        self.sent_as = {self._renamed.get(key, key): tuple(_wire_names(key, info)) for key, info in fields_}
+        """The names under which each parameter's argument may be sent."""
+        self.wire_names = {name for names in self.sent_as.values() for name in names}
         """Every name under which something may be sent."""
 
     def other_names(self, name: str) -> set[str]:

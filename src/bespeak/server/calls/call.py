@@ -27,6 +27,7 @@ from bespeak.server.calls.call_tasks import CallTasks, Outliving
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.calls.spending import Approval, ApprovalSpender, raising
 from bespeak.server.context import Context, facts_of
+from bespeak.server.context_errors import NoClient
 from bespeak.state.ledger import Ledger, Ticket
 from bespeak.state.seal import Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
 
@@ -38,10 +39,6 @@ EVERYTHING: Mapping[str, Any] = {
     "roots": {},
 }
 """All capabilities, for a call without a client: it fails when it asks, not before."""
-
-
-class NoClient(RuntimeError):
-    """A call without a client asked a question."""
 
 
 class Calls:

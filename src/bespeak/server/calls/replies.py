@@ -9,11 +9,18 @@ from pydantic_core import from_json, to_json
 from bespeak.protocol.errors import MCPError
 from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.reading.callables import Kind
-from bespeak.server.calls.arguments import Arguments
+
+
+class ReadsArguments(Protocol):
+    """What a call needs to know of the arguments."""
+
+    def read(self, sent: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of the parameters. Raises `InvalidArguments`."""
+        ...
 
 
 class Consumer(Protocol):
-    """What a call needs to know about the tool, prompt or resource it runs."""
+    """What a call needs to know about the tool, prompt, resource or completion it runs."""
 
     @property
     def name(self) -> str: ...
@@ -26,7 +33,7 @@ class Consumer(Protocol):
     @property
     def graph(self) -> Graph: ...
     @property
-    def arguments(self) -> Arguments: ...
+    def arguments(self) -> ReadsArguments: ...
     @property
     def context_parameters(self) -> tuple[str, ...]: ...
     @property

@@ -1,6 +1,7 @@
 """Running a call for a request, in either era: the shortest way that its consumer allows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from mcp_types import InputRequiredResult
@@ -12,6 +13,7 @@ from bespeak.server.calls.call import Call, Calls
 from bespeak.server.calls.concurrency import CallLimits, RunningCalls, TooManyCalls
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.context import CallFacts, Context, end
+from bespeak.server.features.completions import CompletionRun
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.pushed_calls import PushedCall
 from bespeak.server.legacy.pushing import Asker
@@ -90,6 +92,20 @@ class CallServing:
             return await Around(self.hooks, info, work, _call_end).run()
         except ToolError as refusal:
             return call.consumer.failure(refusal)
+
+    async def complete(self, run: CompletionRun, incoming: Incoming) -> dict[str, Any]:
+        """Return the wire result of a completion, in either era. Nobody is asked, so there is no state and no ledger.
+
+        Raises `MCPError` if it fails.
+        """
+        context = self._context(CallFacts(run.name, run.home, completes=True), replace(incoming, asker=None))
+        call = Call(self._calls, run, run.values, context, declared={}, raise_exceptions=incoming.raise_exceptions)
+        try:
+            if not run.graph.has_generators:
+                return await call.run()
+            return await self._calls.shelter(call, call.run())
+        finally:
+            end(context)
 
     async def _legacy(
         self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming, asker: Asker

@@ -11,8 +11,9 @@ from mcp_types import Prompt as WirePrompt
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.resolve.reading.callables import calling_frame
 from bespeak.server.auth.scopes import scope_names
+from bespeak.server.features.completions import Completed
 from bespeak.server.features.prompt_results import prompt_result
-from bespeak.server.features.registered import Registered, Registering, described, name_of, protocol_error
+from bespeak.server.features.registered import Registering, described, name_of, protocol_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +28,14 @@ class PromptOptions:
     scopes: Sequence[str] = ()
 
 
-class Prompt(Registered):
+class Prompt(Completed):
     """One prompt: a function, its graph of resolvers, and its arguments, which are text on the wire."""
 
     method = "prompts/get"
     what = "prompt"
 
     def __init__(self, fn: Callable[..., Any], options: PromptOptions, frame: types.FrameType | None) -> None:
-        read = Registering(fn, self.what, frame)
+        read = Registering(fn, self.what, frame, completes=True)
         name = options.name or name_of(fn, read.signature, "prompt(name=...)")
         super().__init__(fn, name, read, read.arguments())
         self.scopes = scope_names(options.scopes)
@@ -42,7 +43,7 @@ class Prompt(Registered):
         self.wire = WirePrompt(
             name=name,
             title=options.title,
-            description=self.description,
+            description=self.description or None,
             arguments=self._listed(),
             icons=options.icons,
         ).model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -4,7 +4,7 @@ import copy
 import inspect
 import logging
 import types
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, MCPError
@@ -15,6 +15,7 @@ from bespeak.resolve.graph.drawing import draw_path
 from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.graph.replacements import Replacement
 from bespeak.resolve.reading.callables import Kind, peel_partial
+from bespeak.resolve.reading.completion_markers import hidden_completions
 from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature, read
 from bespeak.resolve.reading.type_hints import arms, is_unknown, spell
 from bespeak.server.calls.arguments import Arguments, InvalidArguments, Unschemable
@@ -26,8 +27,13 @@ logger = logging.getLogger("bespeak.server")
 class Registering:
     """Reads a function that is being registered, and gathers all its faults, so that they are reported at once."""
 
-    def __init__(self, fn: Callable[..., Any], what: str, frame: types.FrameType | None) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], what: str, frame: types.FrameType | None, *, completes: bool = False
+    ) -> None:
+        """Read the function. `completes` says whether a person may type its arguments, so that they can be completed."""
+        self.frame = frame
         self.signature = signature = read(fn, frame)
+        self.trail = (f"{signature.name}   {signature.place}",)
         self._faults: list[Fault] = []
         self.context_parameters = tuple(
             one.name for one in signature.parameters if not one.marker and is_context(one.hint, Context)
@@ -54,13 +60,30 @@ class Registering:
         try:
             self.graph = compile_graph(signature, context_type=Context, frame=frame)
         except InvalidSignature as invalid:
-            self._faults.extend(invalid.faults)
+            self.add_faults(invalid.faults)
+        if completes:
+            uncompleted = {one.name for one in self.plain if one.completion is None}
+            for hidden in hidden_completions(fn, frame, uncompleted):
+                self.fault(hidden.problem, hidden.fix, hidden.parameter)
+        else:
+            self._refuse_completions(what)
 
     def fault(self, problem: str, fix: str, *below: str) -> None:
         """Note a fault, with the parameter or path below the function where it lies."""
-        signature = self.signature
-        drawing = draw_path((f"{signature.name}   {signature.place}", *below))
-        self._faults.append(Fault(problem, fix, signature.place, drawing))
+        self._faults.append(Fault(problem, fix, self.signature.place, draw_path((*self.trail, *below))))
+
+    def add_faults(self, faults: Iterable[Fault]) -> None:
+        """Note faults that were found elsewhere."""
+        self._faults.extend(faults)
+
+    def _refuse_completions(self, what: str) -> None:
+        for one in self.signature.parameters:
+            if one.completion and not one.marker:
+                self.fault(
+                    f"parameter {one.name!r} is marked with `Complete`, but the arguments of a {what} are not completed",
+                    "remove it; it has an effect only on parameters of prompts and resource templates",
+                    one.name,
+                )
 
     @property
     def marked(self) -> list[str]:
@@ -106,7 +129,33 @@ class Registering:
             raise InvalidSignature(name, tuple(self._faults))
 
 
-class Registered:
+class Resolving:
+    """A function whose marked parameters are filled by resolvers, which may be replaced for a while."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = self._compiled = graph
+
+    @property
+    def parts(self) -> "Sequence[Resolving]":
+        """Itself, and the functions registered with it that have resolvers of their own."""
+        return [self]
+
+    def has_resolver(self, who: Hashable) -> bool:
+        """Whether a function is one of its resolvers: as it was registered, or with the overrides that are open."""
+        return who in self._compiled.identities or who in self.graph.identities
+
+    def overridden(self, overrides: Mapping[Hashable, Replacement], frame: types.FrameType | None) -> Graph:
+        """Return the graph with some resolvers replaced. Raises `InvalidSignature` if a replacement does not fit."""
+        if not any(who in self._compiled.identities for who in overrides):
+            return self._compiled
+        return self._recompiled(overrides, frame)
+
+    def _recompiled(self, overrides: Mapping[Hashable, Replacement], frame: types.FrameType | None) -> Graph:
+        compiled = self._compiled
+        return compile_graph(compiled.consumer, context_type=Context, frame=frame, overrides=overrides, like=compiled)
+
+
+class Registered(Resolving):
     """A registered function: its graph of resolvers, and what its call needs to know."""
 
     method: ClassVar[str]
@@ -122,19 +171,21 @@ class Registered:
     """The member of that which is its name."""
     home: Any = None
     """The server it was registered on, if that is included in the one that serves it."""
+    name_at_home: str | None = None
+    """Its name there."""
     arguments: Arguments
 
     def __init__(self, fn: Callable[..., Any], name: str, read: Registering, arguments: Arguments | None) -> None:
         read.check(name)
         assert read.graph is not None, "a graph that cannot be compiled has faults"
         assert arguments is not None, "arguments that cannot be read have faults"
+        super().__init__(read.graph)
         self.fn = fn
         self.name = name
         self.arguments = arguments
         self.kind: Kind = read.signature.kind
         self.context_parameters = read.context_parameters
-        self.graph = self._compiled = read.graph
-        self._signature = signature = read.signature
+        signature = read.signature
         returns = signature.returns
         self._asks_by_hand = returns is EMPTY or signature.returns_input_required or any(map(is_unknown, arms(returns)))
         self.plain = not (self.graph.nodes or self.context_parameters or self._asks_by_hand)
@@ -147,23 +198,16 @@ class Registered:
 
     def renamed(self, name: str, home: Any) -> Self:
         """Return the same function under another name, for a server that includes its home."""
-        other = copy.copy(self)
+        other = self.copied()
         other.home = self.home or home
+        other.name_at_home = self.name_at_home or self.name
         other.name = name
         other.wire = {**self.wire, self.listed_by: name}
         return other
 
-    def has_resolver(self, who: Hashable) -> bool:
-        """Return whether a function is one of its resolvers, as registered or with the overrides that are open."""
-        return who in self._compiled.identities or who in self.graph.identities
-
-    def overridden(self, overrides: Mapping[Hashable, Replacement], frame: types.FrameType | None) -> Graph:
-        """Return the graph with some resolvers replaced. Raises `InvalidSignature` if a replacement does not fit."""
-        if not any(who in self._compiled.identities for who in overrides):
-            return self._compiled
-        return compile_graph(
-            self._signature, context_type=Context, frame=frame, overrides=overrides, like=self._compiled
-        )
+    def copied(self) -> Self:
+        """Return a copy for another server, so that an override on one does not reach the other."""
+        return copy.copy(self)
 
 
 def described(fn: Callable[..., Any], description: str | None) -> str:

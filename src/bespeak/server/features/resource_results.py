@@ -59,7 +59,7 @@ def _content(value: Any, uri: str, mime_type: str | None) -> dict[str, Any]:
     if isinstance(value, str):
         return {"uri": uri, "mimeType": mime_type or TEXT, "text": value}
     if value is None:
-        raise TypeError("a resource returned None; return text, bytes or a value that JSON can carry")
+        raise TypeError("a resource returned None; return text, bytes or a value that JSON can represent")
     text = to_json(value, indent=2, by_alias=True).decode()
     return {"uri": uri, "mimeType": mime_type or JSON, "text": text}
 

@@ -1,5 +1,6 @@
 """Resources and resource templates: registered once, listed in order, read by URI."""
 
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,13 @@ from bespeak.protocol.uri_templates import InvalidUriTemplate, UriTemplate
 from bespeak.resolve.graph.model import Graph
 from bespeak.server.auth.scopes import scope_names
 from bespeak.server.calls.arguments import Arguments
+from bespeak.server.features.completions import Completed
 from bespeak.server.features.listings import CacheHint
 from bespeak.server.features.registered import Registered, Registering, Registry, described, name_of, protocol_error
 from bespeak.server.features.resource_results import resource_result
+
+_ABSOLUTE = re.compile(r"[/~]|[A-Za-z]:")
+"""How an absolute path begins, a home folder and a drive included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class ResourceSecurity:
         return (
             (self.reject_null_bytes and "\0" in value)
             or (self.reject_path_traversal and ".." in path.split("/"))
-            or (self.reject_absolute_paths and (path.startswith(("/", "~")) or path[1:2] == ":"))
+            or (self.reject_absolute_paths and _ABSOLUTE.match(path) is not None)
         )
 
 
@@ -64,6 +69,7 @@ class ResourceOptions:
     cache: CacheHint | None = None
     scopes: Sequence[str] = ()
     size: int | None = None
+    """In bytes, if it is known."""
 
 
 class _Readable(Registered):
@@ -71,11 +77,11 @@ class _Readable(Registered):
 
     method = "resources/read"
     what = "resource"
+    mime_type: str | None
+    cache: CacheHint | None
+    scopes: tuple[str, ...]
 
-    def __init__(
-        self, fn: Callable[..., Any], uri: str, options: ResourceOptions, read: Registering, arguments: Arguments | None
-    ) -> None:
-        super().__init__(fn, uri, read, arguments)
+    def _take(self, options: ResourceOptions) -> None:
         self.mime_type = options.mime_type
         self.cache = options.cache
         self.scopes = scope_names(options.scopes)
@@ -109,12 +115,13 @@ class Resource(_Readable):
                     f"write {{{one.name}}} into the URI, or fill the parameter with Resolve(fn)",
                     one.name,
                 )
-        super().__init__(fn, uri, options, read, read.arguments())
+        super().__init__(fn, uri, read, read.arguments())
+        self._take(options)
         wire = WireResource(
             uri=uri,
             name=options.name or name_of(fn, read.signature, "resource(uri, name=...)"),
             title=options.title,
-            description=described(fn, options.description),
+            description=described(fn, options.description) or None,
             mime_type=options.mime_type,
             size=options.size,
             icons=options.icons,
@@ -131,23 +138,26 @@ class Resource(_Readable):
         self.failure_at(error, self.name)
 
 
-class ResourceTemplate(_Readable):
+class ResourceTemplate(Completed, _Readable):
     """One resource template: a URI with variables, and the function that takes them."""
 
     listed_by = "uriTemplate"
+    what = "resource template"
 
     def __init__(
         self, fn: Callable[..., Any], uri: str, options: ResourceOptions, frame: types.FrameType | None
     ) -> None:
-        read = Registering(fn, self.what, frame)
-        self.template = _template(read, uri)
-        super().__init__(fn, uri, options, read, read.arguments())
+        read = Registering(fn, self.what, frame, completes=True)
+        arguments = read.arguments()
+        self.template = _template(read, uri, arguments)
+        super().__init__(fn, uri, read, arguments)
+        self._take(options)
         self._security = options.security
         wire = WireTemplate(
             uri_template=uri,
             name=options.name or name_of(fn, read.signature, "resource(uri, name=...)"),
             title=options.title,
-            description=described(fn, options.description),
+            description=described(fn, options.description) or None,
             mime_type=options.mime_type,
             icons=options.icons,
             annotations=options.annotations,
@@ -160,6 +170,10 @@ class ResourceTemplate(_Readable):
         other = super().renamed(name, home)
         other.template = UriTemplate.parse(name)
         return other
+
+    @property
+    def argument_names(self) -> Sequence[str]:
+        return self.template.variables
 
     def match(self, uri: str) -> "tuple[TemplateRead, dict[str, Any]] | None":
         """The resource at a URI, with the values of its variables; `None` if the URI is not one of this template."""
@@ -216,6 +230,10 @@ class ResourceRegistry:
             return fixed, {}
         return next((found for one in self.templates.all() if (found := one.match(uri)) is not None), None)
 
+    def template_of(self, uri: str) -> ResourceTemplate | None:
+        """The template that a URI names: itself, or as one of its URIs."""
+        return self.templates.get(uri) or next((one for one in self.templates.all() if one.match(uri)), None)
+
 
 def has_variables(uri: str) -> bool:
     """Whether a URI is a template."""
@@ -229,14 +247,22 @@ def _check_uri(read: Registering, uri: str) -> None:
         read.fault(str(error), "write a URI such as orders://today")
 
 
-def _template(read: Registering, uri: str) -> UriTemplate:
+def _template(read: Registering, uri: str, arguments: Arguments | None) -> UriTemplate:
     try:
         template = UriTemplate.parse(uri)
     except InvalidUriTemplate as error:
         read.fault(str(error), "see RFC 6570, or use plain variables: orders://{number}")
         read.check(uri)
         raise
+    if arguments is not None:  # otherwise their faults are noted
+        _check_variables(read, uri, template, arguments)
+    return template
+
+
+def _check_variables(read: Registering, uri: str, template: UriTemplate, arguments: Arguments) -> None:
+    """Every variable is the name under which an argument is sent, and every argument that is required is a variable."""
     plain = {one.name: one for one in read.plain}
+    sent = {wire: plain[name] for name, names in arguments.sent_as.items() for wire in names}
     for name in template.variables:
         if name in read.marked:
             read.fault(
@@ -244,22 +270,37 @@ def _template(read: Registering, uri: str) -> UriTemplate:
                 f"rename the variable, or take {name!r} from the URI",
                 name,
             )
-        elif name not in plain:
+        elif name not in sent and name in plain:
+            alias = arguments.sent_as[name][0]
+            read.fault(
+                f"the URI has the variable {name!r}, but the parameter of that name takes the argument {alias!r}",
+                f"write {{{alias}}} into the URI, or remove the alias",
+                name,
+            )
+        elif name not in sent:
             read.fault(
                 f"the URI has the variable {name!r}, which is not a parameter",
                 f"add a parameter {name!r}, or take the variable out of the URI",
             )
-        elif name in template.optional and plain[name].required:
+        elif name in template.optional and sent[name].required:
             read.fault(
                 f"the variable {name!r} may be left out of the URI, but the parameter has no default",
                 f"give {name!r} a default",
                 name,
             )
     for name, one in plain.items():
-        if one.required and name not in template.variables:
+        names = arguments.sent_as[name]
+        if name in template.variables or any(wire in template.variables for wire in names):
+            continue
+        if one.required:
             read.fault(
-                f"parameter {name!r} is not filled: the URI {uri!r} has no variable of that name",
-                f"write {{{name}}} into the URI, or fill the parameter with Resolve(fn)",
+                f"parameter {name!r} is not filled: the URI {uri!r} has no variable {names[0]!r}",
+                f"write {{{names[0]}}} into the URI, or fill the parameter with Resolve(fn)",
                 name,
             )
-    return template
+        elif one.completion is not None:
+            read.fault(
+                f"parameter {name!r} is marked with `Complete`, but the URI {uri!r} has no variable {names[0]!r}",
+                f"write {{{names[0]}}} into the URI, or remove the marker",
+                name,
+            )
