@@ -15,7 +15,7 @@ from mcp_types import (
     SamplingMessage,
     TextContent,
 )
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from bespeak import AcceptedElicitation, Context, Elicit, ListRoots, NotAsked, Resolve, Sample
 from bespeak.server import Tool

@@ -7,7 +7,8 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from mcp_types import (
@@ -21,24 +22,9 @@ from mcp_types import (
 )
 
 from bespeak import Client
+from conformance.expected import LEGACY, MODERN
 
-LEGACY = "2025-11-25"
-MODERN = "2026-07-28"
-Connect = Callable[..., Client]
-
-
-class ExpectingRevision(Client):
-    """A client that refuses to go on if another revision was agreed on than the one under test."""
-
-    def __init__(self, revision: str, server: str, **options: Any) -> None:
-        super().__init__(server, **options)
-        self._expected = revision
-
-    async def __aenter__(self) -> "ExpectingRevision":
-        await super().__aenter__()
-        if self.protocol_version != self._expected:
-            sys.exit(f"the scenario is about {self._expected}, but {self.protocol_version} was agreed on")
-        return self
+Connect = Callable[..., AbstractAsyncContextManager[Client]]
 
 
 # Answers to the questions of the mock servers
@@ -170,10 +156,14 @@ def main() -> None:
     if scenario in LEGACY_MOCKS:
         revision = LEGACY
 
-    def connect(**callbacks: Any) -> Client:
+    @asynccontextmanager
+    async def connect(**callbacks: Any) -> AsyncGenerator[Client]:
         # Only with "auto" does a client look for another revision when its first choice is refused.
         mode = "auto" if revision == MODERN else revision
-        return ExpectingRevision(revision, sys.argv[-1], mode=mode, read_timeout_seconds=20, **callbacks)
+        async with Client(sys.argv[-1], mode=mode, read_timeout_seconds=20, **callbacks) as client:
+            if client.protocol_version != revision:
+                sys.exit(f"the scenario is about {revision}, but {client.protocol_version} was agreed on")
+            yield client
 
     asyncio.run(SCENARIOS[scenario](connect))
 

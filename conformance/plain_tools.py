@@ -44,9 +44,7 @@ ADDRESS_SCHEMA: dict[str, Any] = {
 
 def embedded(uri: str, mime_type: str, text: str) -> EmbeddedResource:
     """Return a text resource as a content block."""
-    return EmbeddedResource(
-        type="resource", resource=TextResourceContents(uri=uri, mime_type=mime_type, text=text)
-    )
+    return EmbeddedResource(type="resource", resource=TextResourceContents(uri=uri, mime_type=mime_type, text=text))
 
 
 # Content

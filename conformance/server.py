@@ -94,9 +94,7 @@ def main() -> None:
         sys.modules["httptools"] = None  # pyright: ignore[reportArgumentType]
     elif importlib.util.find_spec("httptools") is None:
         sys.exit("httptools is not installed: pip install 'bespeak[http]'")
-    mcp.run(
-        "streamable-http", port=given.port, event_store=MemoryEventStore(), retry_interval=RETRY_MILLISECONDS
-    )
+    mcp.run("streamable-http", port=given.port, event_store=MemoryEventStore(), retry_interval=RETRY_MILLISECONDS)
 
 
 if __name__ == "__main__":
