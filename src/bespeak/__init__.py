@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from bespeak.client import Client as Client
     from bespeak.client import InputRequiredRoundsExceededError as InputRequiredRoundsExceededError
     from bespeak.protocol.errors import MCPError as MCPError
+    from bespeak.protocol.errors import UrlElicitationRequiredError as UrlElicitationRequiredError
     from bespeak.protocol.origins import TransportSecuritySettings as TransportSecuritySettings
     from bespeak.resolve.errors import InvalidSignature as InvalidSignature
     from bespeak.resolve.errors import ToolError as ToolError
     from bespeak.resolve.markers import Elicit as Elicit
+    from bespeak.resolve.markers import ElicitUrl as ElicitUrl
     from bespeak.resolve.markers import ListRoots as ListRoots
     from bespeak.resolve.markers import Resolve as Resolve
     from bespeak.resolve.markers import Sample as Sample
@@ -38,6 +40,7 @@ _HOMES = {
     "Context": "bespeak.server.context",
     "DeclinedElicitation": "bespeak.resolve.outcomes",
     "Elicit": "bespeak.resolve.markers",
+    "ElicitUrl": "bespeak.resolve.markers",
     "ElicitationResult": "bespeak.resolve.outcomes",
     "HttpRequest": "bespeak.transports.http.custom_routes",
     "HttpResponse": "bespeak.transports.http.custom_routes",
@@ -55,6 +58,7 @@ _HOMES = {
     "StdioServerParameters": "bespeak.transports.stdio.client",
     "ToolError": "bespeak.resolve.errors",
     "TransportSecuritySettings": "bespeak.protocol.origins",
+    "UrlElicitationRequiredError": "bespeak.protocol.errors",
 }
 
 

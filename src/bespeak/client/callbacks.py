@@ -16,8 +16,8 @@ from mcp_types import (
     SamplingCapability,
 )
 
-from bespeak.client.urls import WEB
 from bespeak.protocol.question_keys import bare_name
+from bespeak.protocol.question_urls import WEB
 
 if TYPE_CHECKING:
     from bespeak.client.session import ClientSession

@@ -30,9 +30,10 @@ from bespeak.client.pushed_questions import MAX_QUESTIONS
 from bespeak.client.question_answers import CallbackAnswers
 from bespeak.client.server_responses import typed
 from bespeak.client.session import ClientSession, retry_params
-from bespeak.client.urls import WEB, read_schemes
+from bespeak.client.urls import read_schemes
 from bespeak.protocol.capabilities import lacking
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
+from bespeak.protocol.question_urls import WEB
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Answering, Transport
 from bespeak.transports.memory import MemoryTransport

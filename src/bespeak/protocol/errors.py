@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mcp_types import ElicitRequestURLParams
 from mcp_types.jsonrpc import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
@@ -23,8 +24,10 @@ __all__ = [
     "MISSING_REQUIRED_CLIENT_CAPABILITY",
     "PARSE_ERROR",
     "UNSUPPORTED_PROTOCOL_VERSION",
+    "URL_ELICITATION_REQUIRED",
     "ClientVisibleError",
     "MCPError",
+    "UrlElicitationRequiredError",
 ]
 
 _HTTP_STATUSES = {
@@ -67,3 +70,17 @@ class MCPError(ClientVisibleError):
         if self.data is not None:
             body["data"] = self.data
         return body
+
+
+URL_ELICITATION_REQUIRED = -32042
+"""An error of 2025-11-25: the call needs a page to be opened first. Later revisions do not have it."""
+
+
+class UrlElicitationRequiredError(MCPError):
+    """Raise it to have a client of 2025-11-25 open pages and call again. At later revisions, ask with `ElicitUrl`."""
+
+    def __init__(self, elicitations: list[ElicitRequestURLParams], message: str | None = None) -> None:
+        self.elicitations = elicitations
+        words = message or f"URL elicitation{'s' if len(elicitations) > 1 else ''} required"
+        dumped = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in elicitations]
+        super().__init__(URL_ELICITATION_REQUIRED, words, {"elicitations": dumped})

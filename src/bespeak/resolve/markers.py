@@ -64,6 +64,18 @@ class Elicit(Question, Generic[T]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ElicitUrl(Question):
+    """Send the user to a web page, for what must not pass through the client: keys, payments, sign-in.
+
+    To accept means that the page was opened, and settles nothing. The resolver is run again until it returns its value
+    instead of this question. The URL must stay the same meanwhile: compute it with `Resolve(fn, once=True)`.
+    """
+
+    message: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sample(Question):
     """Ask the client's model for a message. Injects a `CreateMessageResult`, or a `CreateMessageResultWithTools` with tools."""
 

@@ -253,8 +253,12 @@ class Context(Generic[LifespanT, RequestT]):
     async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> ElicitResult:
         """Ask a URL question during the call, and return the answer. Works only with clients of 2025-11-25."""
         if self._asker is None:
-            instead = "return an InputRequiredResult with the URL question instead"
-            raise CannotPush(f"{self._nobody('elicit_url')}; {instead}")
+            raise CannotPush(
+                f"{self._nobody('elicit_url')}. Ask in a resolver, which works at 2025-11-25 and later:\n\n"
+                f"    async def connected() -> Account | ElicitUrl:\n"
+                f"        return find_account() or ElicitUrl({message!r}, url)\n\n"
+                f"    async def {self._facts.consumer}(..., account: Annotated[Account, Resolve(connected)]): ..."
+            )
         params = {"mode": "url", "message": message, "url": url}
         if elicitation_id is not None:
             params["elicitationId"] = elicitation_id
@@ -331,6 +335,12 @@ class Session:
 
     async def send_log_message(self, level: LoggingLevel, data: Any, logger: str | None = None) -> None:
         await self._context.log(level, data, logger_name=logger)
+
+    async def send_elicit_complete(self, elicitation_id: str) -> None:
+        """Tell an older client that the page of a URL question was completed. Does nothing for other clients."""
+        if self._context._asker is not None:
+            params = {"elicitationId": elicitation_id}
+            await self._context._send(write_notification("notifications/elicitation/complete", params))
 
     async def send_tool_list_changed(self) -> None:
         await self._context.notify_tools_changed()

@@ -7,9 +7,9 @@ from typing import Any, cast
 from mcp_types import SERVER_INFO_META_KEY
 
 from bespeak.protocol.capabilities import AskingObstacle
-from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, MCPError
+from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, URL_ELICITATION_REQUIRED, MCPError
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.legacy import RESOURCE_NOT_FOUND, result_at
+from bespeak.protocol.legacy import NOVEMBER, RESOURCE_NOT_FOUND, result_at
 from bespeak.protocol.messages import Request, write_error, write_result
 from bespeak.protocol.methods import LISTEN
 from bespeak.protocol.parameter_headers import check_parameter_headers
@@ -29,6 +29,10 @@ from bespeak.server.legacy.waiting_calls import WaitingCalls
 from bespeak.transports.interfaces import Notify, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
+
+NO_URL_ERROR = (
+    "a page must be opened first, but this protocol revision has no error for that; ask with ElicitUrl in a resolver"
+)
 
 Handler = Callable[[Incoming], Awaitable[dict[str, Any]]]
 
@@ -127,6 +131,11 @@ class Dispatch:
 
     def _failed(self, request: Request, error: Exception, *, raise_exceptions: bool) -> WrittenResponse:
         if isinstance(error, MCPError):
+            if error.code == URL_ELICITATION_REQUIRED and request.meta.protocol_version > NOVEMBER:
+                logger.error(
+                    "request %r (%s) raised an error of 2025-11-25: %s", request.id, request.method, NO_URL_ERROR
+                )
+                error = MCPError(INTERNAL_ERROR, NO_URL_ERROR)
             return WrittenResponse(self._error(request, error), error.code)
         logger.error("request %r (%s) failed", request.id, request.method, exc_info=error)
         if raise_exceptions:

@@ -199,7 +199,9 @@ async def test_a_call_without_a_client_that_only_hands_out_a_state_says_so_too()
         ),
         (
             "ctx.elicit_url()",
-            "return an InputRequiredResult with the URL question instead",
+            "    async def connected() -> Account | ElicitUrl:\n"
+            "        return find_account() or ElicitUrl('Sign in', url)\n\n"
+            "    async def greet(..., account: Annotated[Account, Resolve(connected)]): ...",
         ),
         (
             "ctx.session.create_message()",

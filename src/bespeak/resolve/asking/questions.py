@@ -10,11 +10,12 @@ from pydantic_core import to_json
 
 from bespeak.protocol.capabilities import requirements
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
+from bespeak.protocol.question_urls import WEB, scheme_of, url_problem
 from bespeak.resolve.asking.digests import canonical, digest
 from bespeak.resolve.asking.form_schemas import Form, FormError, form_of
 from bespeak.resolve.asking.progress import Settled
 from bespeak.resolve.errors import BadAnswer
-from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
+from bespeak.resolve.markers import Elicit, ElicitUrl, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
 
 Outcome = AcceptedElicitation[Any] | DeclinedElicitation | CancelledElicitation
@@ -35,8 +36,10 @@ class Rendered:
     """The client capabilities it needs."""
     attempts: int
     form: Form | None = None
+    is_url: bool = False
+    """Whether it sends the user to a page. Then to accept it settles nothing."""
     result: type[BaseModel] | None = None
-    """The type of the client's answer, if the question is not a form."""
+    """The type of the client's answer, if the question is not an elicitation."""
 
     def request(self, note: str | None = None) -> dict[str, Any]:
         """Return the wire request, with the validator's message under the question when it is asked again."""
@@ -69,6 +72,8 @@ def render(name: str, marker: Question) -> Rendered:
     """
     if isinstance(marker, Elicit):
         return _render_form(name, cast("Elicit[Any]", marker))
+    if isinstance(marker, ElicitUrl):
+        return _render_url(name, marker)
     if isinstance(marker, Sample):
         return _render_sample(name, marker)
     if isinstance(marker, ListRoots):
@@ -85,6 +90,21 @@ def _render_form(name: str, marker: Elicit[Any]) -> Rendered:
     form = form_of(marker.schema, marker.choices)
     params = {"mode": "form", "message": marker.message, "requestedSchema": form.schema}
     return Rendered(name, ELICIT, params, requirements(ELICIT, params), marker.attempts, form)
+
+
+def _render_url(name: str, marker: ElicitUrl) -> Rendered:
+    if not isinstance(cast("Any", marker.message), str):
+        raise FormError("the message is not a string", "write ElicitUrl(message, url)")
+    marker.message.encode()
+    if not isinstance(cast("Any", marker.url), str):
+        raise FormError("the URL is not a string", "write ElicitUrl(message, url)")
+    problem = url_problem(marker.url)
+    if problem is None and scheme_of(marker.url) not in WEB:
+        problem = f"has the scheme {scheme_of(marker.url)[:40]!r}"
+    if problem is not None:
+        raise FormError(f"the URL {problem}", "write a complete URL, such as https://pay.example.com/orders/7")
+    params = {"mode": "url", "message": marker.message, "url": marker.url}
+    return Rendered(name, ELICIT, params, requirements(ELICIT, params), 1, is_url=True)
 
 
 def _render_sample(name: str, marker: Sample) -> Rendered:
@@ -108,7 +128,7 @@ def _render_sample(name: str, marker: Sample) -> Rendered:
 
 def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Settled, Outcome]:
     """Return the outcome of an answer. Raises `BadAnswer` for a client's error, `Refused` for a person's mistake."""
-    if question.form is None:
+    if question.form is None and not question.is_url:
         entry = Settled(pin, "accept", dict(answer))
         return entry, outcome_of(question, entry)
     action = answer.get("action")
@@ -117,6 +137,8 @@ def settle(question: Rendered, answer: Mapping[str, Any], pin: str) -> tuple[Set
     if action != "accept":
         entry = Settled(pin, action, None)
         return entry, outcome_of(question, entry)
+    if question.form is None:
+        return Settled(pin, "accept", None), AcceptedElicitation(data=None)
     content: Any = answer.get("content")
     if content is None and not question.form.schema["properties"]:
         content = {}

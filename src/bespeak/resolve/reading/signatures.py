@@ -12,7 +12,7 @@ from mcp_types import InputRequiredResult
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from bespeak.resolve.markers import Resolve
+from bespeak.resolve.markers import ElicitUrl, Resolve
 from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.reading.callables import (
     Kind,
@@ -347,6 +347,14 @@ def _return_defects(signature: Signature) -> list[Defect]:
                 None,
                 f"its return type names more than one question: {spelled}",
                 "ask one question per resolver, and chain the resolvers",
+            )
+        ]
+    if asking and question_class(asking[0]) is ElicitUrl and len(arms(signature.returns)) == 1:
+        return [
+            Defect(
+                None,
+                "it returns only ElicitUrl, which settles nothing: opening a page gives no value",
+                "name the value that it returns afterwards too: -> Account | ElicitUrl",
             )
         ]
     return []

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import SchemaError
 
-from bespeak.resolve.markers import Elicit, ListRoots, Question, Resolve, Sample
+from bespeak.resolve.markers import Elicit, ElicitUrl, ListRoots, Question, Resolve, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, NotAsked
 
 # Python 3.12 has a type of its own for `type X = ...`; before that there is only the backport's.
@@ -215,7 +215,7 @@ def value_classes(hint: Any) -> set[type[Any]] | None:
             classes = {CreateMessageResult, CreateMessageResultWithTools}
         elif question is ListRoots:
             classes = {ListRootsResult}
-        elif outcome is not None or arm is NotAsked:
+        elif outcome is not None or arm is NotAsked or question is ElicitUrl:
             classes = set[type[Any]]()
         elif is_concrete(arm):
             classes = {arm}

@@ -53,6 +53,15 @@ from bespeak.resolve.running.turns import Push, Turns
 
 logger = logging.getLogger("bespeak.resolve")
 
+OPENED_SECONDS = 25.0
+"""How long a resolver is run again after its page was opened, before the person is asked again."""
+OPENED_PAUSES = (0.25, 2.0)
+"""The first and the longest pause between these runs, in seconds."""
+MOST_OPENED = 10
+"""How often an older client is sent to a page in one call."""
+SETTLED: Any = object()
+"""Nothing is left to do for a resolver in this round: it has an outcome, or its question is open."""
+
 
 class Round:
     """One wire request of a call, seen from the resolvers."""
@@ -147,21 +156,14 @@ class Round:
         if node.once and node.key_name in self.progress.once and self._restore_once(node):
             return
         try:
-            if node.kind is Kind.ASYNC and node.timeout is None:
-                result = await catch_self_cancellation(
-                    node.fn(**{one.parameter: self._input(one) for one in node.inputs})
-                )
-            else:
-                result = await self._call(node)
-            if is_official_question(result):
-                reason = f"returned {type(result).__name__} of the official SDK; import it from bespeak"
-                raise ResolverFailed(node.name, node.path, reason)
+            result = await self._result(node)
             if isinstance(result, Question):
                 if self._turns is None:
-                    self._asked(node, result)
+                    result = await self._asked(node, result)
                 else:
-                    await self._pushed(node, result, self._turns)
-                return
+                    result = await self._pushed(node, result, self._turns)
+                if result is SETTLED:
+                    return
             if node.once and index not in self.graph.rest:
                 result = self._seal_once(node, node.once, result)
         except (ClientVisibleError, ResolverFailed, MissingCapability):
@@ -177,6 +179,17 @@ class Round:
         except BaseException as error:
             raise ResolverFailed(node.name, node.path) from error
         self._settlements.put(node, result)
+
+    async def _result(self, node: Node) -> Any:
+        """Return what a resolver returns: a value, or a question."""
+        if node.kind is Kind.ASYNC and node.timeout is None:
+            result = await catch_self_cancellation(node.fn(**{one.parameter: self._input(one) for one in node.inputs}))
+        else:
+            result = await self._call(node)
+        if is_official_question(result):
+            reason = f"returned {type(result).__name__} of the official SDK; import it from bespeak"
+            raise ResolverFailed(node.name, node.path, reason)
+        return result
 
     async def _call(self, node: Node) -> Any:
         inputs = {one.parameter: self._input(one) for one in node.inputs}
@@ -249,8 +262,11 @@ class Round:
         except ValueError as error:
             raise ResolverFailed(node.name, node.path, "returned a question that cannot be sent") from error
 
-    async def _pushed(self, node: Node, marker: Question, turns: Turns) -> None:
-        """Ask at once, again if the answer was a slip, and settle with the outcome."""
+    async def _pushed(self, node: Node, marker: Question, turns: Turns, opened: int = 0) -> Any:
+        """Ask at once, again if the answer was a slip, and settle with the outcome.
+
+        Return `SETTLED`, or the value that a resolver has when its page was opened. `opened` counts the pages so far.
+        """
         question = self._rendered(node, marker)
         pin, _ = self._pins.pin(node, question)
         missing = lacking(question.requires, self._declared)
@@ -259,7 +275,7 @@ class Round:
             self._settlements.cannot_ask(node, obstacle, missing or question.requires)
             if not self._settlements.done[node.index]:
                 turns.drop()
-            return
+            return SETTLED
         note: str | None = None
         for attempt in range(1, question.attempts + 1):
             self.asked = True
@@ -271,22 +287,52 @@ class Round:
                 logger.warning("the question of resolver %r got no answer: %s", node.name, failure)
                 raise NotAnswered(f"resolver {node.name!r} got no answer: {failure}") from failure
             if answer is None:
-                return
+                return SETTLED
             try:
                 entry, outcome = settle(question, answer, pin)
             except Refused as slip:
                 note = str(slip)
                 if attempt == question.attempts:
                     raise too_often(question, note) from None
-            else:
-                self._answered_now(node, entry, outcome)
-                return
+                continue
+            if question.is_url and entry.action == "accept":
+                result = await self._opened(node, pin, marker)
+                if not isinstance(result, Question):
+                    return result
+                if opened + 1 == MOST_OPENED:
+                    raise NotAnswered(
+                        f"resolver {node.name!r} has no value after its page was opened {MOST_OPENED} times"
+                    )
+                return await self._pushed(node, result, turns, opened + 1)
+            self._answered_now(node, entry, outcome)
+            break
+        return SETTLED
 
-    def _asked(self, node: Node, marker: Question) -> None:
+    async def _opened(self, node: Node, pin: str, marker: Question) -> Any:
+        """Run a resolver again until it has its value, or asks something else, because its page was opened.
+
+        Return the value, or a question: the same one if the time is up.
+        """
+        loop = asyncio.get_running_loop()
+        until, pause = loop.time() + OPENED_SECONDS, OPENED_PAUSES[0]
+        result: Any = marker
+        while loop.time() + pause <= until:
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, OPENED_PAUSES[1])
+            result = await self._result(node)
+            if not isinstance(result, Question) or self._pins.pin(node, self._rendered(node, result))[0] != pin:
+                break
+        return result
+
+    async def _asked(self, node: Node, marker: Question) -> Any:
+        """Settle with the outcome that is recorded or was just sent, or leave the question open.
+
+        Return `SETTLED`, or the value that a resolver has when its page was opened.
+        """
         question = self._rendered(node, marker)
         pin, rests = self._pins.pin(node, question)
         if self._recorded(node, question, pin):
-            return
+            return SETTLED
         shown = self.progress.shown.get(node.key_name)
         note, attempts = None, 1
         if shown is not None and shown.pin == pin:
@@ -300,14 +346,22 @@ class Round:
                     if attempts > question.attempts:
                         raise too_often(question, note) from None
                 else:
-                    self._answered_now(node, entry, outcome)
-                    return
+                    if not (question.is_url and entry.action == "accept"):
+                        self._answered_now(node, entry, outcome)
+                        return SETTLED
+                    result = await self._opened(node, pin, marker)
+                    if not isinstance(result, Question):
+                        self.progress.shown.pop(node.key_name, None)
+                        return result
+                    question = self._rendered(node, result)
+                    pin, rests = self._pins.pin(node, question)
         missing = lacking(question.requires, self._declared)
         if missing:
             self._settlements.cannot_ask(node, NOT_DECLARED, missing)
-            return
+            return SETTLED
         self.progress.shown[node.key_name] = shown_again(node, question, pin, rests, attempts, shown)
         self._open[node.index] = (question, note)
+        return SETTLED
 
     def _recorded(self, node: Node, question: Rendered, pin: str) -> bool:
         """Use the outcome recorded for exactly this question; drop one for another."""
