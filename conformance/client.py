@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -123,7 +123,7 @@ async def echo_a_schema(connect: Connect) -> None:
         await client.call_tool("json_schema_echo", {"schema": schema})
 
 
-SCENARIOS: dict[str, Callable[[Connect], Awaitable[None]]] = {
+SCENARIOS: dict[str, Callable[[Connect], Coroutine[Any, Any, None]]] = {
     "initialize": list_tools,
     "tools_call": call_add_numbers,
     "elicitation-sep1034-client-defaults": accept_pushed_defaults,
