@@ -4,10 +4,13 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
 from bespeak.protocol.methods import TARGET_PARAMETERS
+
+if TYPE_CHECKING:
+    from bespeak.protocol.callers import Caller
 
 SESSION_HEADER = "Mcp-Session-Id"
 """Names the session of a client of 2025-11-25 or earlier."""
@@ -22,13 +25,14 @@ class Headers(Mapping[str, str]):
     """The headers of one request. Names are case-insensitive; the values of a repeated header are joined with a comma.
 
     `raw` holds the headers as ASGI delivers them, with lower-case names. `address` is the client's address, for limits per
-    address; `None` if it is not known.
+    address; `None` if it is not known. `caller` is set when the request has been authenticated.
     """
 
-    __slots__ = ("address", "last", "raw")
+    __slots__ = ("address", "caller", "last", "raw")
 
     def __init__(self, raw: Iterable[tuple[bytes, bytes]], address: str | None = None) -> None:
         self.address = address
+        self.caller: Caller | None = None
         self.raw = raw if isinstance(raw, list) else list(raw)
         self.last = dict(self.raw)
         """The last value of each header, by lower-case name."""

@@ -20,6 +20,7 @@ from mcp_types import (
 from pydantic import AnyUrl, ValidationError
 from typing_extensions import TypeVar
 
+from bespeak.protocol.headers import Headers
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.protocol.messages import LOG_LEVELS, Request, write_notification
 from bespeak.protocol.methods import ELICIT
@@ -32,6 +33,7 @@ from bespeak.state.seal import new_call_id
 from bespeak.transports.interfaces import Notify
 
 if TYPE_CHECKING:
+    from bespeak.protocol.callers import AccessToken
     from bespeak.server.server import MCPServer
 
 LifespanT = TypeVar("LifespanT", default=Any)
@@ -115,6 +117,12 @@ class Context(Generic[LifespanT, RequestT]):
     def principal(self) -> str | None:
         """The caller according to the request's authentication; `None` without authentication."""
         return self._facts.principal
+
+    @property
+    def access_token(self) -> "AccessToken | None":
+        """The verified access token of the request; `None` without authentication."""
+        caller = self._headers.caller if isinstance(self._headers, Headers) else None
+        return caller.access_token if caller is not None else None
 
     @property
     def input_responses(self) -> InputResponses | None:

@@ -14,6 +14,7 @@ from bespeak.protocol.messages import Request, write_error, write_result
 from bespeak.protocol.methods import LISTEN
 from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
+from bespeak.server.auth.scopes import may_use, usable
 from bespeak.server.calls.serving import CallServing
 from bespeak.server.catalogue import Catalogue
 from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
@@ -193,14 +194,17 @@ class Dispatch:
     def _listed(
         self, method: CacheableMethod, member: str, all_: Sequence[Registered], incoming: Incoming
     ) -> dict[str, Any]:
-        chosen, more = page([one.name for one in all_], incoming.request.params, self._page_size)
-        return {member: [one.wire for one in all_[chosen]], **more, **hint_fields(self._cache_hints, method)}
+        depends_on_caller = any(one.scopes for one in all_)
+        listed = usable(all_, incoming.headers) if depends_on_caller else all_
+        chosen, more = page([one.name for one in listed], incoming.request.params, self._page_size)
+        hint = hint_fields(self._cache_hints, method, private=depends_on_caller)
+        return {member: [one.wire for one in listed[chosen]], **more, **hint}
 
     # Calls
 
     async def _call_tool(self, incoming: Incoming) -> dict[str, Any]:
         params, headers = incoming.request.params, incoming.headers
-        tool, sent = self._tool(params), params.get("arguments")
+        tool, sent = self._tool(params, headers), params.get("arguments")
         if sent is not None and not isinstance(sent, dict):
             raise MCPError(INVALID_PARAMS, "params.arguments must be an object")
         arguments = cast("dict[str, Any]", sent or {})
@@ -210,20 +214,24 @@ class Dispatch:
 
     async def _get_prompt(self, incoming: Incoming) -> dict[str, Any]:
         params = incoming.request.params
-        prompt = find_prompt(self._catalogue, _named(params, "name", "a prompt"))
+        prompt = find_prompt(self._catalogue, _named(params, "name", "a prompt"), incoming.headers)
         return await self._serving.serve(prompt, prompt_arguments(params.get("arguments")), incoming)
 
     async def _read_resource(self, incoming: Incoming) -> dict[str, Any]:
         params = incoming.request.params
         code = INVALID_PARAMS if incoming.asker is None else RESOURCE_NOT_FOUND
-        resource, arguments = find_resource(self._catalogue, _named(params, "uri", "a resource"), code)
+        uri = _named(params, "uri", "a resource")
+        resource, arguments = find_resource(self._catalogue, uri, code, incoming.headers)
         result = await self._serving.serve(resource, arguments, incoming)
-        if incoming.asker is None and result.get("resultType") != "input_required" and "ttlMs" not in result:
-            result |= hint_fields(self._cache_hints, "resources/read")
+        if incoming.asker is None and result.get("resultType") != "input_required":
+            if "ttlMs" not in result:
+                result |= hint_fields(self._cache_hints, "resources/read")
+            if resource.scopes:
+                result["cacheScope"] = "private"
         return result
 
-    def _tool(self, params: Mapping[str, Any]) -> Tool:
-        return find_tool(self._catalogue, _named(params, "name", "a tool"))
+    def _tool(self, params: Mapping[str, Any], headers: Headers | None = None) -> Tool:
+        return find_tool(self._catalogue, _named(params, "name", "a tool"), headers)
 
 
 def _named(params: Mapping[str, Any], member: str, what: str) -> str:
@@ -234,27 +242,30 @@ def _named(params: Mapping[str, Any], member: str, what: str) -> str:
     return name
 
 
-def find_tool(catalogue: Catalogue, name: str) -> Tool:
-    """Return a tool by its name. Raises `MCPError` if there is none."""
+def find_tool(catalogue: Catalogue, name: str, headers: Headers | None = None) -> Tool:
+    """Return a tool by its name. Raises `MCPError` if there is none, or none that the sender of a request may call."""
     tool = catalogue.tools.get(name)
-    if tool is None:
+    if tool is None or (tool.scopes and not may_use(tool, headers)):
         raise MCPError(INVALID_PARAMS, f"unknown tool {name!r}")
     return tool
 
 
-def find_prompt(catalogue: Catalogue, name: str) -> Prompt:
-    """Return a prompt by its name. Raises `MCPError` if there is none."""
+def find_prompt(catalogue: Catalogue, name: str, headers: Headers | None = None) -> Prompt:
+    """Return a prompt by its name. Raises `MCPError` if there is none, or none that the sender of a request may get."""
     prompt = catalogue.prompts.get(name)
-    if prompt is None:
+    if prompt is None or (prompt.scopes and not may_use(prompt, headers)):
         raise MCPError(INVALID_PARAMS, f"unknown prompt {name!r}")
     return prompt
 
 
 def find_resource(
-    catalogue: Catalogue, uri: str, code: int = INVALID_PARAMS
+    catalogue: Catalogue, uri: str, code: int = INVALID_PARAMS, headers: Headers | None = None
 ) -> tuple[Resource | TemplateRead, dict[str, Any]]:
-    """Return what is at a URI, with its arguments. Raises `MCPError` with that code if there is nothing."""
+    """Return what is at a URI, with its arguments.
+
+    Raises `MCPError` with that code if there is nothing that the sender may read.
+    """
     found = catalogue.resources.find(uri)
-    if found is None:
+    if found is None or not may_use(found[0], headers):
         raise MCPError(code, f"unknown resource {uri!r}", {"uri": uri})
     return found

@@ -22,5 +22,11 @@ class Incoming:
     """Whether a crash of an author's code is raised, for tests in the same process."""
 
     @property
+    def principal(self) -> str | None:
+        """Who sends it; `None` without authentication."""
+        caller = self.headers.caller if self.headers is not None else None
+        return caller.principal if caller is not None else None
+
+    @property
     def address(self) -> str | None:
         return self.headers.address if self.headers is not None else None

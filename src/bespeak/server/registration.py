@@ -1,7 +1,7 @@
 """Registering tools, prompts and resources on a server, and replacing their resolvers for a while."""
 
 import types
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar, overload
 
@@ -55,6 +55,7 @@ class Registration:
         *,
         idempotent: bool = False,
         input_schema: dict[str, Any] | None = None,
+        scopes: Sequence[str] = (),
     ) -> Callable[[FnT], FnT]: ...
     def tool(
         self,
@@ -68,6 +69,7 @@ class Registration:
         *,
         idempotent: bool = False,
         input_schema: dict[str, Any] | None = None,
+        scopes: Sequence[str] = (),
     ) -> Any:
         """Register a function as a tool, with or without parentheses.
 
@@ -75,6 +77,7 @@ class Registration:
 
         `idempotent` says that running the body twice does no harm, so a call whose worker died may be run again.
         `input_schema` replaces the derived schema. The arguments are still validated by the function's own parameters.
+        `scopes` are what an access token must allow, where the server has authentication.
         """
         if callable(title):
             raise TypeError("tool() is a decorator; to register a function directly, use add_tool(fn, name)")
@@ -82,7 +85,16 @@ class Registration:
             self._register(self._catalogue.tools, Tool(name, ToolOptions(), calling_frame()))
             return name
         options = ToolOptions(
-            name, title, description, annotations, icons, meta, structured_output, idempotent, input_schema
+            name,
+            title,
+            description,
+            annotations,
+            icons,
+            meta,
+            structured_output,
+            idempotent,
+            input_schema,
+            scopes,
         )
 
         def register(fn: FnT) -> FnT:
@@ -104,10 +116,20 @@ class Registration:
         *,
         idempotent: bool = False,
         input_schema: dict[str, Any] | None = None,
+        scopes: Sequence[str] = (),
     ) -> None:
         """Register a function as a tool. See `tool`."""
         options = ToolOptions(
-            name, title, description, annotations, icons, meta, structured_output, idempotent, input_schema
+            name,
+            title,
+            description,
+            annotations,
+            icons,
+            meta,
+            structured_output,
+            idempotent,
+            input_schema,
+            scopes,
         )
         self._register(self._catalogue.tools, Tool(fn, options, calling_frame()))
 
@@ -128,6 +150,7 @@ class Registration:
         icons: list[Icon] | None = None,
         *,
         meta: dict[str, Any] | None = None,
+        scopes: Sequence[str] = (),
     ) -> Callable[[FnT], FnT]: ...
     def prompt(
         self,
@@ -137,16 +160,17 @@ class Registration:
         icons: list[Icon] | None = None,
         *,
         meta: dict[str, Any] | None = None,
+        scopes: Sequence[str] = (),
     ) -> Any:
         """Register a function as a prompt, with or without parentheses. Raises `InvalidSignature`, all faults at once.
 
         Its parameters are the prompt's arguments, which travel as text. It returns text, messages, content blocks, or a list
-        of these.
+        of these. `scopes` are what an access token must allow, where the server has authentication.
         """
         if callable(name):
             self._register(self._catalogue.prompts, Prompt(name, PromptOptions(), calling_frame()))
             return name
-        options = PromptOptions(name, title, description, icons, meta)
+        options = PromptOptions(name, title, description, icons, meta, scopes)
 
         def register(fn: FnT) -> FnT:
             self._register(self._catalogue.prompts, Prompt(fn, options, calling_frame()))
@@ -177,11 +201,13 @@ class Registration:
         meta: dict[str, Any] | None = None,
         security: ResourceSecurity | None = None,
         cache: CacheHint | None = None,
+        scopes: Sequence[str] = (),
     ) -> Callable[[FnT], FnT]:
         """Register a function as a resource or, if the URI has variables, as a resource template.
 
         Raises `InvalidSignature`, all faults at once. The variables of the URI are parameters of the function. `security` says
-        which of their values are refused. `cache` says how long clients may keep what was read.
+        which of their values are refused. `cache` says how long clients may keep what was read. `scopes` are what
+        an access token must allow, where the server has authentication.
         """
         if callable(uri):
             raise TypeError("resource() needs a URI: @mcp.resource('orders://today')")
@@ -195,6 +221,7 @@ class Registration:
             meta,
             security or DEFAULT_RESOURCE_SECURITY,
             cache,
+            scopes,
         )
 
         def register(fn: FnT) -> FnT:

@@ -14,7 +14,7 @@ from bespeak.server.calls.call_tasks import cut_off_here, were_cut_off_here
 from bespeak.server.leftover_threads import leave_threads_behind
 from bespeak.transports.http.connection_limits import ConnectionLimits
 from bespeak.transports.http.custom_routes import Route
-from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, MissingExtra, Shutdown
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, Authenticator, MissingExtra, Shutdown
 from bespeak.transports.stdio.private_stdio import PrivateFiles, private_stdio
 from bespeak.transports.stdio.stdio_server import StdioServer
 
@@ -119,6 +119,7 @@ class RunnableServer(Answering):
 
     def __init__(self) -> None:
         self._routes: list[Route] = []
+        self._authenticator: Authenticator | None = None
 
     def custom_route(
         self,
@@ -131,7 +132,7 @@ class RunnableServer(Answering):
     ) -> Callable[[FnT], FnT]:
         """Register a handler for your own HTTP path, next to the MCP endpoint.
 
-        Everybody can reach it, including web pages.
+        Everybody can reach it, including web pages, even if the server has authentication.
 
         With `protected=True` the `Host` and `Origin` headers are checked first, as for the MCP endpoint. That keeps web
         pages out, but it does not authenticate the client.
@@ -198,6 +199,10 @@ class RunnableServer(Answering):
         paths = (streamable_http_path.rstrip("/"), streamable_http_path.rstrip("/") + "/")
         if any(route.match(path) is not None for route in self._routes for path in paths):
             raise ValueError(f"a custom route matches the path of the MCP endpoint, {streamable_http_path!r}")
+        documented = sorted(self._authenticator.metadata.paths) if self._authenticator is not None else ()
+        for path in documented:
+            if any(route.match(path) is not None for route in self._routes):
+                raise ValueError(f"a custom route matches a path of the protected-resource metadata, {path!r}")
         options = HttpOptions(
             path=streamable_http_path,
             health_path=health_path,
@@ -217,7 +222,11 @@ class RunnableServer(Answering):
                 max_sessions=max_sessions,
             ),
         )
-        return HttpApp(self, options, self._routes)
+        self._check_scopes()
+        return HttpApp(self, options, self._routes, self._authenticator)
+
+    def _check_scopes(self) -> None:
+        """Raises `ValueError` if something is protected by scopes, and nothing says which scopes a client has."""
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncGenerator[None]:

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from mcp_types import CallToolResult, GetPromptResult, Icon, Implementation
 from mcp_types import Prompt as WirePrompt
@@ -40,6 +40,10 @@ from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
 from bespeak.transports.interfaces import Notify, Peer, WrittenResponse
 
+if TYPE_CHECKING:
+    from bespeak.server.auth.access_tokens import TokenVerifier
+    from bespeak.server.auth.auth_settings import AuthSettings
+
 FnT = TypeVar("FnT", bound=Callable[..., Any])
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
@@ -59,6 +63,8 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         *,
         tools: Sequence[Tool] | None = None,
         lifespan: "Callable[[MCPServer[LifespanT]], AbstractAsyncContextManager[LifespanT]] | None" = None,
+        auth: "AuthSettings | None" = None,
+        token_verifier: "TokenVerifier | None" = None,
         request_state_security: RequestStateSecurity | None = None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
         store: Store | None = None,
@@ -77,6 +83,9 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         `question_heartbeat` is how many seconds of silence such a client hears while its question is open: then a progress
         notification tells it that the call is alive, if it asked for progress. `None` sends none.
 
+        `auth` and `token_verifier` come together: over HTTP, only requests with an access token that the verifier accepts are
+        served. stdio has no authentication.
+
         A call of such a client stays in memory while it waits at a question. `max_waiting_calls` bounds how many do, and
         `max_waiting_bytes` what they keep of their requests; a question too many is a tool error. If the client's connection
         is gone for `disconnect_grace` seconds and nothing was approved, the call ends, unless there is an event store.
@@ -94,6 +103,10 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             raise ValueError("disconnect_grace must be a positive number of seconds")
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1")
+        if (auth is None) != (token_verifier is None):
+            raise ValueError(
+                "auth and token_verifier must be passed together: MCPServer(auth=AuthSettings(...), token_verifier=...)"
+            )
         self.name = name or "bespeak"
         self.title = title
         self.description = description
@@ -123,6 +136,11 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         self._calls = Calls(security, Ledger(kept, security.clock, security.ttl), self.name)
         self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.tasks.drain)
         catalogue = self._catalogue
+        if auth is not None and token_verifier is not None:
+            from bespeak.server.auth.authenticator import BearerAuthenticator
+
+            shown = title or self.name
+            self._authenticator = BearerAuthenticator(auth, token_verifier, shown, catalogue.scopes_needed)
         for tool in tools or ():
             self._register(catalogue.tools, copy.copy(tool))  # an override here must not reach another server
         self._dispatch = Dispatch(
@@ -272,6 +290,14 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
     def ready(self) -> bool:
         """Whether it can serve: it has no lifespan, or its lifespan is running."""
         return self._lifespan.ready
+
+    def _check_scopes(self) -> None:
+        scoped = [f"{one.what} {one.name!r}" for one in self._catalogue.all() if one.scopes]
+        if scoped and self._authenticator is None:
+            raise ValueError(
+                f"{', '.join(scoped)} cannot be served over HTTP: scopes need authentication. Pass auth and token_verifier to "
+                "MCPServer"
+            )
 
     def _context(self, facts: CallFacts, incoming: Incoming | None = None) -> Context[LifespanT, Any]:
         return Context(

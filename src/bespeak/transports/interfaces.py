@@ -4,13 +4,16 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pydantic_core import to_json
 
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.messages import LegacyRequest, Notification, Request, Response
+
+if TYPE_CHECKING:
+    from bespeak.protocol.callers import Caller
 
 Notify = Callable[[bytes], Awaitable[None] | None]
 """Takes one notification of the request that is being served. If it returns an awaitable, the reader is behind: await
@@ -123,6 +126,41 @@ class Answering(Protocol):
     @property
     def attended(self) -> bool:
         """Whether its lifespan is running and will wait, at its end, for calls that outlive their requests."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """Why a request is not authenticated or not authorized, and what its client needs."""
+
+    status: int
+    reason: str
+    header: bytes | None = None
+    """The value of `WWW-Authenticate`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicDocument:
+    """A JSON document that everybody may read."""
+
+    paths: frozenset[str]
+    body: bytes
+
+
+class Authenticator(Protocol):
+    """Finds out who sends an HTTP request."""
+
+    @property
+    def metadata(self) -> PublicDocument:
+        """Where clients get access tokens."""
+        ...
+
+    async def authenticate(self, headers: Headers) -> "Caller | Challenge":
+        """The caller, or why there is none. Called before the body is read."""
+        ...
+
+    def step_up(self, caller: "Caller | None", method: str, params: Mapping[str, Any]) -> Challenge | None:
+        """The challenge for a request that needs more than its caller may do; `None` if it may be served."""
         ...
 
 

@@ -36,7 +36,8 @@ class CallServing:
             if not isinstance(result, InputRequiredResult):
                 return result
             asked = result
-        context = self._context(CallFacts(consumer.name, address=incoming.address, answers=answers), incoming)
+        facts = CallFacts(consumer.name, principal=incoming.principal, address=incoming.address, answers=answers)
+        context = self._context(facts, incoming)
         call = Call(
             self._calls,
             consumer,
@@ -69,7 +70,7 @@ class CallServing:
             if not isinstance(result, InputRequiredResult):
                 return result
             asked = result
-        context = self._context(CallFacts(consumer.name), incoming)
+        context = self._context(CallFacts(consumer.name, principal=incoming.principal), incoming)
         call = PushedCall(self._calls, consumer, arguments, context, asker, raise_exceptions=incoming.raise_exceptions)
         try:
             if asked is not None:

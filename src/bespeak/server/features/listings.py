@@ -27,9 +27,12 @@ class CacheHint:
         return {"ttlMs": self.ttl_ms, "cacheScope": self.scope}
 
 
-def hint_fields(hints: Mapping[CacheableMethod, CacheHint], method: CacheableMethod) -> dict[str, Any]:
-    """Return the cache members of a result."""
-    return (hints.get(method) or CacheHint()).fields()
+def hint_fields(
+    hints: Mapping[CacheableMethod, CacheHint], method: CacheableMethod, *, private: bool = False
+) -> dict[str, Any]:
+    """Return the cache members of a result. One that depends on the caller is `private`, whatever the author's hint says."""
+    fields = (hints.get(method) or CacheHint()).fields()
+    return {**fields, "cacheScope": "private"} if private else fields
 
 
 def page(names: Sequence[str], params: Mapping[str, Any], size: int | None) -> tuple[slice, dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Prompts: registered once, listed in order, rendered by name."""
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
@@ -10,6 +10,7 @@ from mcp_types import Prompt as WirePrompt
 
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.resolve.reading.callables import calling_frame
+from bespeak.server.auth.scopes import scope_names
 from bespeak.server.features.prompt_results import prompt_result
 from bespeak.server.features.registered import Registered, Registering, described, name_of, protocol_error
 
@@ -23,7 +24,7 @@ class PromptOptions:
     description: str | None = None
     icons: list[Icon] | None = None
     meta: dict[str, Any] | None = None
-    scopes: tuple[str, ...] = ()
+    scopes: Sequence[str] = ()
 
 
 class Prompt(Registered):
@@ -36,7 +37,7 @@ class Prompt(Registered):
         read = Registering(fn, self.what, frame)
         name = options.name or name_of(fn, read.signature, "prompt(name=...)")
         super().__init__(fn, name, read, read.arguments())
-        self.scopes = options.scopes
+        self.scopes = scope_names(options.scopes)
         self.description = described(fn, options.description)
         self.wire = WirePrompt(
             name=name,
@@ -56,9 +57,11 @@ class Prompt(Registered):
         title: str | None = None,
         description: str | None = None,
         icons: list[Icon] | None = None,
+        *,
+        scopes: Sequence[str] = (),
     ) -> "Prompt":
         """A prompt to hand to `MCPServer.add_prompt`."""
-        return cls(fn, PromptOptions(name, title, description, icons), calling_frame())
+        return cls(fn, PromptOptions(name, title, description, icons, scopes=scopes), calling_frame())
 
     def _listed(self) -> list[PromptArgument]:
         schema: dict[str, Any] = self.arguments.schema

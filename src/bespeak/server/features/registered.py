@@ -112,6 +112,8 @@ class Registered:
     what: ClassVar[str]
     """What it is called in messages."""
     idempotent = False
+    scopes: tuple[str, ...] = ()
+    """What a caller's access token must allow, where there is authentication."""
     name: str
     wire: dict[str, Any]
     """How it is listed."""

@@ -1,7 +1,7 @@
 """Resources and resource templates: registered once, listed in order, read by URI."""
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -11,6 +11,7 @@ from mcp_types import ResourceTemplate as WireTemplate
 
 from bespeak.protocol.uri_templates import InvalidUriTemplate, UriTemplate
 from bespeak.resolve.graph.model import Graph
+from bespeak.server.auth.scopes import scope_names
 from bespeak.server.calls.arguments import Arguments
 from bespeak.server.features.listings import CacheHint
 from bespeak.server.features.registered import Registered, Registering, Registry, described, name_of, protocol_error
@@ -61,7 +62,7 @@ class ResourceOptions:
     meta: dict[str, Any] | None = None
     security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY
     cache: CacheHint | None = None
-    scopes: tuple[str, ...] = ()
+    scopes: Sequence[str] = ()
     size: int | None = None
 
 
@@ -77,7 +78,7 @@ class _Readable(Registered):
         super().__init__(fn, uri, read, arguments)
         self.mime_type = options.mime_type
         self.cache = options.cache
-        self.scopes = options.scopes
+        self.scopes = scope_names(options.scopes)
 
     def result_at(self, value: Any, uri: str) -> dict[str, Any]:
         """What the function returned for a URI, as a wire result."""

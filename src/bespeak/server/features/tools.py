@@ -3,7 +3,7 @@
 import logging
 import re
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from typing_extensions import TypedDict, Unpack
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.parameter_headers import InvalidParameterHeader, read_parameter_headers
 from bespeak.resolve.reading.callables import calling_frame
+from bespeak.server.auth.scopes import scope_names
 from bespeak.server.calls.arguments import Arguments, UnreadablePattern, shows
 from bespeak.server.features.registered import Registered, Registering, described, failure_text, name_of
 from bespeak.server.features.tool_results import NoOutputSchema, Output, error_result
@@ -35,6 +36,7 @@ class ToolOptions:
     structured_output: bool | None = None
     idempotent: bool = False
     input_schema: dict[str, Any] | None = None
+    scopes: Sequence[str] = ()
 
 
 class MoreOptions(TypedDict, total=False):
@@ -48,6 +50,7 @@ class MoreOptions(TypedDict, total=False):
     structured_output: bool | None
     idempotent: bool
     input_schema: dict[str, Any] | None
+    scopes: Sequence[str]
 
 
 class Tool(Registered):
@@ -67,6 +70,7 @@ class Tool(Registered):
         assert output is not None, "an output that cannot be described has a fault"
         self._output = output
         self.idempotent = options.idempotent
+        self.scopes = scope_names(options.scopes)
         self.parameter_headers = read_parameter_headers(self.arguments.schema)
         """The arguments that HTTP requests repeat in headers."""
         if not _NAME.fullmatch(self.name):

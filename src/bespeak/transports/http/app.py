@@ -31,8 +31,9 @@ from bespeak.transports.http.custom_routes import Bounds, Route, serve_routes
 from bespeak.transports.http.large_bodies import LARGE_BYTES, LargeBodies, LargeBody
 from bespeak.transports.http.legacy.endpoint import LegacyHttp, LegacyOptions
 from bespeak.transports.http.modern_responses import ModernResponse
-from bespeak.transports.http.refusals import NO_ROOM, refuse
-from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering
+from bespeak.transports.http.public_documents import is_at, serve_document
+from bespeak.transports.http.refusals import NO_ROOM, challenge, refuse
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, Authenticator, Challenge
 
 logger = logging.getLogger("bespeak.http")
 
@@ -60,12 +61,19 @@ class HttpOptions:
 class HttpApp:
     """An ASGI app that serves one MCP server."""
 
-    def __init__(self, server: Answering, options: HttpOptions, routes: Sequence[Route] = ()) -> None:
+    def __init__(
+        self,
+        server: Answering,
+        options: HttpOptions,
+        routes: Sequence[Route] = (),
+        authenticator: Authenticator | None = None,
+    ) -> None:
         if not options.path.startswith("/"):
             raise ValueError(f"streamable_http_path must start with '/'; got {options.path!r}")
         self._server = server
         self._options = options
         self._routes = routes
+        self._authenticator = authenticator
         self._legacy = LegacyHttp(server, options.legacy)
         self._gate = Gate(options.host, options.security)
         self._addresses = ClientAddresses(options.trusted_proxies)
@@ -91,6 +99,8 @@ class HttpApp:
 
     async def _message(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope["headers"], self._addresses.of(scope))
+        if self._authenticator is not None and not await self._admit(self._authenticator, headers, send):
+            return None
         refusal = self._refusal(scope, headers)
         if refusal is not None:
             return await refuse(send, *refusal)
@@ -118,6 +128,10 @@ class HttpApp:
             except MalformedMessage as malformed:
                 message = write_error(malformed.id, malformed.error)
                 return await respond(send, http_status(malformed.error.code), message, JSON)
+            if self._authenticator is not None:
+                more = self._authenticator.step_up(headers.caller, request.method, request.params)
+                if more is not None:
+                    return await challenge(send, more, request.id)
             json_only = self._options.json_response
             if request.method == LISTEN:
                 if not accepts_streams(headers.joined(b"accept")):
@@ -129,6 +143,19 @@ class HttpApp:
         finally:
             if large is not None:
                 large.let_out()
+
+    async def _admit(self, authenticator: Authenticator, headers: Headers, send: Send) -> bool:
+        """Find out who sends a request, or refuse it. The checks of `Host` and `Origin` come first."""
+        problem = self._gate.refusal(headers)
+        if problem is not None:
+            await refuse(send, 403, problem)
+            return False
+        caller = await authenticator.authenticate(headers)
+        if isinstance(caller, Challenge):
+            await challenge(send, caller)
+            return False
+        headers.caller = caller
+        return True
 
     async def _read(self, receive: Receive, send: Send, large: LargeBody | None) -> bytes | bytearray | None:
         """The body of a request; `None` if the client went away, or has been refused."""
@@ -175,6 +202,10 @@ class HttpApp:
             if isinstance(message, Notification) and (sessionless or not known):
                 return await respond(send, 202, b"")
             if known:
+                if self._authenticator is not None and isinstance(message, LegacyRequest):
+                    more = self._authenticator.step_up(headers.caller, message.method, message.params)
+                    if more is not None:
+                        return await challenge(send, more, message.id)
                 return await self._legacy.post(message, version, scope, headers, receive, send)
             if isinstance(message, Batch):
                 raise no_batch()
@@ -225,6 +256,8 @@ class HttpApp:
     # Everything else
 
     async def _other(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._authenticator is not None and is_at(self._authenticator.metadata, path, scope):
+            return await serve_document(self._authenticator.metadata, scope["method"], send)
         routes = [(route, params) for route in self._routes if (params := route.match(path)) is not None]
         if routes:
             bounds = Bounds(

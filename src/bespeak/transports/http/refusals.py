@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_REQUEST, MCPError
 from bespeak.protocol.messages import RequestId, write_error
 from bespeak.transports.http.asgi import JSON, Receive, Scope, Send, respond
+from bespeak.transports.interfaces import Challenge
 
 RETRY_SECONDS = 1
 """When a client that is refused for now may try again."""
@@ -42,6 +43,14 @@ async def refuse(send: Send, status: int, reason: str, *, unread: bool = False) 
     if status in (429, 503):
         extra.append(RETRY)
     await respond(send, status, write_error(None, _error(status, reason)), JSON, *extra)
+
+
+async def challenge(send: Send, why: Challenge, id_: RequestId | None = None) -> None:
+    """Refuse a request that is not authenticated, or not authorized."""
+    extra = [(b"www-authenticate", why.header)] if why.header is not None else []
+    if why.status == 503:
+        extra.append(RETRY)
+    await respond(send, why.status, write_error(id_, _error(why.status, why.reason)), JSON, *extra)
 
 
 async def read_first(scope: Scope, receive: Receive, send: Send) -> None:

@@ -147,13 +147,15 @@ class LegacyHttp:
             return await respond(send, 400, answer.message, JSON)
         if self._options.stateless:
             return await respond(send, 200, answer.message, JSON)
-        session = self._new_session(secrets.token_urlsafe(24), peer, headers.address)
+        session = self._new_session(secrets.token_urlsafe(24), peer, headers.address, principal_of(headers))
         self._sessions.admit(session)
         return await respond(send, 200, answer.message, JSON, (SESSION_HEADER.lower().encode(), session.id.encode()))
 
-    def _new_session(self, id_: str, peer: Peer, address: str | None = None) -> HttpSession:
+    def _new_session(
+        self, id_: str, peer: Peer, address: str | None = None, principal: str | None = None
+    ) -> HttpSession:
         requests = RequestsUnderWay(lambda: self._broken_off(session), all_tasks=self._tasks)
-        session = HttpSession(id_, peer, requests, address)
+        session = HttpSession(id_, peer, requests, address, principal)
         return session
 
     def _broken_off(self, session: HttpSession) -> MCPError:
@@ -171,7 +173,8 @@ class LegacyHttp:
         if id_ is None:
             raise LegacyRefusal(400, without, INVALID_REQUEST if without is not NO_VERSION else HEADER_MISMATCH)
         session = self._sessions.get(id_.decode("latin-1"))
-        if session is None:
+        # Somebody else's session looks like one that does not exist.
+        if session is None or session.principal != principal_of(headers):
             raise LegacyRefusal(404, NO_SUCH_SESSION)
         return session
 
@@ -306,6 +309,11 @@ class LegacyHttp:
             return await refuse(send, refusal)
         self._sessions.end(session, "the client has ended the session")
         return await respond(send, 204, b"")
+
+
+def principal_of(headers: Headers) -> str | None:
+    """Who sends a request; `None` without authentication."""
+    return headers.caller.principal if headers.caller is not None else None
 
 
 def go_on(connection: EventStream, missed: Sequence[EventMessage], stream: PostStream | None) -> None:

@@ -32,6 +32,8 @@ class HttpSession:
     peer: Peer
     requests: RequestsUnderWay
     address: str | None = None
+    principal: str | None = None
+    """Whose session it is; `None` without authentication."""
     last_used: float = 0.0
     prefix: str = field(default_factory=lambda: secrets.token_hex(8))
     """The prefix of its streams' names, which an event store can see."""

@@ -1,0 +1,1 @@
+"""Authorization on the side of the server."""
