@@ -33,6 +33,8 @@ STOP_SECONDS = 15.0
 SUITE_SECONDS = 300.0
 CLIENT_MILLISECONDS = 60_000
 POLL_SECONDS = 0.05
+CRASHED = "Client exited with code"
+"""What the suite prints if a client exits with another status than 0."""
 
 
 class Failed(Exception):
@@ -82,6 +84,8 @@ class Suite:
         arguments = ["--command", _client_command(), "--scenario", scenario, "--spec-version", revision]
         ended = self._run("client", *arguments, "--timeout", str(CLIENT_MILLISECONDS), "-o", str(folder))
         outcomes = read_outcomes(folder, "client")
+        if CRASHED in ended.printed:  # which the suite forgives in some scenarios
+            raise Failed(f"our client exited with an error\n{ended.printed}")
         if ended.status != 0 and not any(outcome.problems for outcome in outcomes.values()):
             raise Failed(f"the suite exited with code {ended.status}\n{ended.printed}")
         return outcomes

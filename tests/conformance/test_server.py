@@ -16,22 +16,45 @@ from mcp_types.methods import validate_server_result
 from bespeak import MCPError
 from tests.conftest import Connect
 
-TOOLS = (
-    "test_simple_text test_image_content test_audio_content test_embedded_resource test_multiple_content_types "
-    "test_tool_with_logging test_error_handling test_tool_with_progress test_sampling test_elicitation "
-    "test_elicitation_sep1034_defaults test_elicitation_sep1330_enums json_schema_2020_12_tool test_reconnection "
-    "test_x_mcp_header test_missing_capability test_streaming_elicitation test_logging_tool test_trigger_tool_change "
-    "test_trigger_prompt_change test_input_required_result_elicitation test_input_required_result_sampling "
-    "test_input_required_result_list_roots test_input_required_result_request_state "
-    "test_input_required_result_multiple_inputs test_input_required_result_multi_round "
-    "test_input_required_result_tampered_state test_input_required_result_capabilities"
-).split()
+TOOLS = [
+    "test_simple_text",
+    "test_image_content",
+    "test_audio_content",
+    "test_embedded_resource",
+    "test_multiple_content_types",
+    "test_tool_with_logging",
+    "test_error_handling",
+    "test_tool_with_progress",
+    "test_sampling",
+    "test_elicitation",
+    "test_elicitation_sep1034_defaults",
+    "test_elicitation_sep1330_enums",
+    "json_schema_2020_12_tool",
+    "test_reconnection",
+    "test_x_mcp_header",
+    "test_missing_capability",
+    "test_streaming_elicitation",
+    "test_logging_tool",
+    "test_trigger_tool_change",
+    "test_trigger_prompt_change",
+    "test_input_required_result_elicitation",
+    "test_input_required_result_sampling",
+    "test_input_required_result_list_roots",
+    "test_input_required_result_request_state",
+    "test_input_required_result_multiple_inputs",
+    "test_input_required_result_multi_round",
+    "test_input_required_result_tampered_state",
+    "test_input_required_result_capabilities",
+]
 PUSHING = {"test_sampling", "test_elicitation", "test_elicitation_sep1034_defaults"}
 """Tools that ask in mid-call, which only older clients can be."""
-PROMPTS = (
-    "test_simple_prompt test_prompt_with_arguments test_prompt_with_embedded_resource test_prompt_with_image "
-    "test_input_required_result_prompt"
-).split()
+PROMPTS = [
+    "test_simple_prompt",
+    "test_prompt_with_arguments",
+    "test_prompt_with_embedded_resource",
+    "test_prompt_with_image",
+    "test_input_required_result_prompt",
+]
 RESOURCES = ["test://static-text", "test://static-binary", "test://watched-resource"]
 PUBLIC = {"bespeak", "bespeak.server", "bespeak.client"}
 
