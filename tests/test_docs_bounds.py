@@ -9,6 +9,7 @@ import pytest
 
 from bespeak import Client, MCPServer, RequestStateSecurity
 from bespeak.server import MemoryEventStore, MemoryStore
+from bespeak.server.auth import AuthSettings
 
 SECURITY = (Path(__file__).parent.parent / "SECURITY.md").read_text()
 MIB = 1024 * 1024
@@ -31,6 +32,7 @@ MIB = 1024 * 1024
         (MCPServer.run_streamable_http_async, "response_read_timeout", 30.0, "30 s"),
         (MCPServer.run_streamable_http_async, "max_unread_output", 64 * MIB, "64 MiB"),
         (MCPServer.run_streamable_http_async, "max_connections", None, "two thirds of its limit on open files"),
+        (AuthSettings, "leeway", 30.0, "30 s"),
         (RequestStateSecurity, "ttl", 600.0, "10 min"),
         (RequestStateSecurity, "deadline", 3600.0, "1 h"),
         (MemoryStore, "max_claims", 1_000_000, "1,000,000"),

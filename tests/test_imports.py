@@ -13,7 +13,7 @@ from tests.import_table import MAY_IMPORT
 
 SOURCE = Path(__file__).parent.parent / "src" / "bespeak"
 
-SAME_NAME = {"errors", "memory", "legacy", "client", "resolve"}
+SAME_NAME = {"errors", "memory", "legacy", "client", "resolve", "subscriptions"}
 """Modules that are the same thing in two places."""
 
 MODULES = {

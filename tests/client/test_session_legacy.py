@@ -15,7 +15,7 @@ from tests.answering import text
 from tests.client.older_child import OlderChild
 from tests.client.older_server import OldServer, Slow, asking_tool, plain, result_of
 from tests.client.sample_questions import FORM, list_roots, say_yes, write
-from tests.transports.http.old_http import OldHttp, answers, client_of, event, for_ever, says, streams
+from tests.transports.http.old_http import OldHttp, answers, client_of, event, for_ever, refuses, says, streams
 from tests.waiting import eventually
 
 VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -302,3 +302,30 @@ async def test_a_question_of_a_session_that_is_gone_ends_with_the_client_too() -
     assert calling.done()
     assert calling.exception() is not None
     await eventually(lambda: slow.cancelled)
+
+
+# What is repeated with a handshake
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_a_server_that_has_forgotten_the_client_is_asked_again_to_watch_its_resources(
+    is_refused: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    again = refuses(-32602, "no such resource") if is_refused else answers({})
+    app = OldHttp(answers({}), answers({}), answers({}), says(404), again, answers(), gets=[says(405)])
+    async with client_of(app) as client:
+        await client.subscribe_resource("a://b")
+        await client.subscribe_resource("a://c")
+        await client.unsubscribe_resource("a://c")
+        assert text(await client.call_tool("tool")) == "done"
+    assert [got.message["params"]["uri"] for got in app.at("resources/subscribe")] == ["a://b", "a://c", "a://b"]
+    warned = "The server does not watch 'a://b' any longer: no such resource" in caplog.text
+    assert warned == is_refused
+
+
+async def test_a_log_level_that_was_set_later_is_set_again_with_the_next_handshake() -> None:
+    app = OldHttp(answers({}), says(404), answers({}), answers(), gets=[says(405)], capabilities={"logging": {}})
+    async with client_of(app) as client:
+        await client.set_logging_level("error")
+        await client.call_tool("tool")
+    assert [got.message["params"]["level"] for got in app.at("logging/setLevel")] == ["error", "error"]

@@ -6,7 +6,7 @@ import pytest
 from pydantic import Field
 
 from bespeak import Client, MCPError, MCPServer
-from bespeak.client.session import PAGES
+from bespeak.client.raw_session import PAGES
 from tests.answering import Person, accept, text
 from tests.client.sample_questions import FORM
 from tests.client.scripted_transport import COMPLETE, REGION, Stdio, Wire, asking, fails, listing, tool

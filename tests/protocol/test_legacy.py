@@ -26,6 +26,8 @@ EVERYTHING: dict[str, Any] = {
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
+NOTIFIES = {"listChanged": True}
+"""In those revisions a client declares that it will say when its roots have changed."""
 
 
 def test_batches_were_allowed_before_2025_06_18() -> None:
@@ -38,14 +40,14 @@ def test_batches_were_allowed_before_2025_06_18() -> None:
 @pytest.mark.parametrize(
     ("version", "modern", "declared"),
     [
-        (NOVEMBER, EVERYTHING, EVERYTHING),
+        (NOVEMBER, EVERYTHING, {**EVERYTHING, "roots": NOTIFIES}),
         (
             JUNE,
             {"elicitation": {"form": {}}, "sampling": {"context": {}}, "roots": {}},
-            {"elicitation": {}, "sampling": {}, "roots": {}},
+            {"elicitation": {}, "sampling": {}, "roots": NOTIFIES},
         ),
-        (MARCH, {"sampling": {"context": {}}, "roots": {}}, {"sampling": {}, "roots": {}}),
-        (FIRST, {"sampling": {"context": {}}, "roots": {}}, {"sampling": {}, "roots": {}}),
+        (MARCH, {"sampling": {"context": {}}, "roots": {}}, {"sampling": {}, "roots": NOTIFIES}),
+        (FIRST, {"sampling": {"context": {}}, "roots": {}}, {"sampling": {}, "roots": NOTIFIES}),
     ],
 )
 def test_capabilities_are_those_of_the_revision(version: str, modern: dict[str, Any], declared: dict[str, Any]) -> None:

@@ -1,20 +1,33 @@
-"""`Client`: calls the tools of a server, and answers their questions with callbacks."""
+"""`Client`: what users call. It sends requests, answers the questions in their results, and caches what may be cached."""
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from importlib.metadata import version
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from mcp_types import (
+    CacheableResult,
     CallToolResult,
+    CompleteResult,
+    DiscoverResult,
+    EmptyResult,
+    GetPromptResult,
     Implementation,
     InputResponses,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
     LoggingLevel,
+    PromptReference,
+    ReadResourceResult,
+    ResourceTemplateReference,
     SamplingCapability,
     ServerCapabilities,
 )
 
+from bespeak.client.cache import CACHE_MODES, CacheConfig, CacheMode, Fetched, ResponseCache
 from bespeak.client.callbacks import (
     Callbacks,
     ElicitationCallback,
@@ -24,20 +37,26 @@ from bespeak.client.callbacks import (
     ProgressCallback,
     SamplingCallback,
 )
-from bespeak.client.driver import Driver
+from bespeak.client.driver import Driver, Send
+from bespeak.client.extensions import ClientExtension, declared_extensions
 from bespeak.client.negotiation import MODES, ServerDescription, negotiate
 from bespeak.client.pushed_questions import MAX_QUESTIONS
 from bespeak.client.question_answers import CallbackAnswers
 from bespeak.client.server_responses import typed
-from bespeak.client.session import ClientSession, retry_params
+from bespeak.client.session import LISTS, ClientSession, prompt_params, retry_params
+from bespeak.client.subscriptions import Subscription, listen
+from bespeak.client.trace_context import TRACE_CONTEXT
+from bespeak.client.transport_choice import cache_target, transport_to
 from bespeak.client.urls import read_schemes
 from bespeak.protocol.capabilities import lacking
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
 from bespeak.protocol.question_urls import WEB
-from bespeak.transports.http.client import HttpTransport
+from bespeak.protocol.versions import LATEST_MODERN_VERSION
 from bespeak.transports.interfaces import Answering, Transport
-from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
+from bespeak.transports.stdio.client import StdioServerParameters
+
+ResultT = TypeVar("ResultT", bound=CacheableResult)
+DEFAULT_CACHE = CacheConfig()
 
 
 class Client:
@@ -47,7 +66,8 @@ class Client:
     the connection, pass the result of `streamable_http_client(...)` or `stdio_client(...)`.
 
     `input_required_max_questions` limits the questions of one round, and the questions that an older server asks at the
-    same time. Only URLs with one of the `elicitation_url_schemes` reach the `elicitation_callback`.
+    same time. Only URLs with one of the `elicitation_url_schemes` reach the `elicitation_callback`. `cache=None` turns the
+    cache off.
     """
 
     def __init__(
@@ -68,6 +88,8 @@ class Client:
         input_required_max_rounds: int = 10,
         input_required_max_questions: int = MAX_QUESTIONS,
         elicitation_url_schemes: Collection[str] = WEB,
+        extensions: Sequence[ClientExtension] | None = None,
+        cache: CacheConfig | None = DEFAULT_CACHE,
     ) -> None:
         if mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
@@ -75,7 +97,7 @@ class Client:
             raise ValueError("input_required_max_rounds cannot be negative")
         if input_required_max_questions < 0:
             raise ValueError("input_required_max_questions cannot be negative")
-        self._transport = _transport(server, raise_exceptions)
+        self._transport = transport_to(server, raise_exceptions)
         callbacks = Callbacks(
             elicitation_callback,
             sampling_callback,
@@ -84,7 +106,12 @@ class Client:
             read_schemes(elicitation_url_schemes),
         )
         self._capabilities = callbacks.capabilities()
+        if extensions:
+            self._capabilities["extensions"] = declared_extensions(extensions)
         answers = CallbackAnswers(callbacks)
+        self._cache = (
+            None if cache is None else ResponseCache(cache, cache_target(server), lambda: self._session.version)
+        )
         self._session = ClientSession(
             self._transport,
             answers=answers,
@@ -95,6 +122,7 @@ class Client:
             logging_callback=logging_callback,
             message_handler=message_handler,
             max_questions=input_required_max_questions,
+            changed=self._cache.changed if self._cache is not None else None,
         )
         self._driver = Driver(self._session, answers, input_required_max_rounds, input_required_max_questions)
         self._mode = mode
@@ -103,11 +131,23 @@ class Client:
     async def __aenter__(self) -> "Client":
         await self._transport.__aenter__()
         try:
-            self._server = await negotiate(self._session, self._mode)
+            self._server = await self._negotiate()
         except BaseException as error:
             await self._leave(type(error), error, error.__traceback__)
             raise
         return self
+
+    async def _negotiate(self) -> ServerDescription:
+        """Agree on a version. A store that clients share may already have the server's description."""
+        if self._cache is None or not self._cache.is_shared:
+            return await negotiate(self._session, self._mode)
+        self._session.speak(LATEST_MODERN_VERSION)
+        place = self._cache.place("server/discover", {})
+        known = await self._cache.get(place, DiscoverResult)
+        described = await negotiate(self._session, self._mode, known)
+        if described.discovered is not None and described.discovered is not known:
+            await self._cache.put(place, described.discovered)
+        return described
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -120,6 +160,8 @@ class Client:
     ) -> None:
         try:
             await self._session.close()
+            if self._cache is not None:
+                await self._cache.clear()
         finally:
             await self._transport.__aexit__(kind, error, traceback)
 
@@ -154,7 +196,7 @@ class Client:
             raise RuntimeError("the client is not connected; use it as `async with Client(...) as client:`")
         return self._server
 
-    # Requests
+    # Requests that may ask
 
     async def call_tool(
         self,
@@ -168,49 +210,185 @@ class Client:
         meta: dict[str, Any] | None = None,
     ) -> CallToolResult:
         """Call a tool, and answer its questions. The timeout applies to each request, without the time a callback takes."""
+        send = self._sender(
+            "tools/call",
+            {"name": name, "arguments": arguments or {}},
+            read_timeout_seconds=read_timeout_seconds,
+            progress_callback=progress_callback,
+            meta=meta,
+        )
+        return typed(CallToolResult, await self._drive(send, retry_params(input_responses, request_state)))
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, str] | None = None,
+        *,
+        input_responses: InputResponses | dict[str, Any] | None = None,
+        request_state: str | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> GetPromptResult:
+        """Get a prompt, and answer its questions."""
+        send = self._sender("prompts/get", prompt_params(name, arguments), meta=meta)
+        return typed(GetPromptResult, await self._drive(send, retry_params(input_responses, request_state)))
+
+    async def read_resource(
+        self,
+        uri: str,
+        *,
+        input_responses: InputResponses | dict[str, Any] | None = None,
+        request_state: str | None = None,
+        meta: dict[str, Any] | None = None,
+        cache_mode: CacheMode = "use",
+    ) -> ReadResourceResult:
+        """Read a resource, and answer its questions. A result that answers were needed for is not cached."""
+        params = {"uri": str(uri)}
+        send = self._sender("resources/read", params, meta=meta)
+        seed = retry_params(input_responses, request_state)
+
+        async def read() -> Fetched[ReadResourceResult]:
+            rounds: list[dict[str, Any]] = []
+
+            async def counted(extra: dict[str, Any]) -> dict[str, Any]:
+                rounds.append(extra)
+                return await send(extra)
+
+            result = typed(ReadResourceResult, await self._drive(counted, seed))
+            return Fetched(result, may_be_cached=rounds == [{}])
+
+        return await self._fetch(
+            ReadResourceResult, "resources/read", params, read, meta, "bypass" if seed else cache_mode
+        )
+
+    def _sender(self, method: str, params: dict[str, Any], **options: Any) -> Send:
+        """Return what sends each round of a call."""
         self._connected()
-        params = {"name": name, "arguments": arguments or {}}
 
         async def send(extra: dict[str, Any]) -> dict[str, Any]:
-            return await self._session.request(
-                "tools/call",
-                {**params, **extra},
-                read_timeout_seconds=read_timeout_seconds,
-                progress_callback=progress_callback,
-                meta=meta,
-            )
+            return await self._session.request(method, {**params, **extra}, **options)
 
+        return send
+
+    async def _drive(self, send: Send, extra: dict[str, Any]) -> dict[str, Any]:
         try:
-            result = await self._driver.drive(send, retry_params(input_responses, request_state))
+            return await self._driver.drive(send, extra)
         except MCPError as error:
             if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY and self._lacks(error.data):
                 error.add_note(
                     "a Client declares the capabilities it has callbacks for: pass elicitation_callback=, sampling_callback=, ..."
                 )
             raise
-        return typed(CallToolResult, result)
 
     def _lacks(self, data: Any) -> bool:
         """Whether this client has not declared a capability that the server requires."""
         required: Any = cast("dict[str, Any]", data).get("requiredCapabilities") if isinstance(data, dict) else None
         return not isinstance(required, dict) or bool(lacking(cast("dict[str, Any]", required), self._capabilities))
 
-    async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> ListToolsResult:
+    # Lists
+
+    async def list_tools(
+        self, *, cursor: str | None = None, meta: dict[str, Any] | None = None, cache_mode: CacheMode = "use"
+    ) -> ListToolsResult:
         """Return one page of the server's tools."""
+        return await self._list(ListToolsResult, cursor, meta, cache_mode)
+
+    async def list_prompts(
+        self, *, cursor: str | None = None, meta: dict[str, Any] | None = None, cache_mode: CacheMode = "use"
+    ) -> ListPromptsResult:
+        """Return one page of the server's prompts."""
+        return await self._list(ListPromptsResult, cursor, meta, cache_mode)
+
+    async def list_resources(
+        self, *, cursor: str | None = None, meta: dict[str, Any] | None = None, cache_mode: CacheMode = "use"
+    ) -> ListResourcesResult:
+        """Return one page of the server's resources."""
+        return await self._list(ListResourcesResult, cursor, meta, cache_mode)
+
+    async def list_resource_templates(
+        self, *, cursor: str | None = None, meta: dict[str, Any] | None = None, cache_mode: CacheMode = "use"
+    ) -> ListResourceTemplatesResult:
+        """Return one page of the server's resource templates."""
+        return await self._list(ListResourceTemplatesResult, cursor, meta, cache_mode)
+
+    async def _list(
+        self, model: type[ResultT], cursor: str | None, meta: dict[str, Any] | None, mode: CacheMode
+    ) -> ResultT:
         self._connected()
-        return await self._session.list_tools(cursor=cursor, meta=meta)
 
+        async def read() -> Fetched[ResultT]:
+            return Fetched(await self._session.list_page(model, cursor, meta))
 
-def _transport(server: Any, raise_exceptions: bool) -> Transport:
-    if isinstance(server, str):
-        return HttpTransport(server)
-    if isinstance(server, StdioServerParameters):
-        return StdioTransport(server)
-    if not isinstance(server, type):
-        if hasattr(server, "answer") and hasattr(server, "running"):
-            return MemoryTransport(server, raise_exceptions=raise_exceptions)
-        if hasattr(server, "exchange"):
-            return server
-    raise TypeError(
-        f"a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to {type(server).__name__}"
-    )
+        params = {} if cursor is None else {"cursor": cursor}
+        return await self._fetch(model, LISTS[model], params, read, meta, mode)
+
+    async def _fetch(
+        self,
+        model: type[ResultT],
+        method: str,
+        params: dict[str, Any],
+        request: Callable[[], Awaitable[Fetched[ResultT]]],
+        meta: dict[str, Any] | None,
+        mode: CacheMode,
+    ) -> ResultT:
+        if mode not in CACHE_MODES:
+            raise ValueError(f"cache_mode must be one of {', '.join(map(repr, CACHE_MODES))}, not {mode!r}")
+        # The result may depend on metadata that the protocol does not know.
+        if self._cache is None or mode == "bypass" or not {*(meta or ())} <= {*TRACE_CONTEXT}:
+            return (await request()).result
+        return await self._cache.fetch(model, method, params, request, refresh=mode == "refresh")
+
+    async def complete(
+        self,
+        ref: ResourceTemplateReference | PromptReference,
+        argument: dict[str, str],
+        context_arguments: dict[str, str] | None = None,
+    ) -> CompleteResult:
+        """Return suggestions for an argument of a prompt or a resource template."""
+        return await self.session.complete(ref, argument, context_arguments)
+
+    # Changes
+
+    def listen(
+        self,
+        *,
+        tools_list_changed: bool = False,
+        prompts_list_changed: bool = False,
+        resources_list_changed: bool = False,
+        resource_subscriptions: Sequence[str] = (),
+    ) -> AbstractAsyncContextManager[Subscription]:
+        """Subscribe to changes on the server. See `bespeak.client.subscriptions.listen` for what it raises."""
+        return listen(
+            self.session,
+            tools_list_changed=tools_list_changed,
+            prompts_list_changed=prompts_list_changed,
+            resources_list_changed=resources_list_changed,
+            resource_subscriptions=resource_subscriptions,
+        )
+
+    # What only the legacy era has
+
+    async def subscribe_resource(self, uri: str, *, meta: dict[str, Any] | None = None) -> EmptyResult:
+        """Ask an older server to notify the message handler when a resource changes."""
+        return await self.session.subscribe_resource(uri, meta=meta)
+
+    async def unsubscribe_resource(self, uri: str, *, meta: dict[str, Any] | None = None) -> EmptyResult:
+        """Ask an older server not to notify about a resource any longer."""
+        return await self.session.unsubscribe_resource(uri, meta=meta)
+
+    async def set_logging_level(self, level: LoggingLevel, *, meta: dict[str, Any] | None = None) -> EmptyResult:
+        """Set the lowest level of the log messages that an older server sends."""
+        return await self.session.set_logging_level(level, meta=meta)
+
+    async def send_ping(self, *, meta: dict[str, Any] | None = None) -> EmptyResult:
+        """Send a request that only shows whether an older server responds."""
+        return await self.session.send_ping(meta=meta)
+
+    async def send_progress_notification(
+        self, progress_token: str | int, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell an older server how far this client is with one of its requests."""
+        await self.session.send_progress_notification(progress_token, progress, total, message)
+
+    async def send_roots_list_changed(self) -> None:
+        """Tell an older server that the roots have changed."""
+        await self.session.send_roots_list_changed()

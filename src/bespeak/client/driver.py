@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from bespeak.client.errors import InputRequiredQuestionsExceededError, InputRequiredRoundsExceededError
+from bespeak.client.errors import InputRequiredQuestionsExceededError, InputRequiredRoundsExceededError, Undeclared
 from bespeak.client.question_answers import CallbackAnswers
-from bespeak.client.server_responses import InputRequired, read_input_required
+from bespeak.client.server_responses import InputRequired, read_input_required, read_required_urls
 from bespeak.client.session import ClientSession
+from bespeak.protocol.errors import MCPError
+from bespeak.protocol.legacy import NOVEMBER
 from bespeak.protocol.quoting import one_line
 
 DIALOGS = 8
@@ -33,15 +35,16 @@ class Driver:
         asked: list[list[str]] = []
         pause = BACKOFF[0]
         while True:
-            result = await send(extra)
+            try:
+                result = await send(extra)
+            except MCPError as error:
+                if not await self._opened_urls(error, asked):
+                    raise
+                continue
             required = read_input_required(result)
             if required is None:
                 return result
-            asked.append([_spell(key, question) for key, question in required.questions.items()])
-            if len(asked) > self._max_rounds:
-                raise InputRequiredRoundsExceededError(self._max_rounds, asked)
-            if len(required.questions) > self._max_questions:
-                raise InputRequiredQuestionsExceededError(self._max_questions, len(required.questions))
+            self._count(required, asked)
             if required.questions:
                 pause = BACKOFF[0]
                 extra = {"inputResponses": await self._answered(required)}
@@ -51,6 +54,28 @@ class Driver:
                 extra = {}
             if required.state is not None:
                 extra["requestState"] = required.state
+
+    def _count(self, required: InputRequired, asked: list[list[str]]) -> None:
+        """Add a round to those that were asked. Raises if there are too many, or too many questions in it."""
+        asked.append([_spell(key, question) for key, question in required.questions.items()])
+        if len(asked) > self._max_rounds:
+            raise InputRequiredRoundsExceededError(self._max_rounds, asked)
+        if len(required.questions) > self._max_questions:
+            raise InputRequiredQuestionsExceededError(self._max_questions, len(required.questions))
+
+    async def _opened_urls(self, error: MCPError, asked: list[list[str]]) -> bool:
+        """Whether an error asks to open URLs, and a person has agreed to open all of them. The request is then sent again."""
+        required = read_required_urls(error) if self._session.version == NOVEMBER else None
+        if required is None:
+            return False
+        try:
+            for key, question in required.questions.items():
+                self._answers.check_declared(key, question)
+        except Undeclared:
+            return False
+        self._count(required, asked)
+        answers = await self._answered(required)
+        return all(answer["action"] == "accept" for answer in answers.values())
 
     async def _answered(self, required: InputRequired) -> dict[str, dict[str, Any]]:
         """Return the answers to all questions of a round. Raises the first error."""

@@ -13,6 +13,14 @@ class Undeclared(InvalidServerResponse):
     """The server asked a question whose capability this client has not declared."""
 
 
+class NotAtThisVersion(RuntimeError):
+    """The protocol version in use does not have this method. Nothing was sent."""
+
+    def __init__(self, method: str, version: str, instead: str) -> None:
+        self.method = method
+        super().__init__(f"{method} does not exist at protocol version {version}; {instead}")
+
+
 class CallbackFailed(RuntimeError):
     """A callback of the client failed to answer a question, so the call was not continued. See `__cause__` for the reason."""
 

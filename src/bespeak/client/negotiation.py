@@ -13,7 +13,7 @@ from typing import Any, cast
 from mcp_types import SERVER_INFO_META_KEY, DiscoverResult, Implementation, ServerCapabilities
 from pydantic import ValidationError
 
-from bespeak.client.server_responses import typed
+from bespeak.client.server_responses import typed, with_valid_hints
 from bespeak.client.session import ClientSession
 from bespeak.protocol.errors import (
     HEADER_MISMATCH,
@@ -44,6 +44,8 @@ class ServerDescription:
     capabilities: ServerCapabilities
     info: Implementation | None
     instructions: str | None
+    discovered: DiscoverResult | None = None
+    """The description itself, if the server is modern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,11 @@ class NeedsHandshake:
 Found = DiscoverResult | NeedsHandshake
 
 
-async def negotiate(session: ClientSession, mode: str) -> ServerDescription:
-    """Agree on a protocol version. Raises the error that made it impossible."""
+async def negotiate(session: ClientSession, mode: str, known: DiscoverResult | None = None) -> ServerDescription:
+    """Agree on a protocol version. Raises the error that made it impossible.
+
+    `known` is an earlier description of the server that is still valid. In mode `auto` it makes the probe unnecessary.
+    """
     if mode == "legacy":
         return await _handshake(session, LATEST_HANDSHAKE_VERSION)
     if mode in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -68,6 +73,11 @@ async def negotiate(session: ClientSession, mode: str) -> ServerDescription:
     if mode != "auto":
         session.speak(mode)
         return _description(await session.discover())
+    if known is not None:
+        for version in reversed(MODERN_PROTOCOL_VERSIONS):
+            if version in known.supported_versions:
+                session.speak(version)
+                return _description(known)
     found = await _probe(session)
     if isinstance(found, DiscoverResult):
         return _description(found)
@@ -116,7 +126,7 @@ async def _probe(session: ClientSession, version: str = LATEST_MODERN_VERSION, *
 def _verdict(result: dict[str, Any]) -> Found:
     """Return what the result of a probe says about the server."""
     try:
-        found = DiscoverResult.model_validate(result)
+        found = DiscoverResult.model_validate(with_valid_hints(result))
     except ValidationError:
         if "resultType" in result:
             typed(DiscoverResult, result)  # raises: a modern server with a malformed result
@@ -160,4 +170,4 @@ def _description(found: DiscoverResult) -> ServerDescription:
         named = Implementation.model_validate(info) if info else None
     except ValidationError:
         named = None
-    return ServerDescription(found.capabilities, named, found.instructions)
+    return ServerDescription(found.capabilities, named, found.instructions, found)

@@ -12,8 +12,13 @@ from mcp_types import LoggingMessageNotificationParams
 from pydantic_core import from_json
 
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
+from bespeak.protocol.methods import CHANGES
 
 logger = logging.getLogger("bespeak.client")
+
+Handle = Callable[[dict[str, Any]], Awaitable[None]]
+Changed = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+"""Takes the method and the params of a notification that something on the server has changed."""
 
 HELD_BYTES = 16 * 1024 * 1024
 """How much of one request's notifications is kept for a handler that is too slow."""
@@ -22,7 +27,7 @@ HELD_BYTES = 16 * 1024 * 1024
 class Inbox:
     """The notifications of one request. Each request has its own, so that a handler may send requests itself."""
 
-    def __init__(self, handle: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+    def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._waiting: deque[bytes] = deque()
         self._handling: asyncio.Task[None] | None = None
@@ -71,15 +76,29 @@ class Handlers:
     logging: LoggingCallback | None
     cancelled: Callable[[Mapping[str, Any]], None]
     """Called with the params of `notifications/cancelled`."""
+    changed: Changed | None = None
+    """Called before any other, so that what has changed is not taken from the cache any more."""
 
-    def inbox(self, request_id: int | None = None, progress: ProgressCallback | None = None) -> Inbox:
-        """Return an inbox for the notifications of one request; without an id, for those that belong to no request."""
-        return Inbox(functools.partial(self._handle, request_id, progress))
+    def inbox(
+        self, request_id: int | None = None, progress: ProgressCallback | None = None, also: Handle | None = None
+    ) -> Inbox:
+        """Return an inbox for one request, or without an id for what belongs to no request. `also` gets each of them, too."""
+        return Inbox(functools.partial(self._handle, request_id, progress, also))
 
-    async def _handle(self, request_id: int | None, progress: ProgressCallback | None, message: dict[str, Any]) -> None:
+    async def _handle(
+        self,
+        request_id: int | None,
+        progress: ProgressCallback | None,
+        also: Handle | None,
+        message: dict[str, Any],
+    ) -> None:
+        params: dict[str, Any] = message.get("params", {})
+        if self.changed is not None and message["method"] in CHANGES:
+            await self.changed(message["method"], params)
+        if also is not None:
+            await also(message)
         if self.message is not None:
             await self.message(message)
-        params: dict[str, Any] = message.get("params", {})
         if message["method"] == "notifications/cancelled":
             self.cancelled(params)
         elif message["method"] == "notifications/progress":

@@ -1,5 +1,6 @@
 """What each request carries beside its params: `_meta` in the modern era, and headers over HTTP in both."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from mcp_types import (
@@ -11,6 +12,7 @@ from mcp_types import (
 )
 
 from bespeak.client.tool_headers import ToolHeaders
+from bespeak.client.trace_context import TRACEPARENT, current_trace_context
 from bespeak.protocol.headers import routing_headers
 from bespeak.protocol.legacy import JUNE
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
@@ -51,6 +53,12 @@ class RequestMetadata:
     def use_legacy(self, version: str) -> None:
         """Use a version of the legacy era from now on."""
         self.version, self._legacy, self.meta = version, True, {}
+
+    def stamped(self, meta: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return `_meta` of one request: what the caller gives, the trace context, and the members of every request."""
+        given = dict(meta or {})
+        traced = {} if self._legacy or TRACEPARENT in given else current_trace_context()
+        return {**traced, **given, **self.meta}
 
     @property
     def repeats_arguments(self) -> bool:

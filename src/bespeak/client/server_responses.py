@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from mcp_types import CacheableResult
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from bespeak.client.errors import InvalidServerResponse
-from bespeak.protocol.errors import MCPError
-from bespeak.protocol.methods import QUESTIONS
+from bespeak.protocol.errors import URL_ELICITATION_REQUIRED, MCPError
+from bespeak.protocol.methods import ELICIT, QUESTIONS
 
+_SCOPES = ("public", "private")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
@@ -75,6 +77,27 @@ def read_input_required(result: Mapping[str, Any]) -> InputRequired | None:
     return InputRequired(cast("dict[str, dict[str, Any]]", questions), state)
 
 
+def read_required_urls(error: MCPError) -> InputRequired | None:
+    """Return the URLs that an error asks a person to open before the request is sent again; `None` if it does not."""
+    data = cast("dict[str, Any]", error.data) if isinstance(error.data, dict) else {}
+    listed: Any = data.get("elicitations")
+    if error.code != URL_ELICITATION_REQUIRED or not isinstance(listed, list) or not listed:
+        return None
+    questions: dict[str, dict[str, Any]] = {}
+    for number, params in enumerate(cast("list[Any]", listed)):
+        if not isinstance(params, dict):
+            return None
+        asked = cast("dict[str, Any]", params)
+        if asked.get("mode") != "url":
+            return None
+        name = asked.get("elicitationId")
+        questions[name if isinstance(name, str) and name not in questions else f"#{number}"] = {
+            "method": ELICIT,
+            "params": asked,
+        }
+    return InputRequired(questions, None)
+
+
 def _check_question(key: str, question: Any) -> None:
     if not isinstance(question, dict):
         raise InvalidServerResponse(f"the question {key!r} is not an object")
@@ -87,8 +110,18 @@ def _check_question(key: str, question: Any) -> None:
         raise InvalidServerResponse(f"the params of the question {key!r} are not an object")
 
 
+def with_valid_hints(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result without caching hints that are not valid. Such a result is not cached, but it can be used."""
+    lifetime, scope = result.get("ttlMs", 0), result.get("cacheScope", "private")
+    if isinstance(lifetime, int) and not isinstance(lifetime, bool) and lifetime >= 0 and scope in _SCOPES:
+        return result
+    return {name: value for name, value in result.items() if name not in ("ttlMs", "cacheScope")} | {"ttlMs": 0}
+
+
 def typed(model: type[ModelT], result: dict[str, Any]) -> ModelT:
     """Return a result as its `mcp_types` model. Raises `InvalidServerResponse`."""
+    if issubclass(model, CacheableResult):
+        result = with_valid_hints(result)
     try:
         return model.model_validate(result)
     except ValidationError as error:

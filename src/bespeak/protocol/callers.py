@@ -5,6 +5,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+SHORTEST_STREAM = 1.0
+"""Seconds. A token that is accepted because clocks differ must not open streams that end at once, again and again."""
+
 
 class AccessToken(BaseModel):
     """A verified access token: what a `TokenVerifier` returns. `repr` and errors do not show what is secret in it."""
@@ -30,3 +33,8 @@ class Caller:
     """The issuer and the subject, or the issuer and the client if the token names no subject."""
     scopes: frozenset[str]
     access_token: AccessToken
+
+    def seconds_left(self, now: float) -> float | None:
+        """How long a stream may stay open that the token has opened: until it expires. `None` if it does not expire."""
+        expires_at = self.access_token.expires_at
+        return max(expires_at - now, SHORTEST_STREAM) if expires_at is not None else None

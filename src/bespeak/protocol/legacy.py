@@ -51,6 +51,8 @@ def declared_at(version: str, capabilities: Mapping[str, Any]) -> dict[str, Any]
         known["elicitation"] = {}
     if version < NOVEMBER and "sampling" in known:
         known["sampling"] = {}
+    if "roots" in known:
+        known["roots"] = {"listChanged": True}
     return known
 
 

@@ -23,5 +23,13 @@ READ_ONLY = frozenset(
 )
 """Methods that change nothing. A client may send them again if the response is lost."""
 
+TOOLS_CHANGED, PROMPTS_CHANGED, RESOURCES_CHANGED, RESOURCE_UPDATED = CHANGES = (
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/resources/updated",
+)
+"""Notifications that something on the server has changed."""
+
 TARGET_PARAMETERS: Mapping[str, str] = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Methods whose HTTP requests carry `Mcp-Name`, with the parameter that the header repeats."""

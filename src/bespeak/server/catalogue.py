@@ -1,16 +1,17 @@
 """Everything a server offers to its clients, and the capabilities that follow from it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from mcp_types import PromptReference
 
-from bespeak.protocol.methods import TARGET_PARAMETERS
-from bespeak.server.features.completions import CompletionHandler, Reference, read_reference
+from bespeak.protocol.methods import LISTEN
+from bespeak.server.auth.scopes import Scoped
+from bespeak.server.features.completions import CompletionHandler, Reference
 from bespeak.server.features.prompts import Prompt
 from bespeak.server.features.registered import Registered, Registry, Resolving
 from bespeak.server.features.resources import Resource, ResourceRegistry, ResourceTemplate
-from bespeak.server.features.subscriptions import Changes
+from bespeak.server.features.subscriptions import MOST_URIS, Changes
 from bespeak.server.features.tools import Tool
 
 
@@ -23,6 +24,11 @@ class Catalogue:
         self.prompts = Registry[Prompt]("prompt", lambda: changes.list_changed("prompts"))
         self.resources = ResourceRegistry(lambda: changes.list_changed("resources"))
         self.completion_handler: CompletionHandler | None = None
+        self.included: list[tuple[object, Catalogue]] = []
+        """The catalogues of included servers, each with its server."""
+
+    def registries(self) -> Sequence[Registry[Any]]:
+        return (self.tools, self.prompts, self.resources.fixed, self.resources.templates)
 
     def all(self) -> Sequence[Registered]:
         """Everything that clients reach by a name."""
@@ -48,21 +54,53 @@ class Catalogue:
     def has_completions(self) -> bool:
         """Whether any argument is completed."""
         completed = (*self.prompts.all(), *self.resources.templates.all())
-        return self.completion_handler is not None or any(one.completions for one in completed)
+        return (
+            self.completion_handler is not None
+            or any(one.completions for one in completed)
+            or any(catalogue.has_completions for _, catalogue in self.included)
+        )
+
+    def handler_of(self, home: object | None) -> CompletionHandler | None:
+        """Return the completion handler of an included server; of this one, if that is `None`."""
+        if home is None:
+            return self.completion_handler
+        for server, catalogue in self.included:
+            found = catalogue.handler_of(None if server is home else home)
+            if found is not None:
+                return found
+        return None
 
     def scopes_needed(self, method: str, params: Mapping[str, Any]) -> tuple[str, ...]:
-        """The scopes that a request needs because of what it names; none if there is no such thing."""
-        if method == "completion/complete":
-            completed = self.completed(ref) if (ref := read_reference(params.get("ref"))) is not None else None
-            return completed.scopes if completed is not None else ()
-        name = params.get(TARGET_PARAMETERS.get(method, ""))
-        if not isinstance(name, str):
-            return ()
-        if method == "resources/read":
-            found = self.resources.find(name)
-            return found[0].scopes if found is not None else ()
-        one = self.tools.get(name) if method == "tools/call" else self.prompts.get(name)
-        return one.scopes if one is not None else ()
+        """Return the scopes that a request needs because of what it names; none if there is no such thing."""
+        return tuple(dict.fromkeys(scope for one in self._named(method, params) for scope in one.scopes))
+
+    def _named(self, method: str, params: Mapping[str, Any]) -> Iterator[Scoped]:
+        """Find what a request names: by its name, its URI, the URIs it subscribes to, or what it completes."""
+        found: list[Scoped | None] = []
+        if method == "tools/call":
+            found.append(self._text(params, "name", self.tools.get))
+        elif method == "prompts/get":
+            found.append(self._text(params, "name", self.prompts.get))
+        elif method in ("resources/read", "resources/subscribe"):
+            found.append(self._text(params, "uri", self._resource))
+        elif method == LISTEN:
+            wanted = _members(params.get("notifications")).get("resourceSubscriptions")
+            uris = cast("list[Any]", wanted) if isinstance(wanted, list) else []
+            found += [self._resource(uri) for uri in uris[:MOST_URIS] if isinstance(uri, str)]
+        elif method == "completion/complete":
+            ref = _members(params.get("ref"))
+            found.append(self._text(ref, "name", self.prompts.get))
+            found.append(self._text(ref, "uri", lambda uri: self.resources.templates.get(uri) or self._resource(uri)))
+        return (one for one in found if one is not None)
+
+    @staticmethod
+    def _text(params: Mapping[str, Any], member: str, find: Callable[[str], Scoped | None]) -> Scoped | None:
+        name = params.get(member)
+        return find(name) if isinstance(name, str) else None
+
+    def _resource(self, uri: str) -> Scoped | None:
+        found = self.resources.find(uri)
+        return found[0] if found is not None else None
 
     def capabilities(self) -> dict[str, Any]:
         """What the server declares, in every era."""
@@ -75,3 +113,7 @@ class Catalogue:
             "logging": {},
             **completions,
         }
+
+
+def _members(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -11,7 +11,7 @@ from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_F
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.legacy import NOVEMBER, RESOURCE_NOT_FOUND, result_at
 from bespeak.protocol.messages import Request, write_error, write_result
-from bespeak.protocol.methods import LISTEN
+from bespeak.protocol.methods import LISTEN, TARGET_PARAMETERS
 from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
 from bespeak.server.auth.scopes import may_use, usable
@@ -19,21 +19,20 @@ from bespeak.server.calls.arguments import InvalidArguments
 from bespeak.server.calls.serving import CallServing
 from bespeak.server.catalogue import Catalogue
 from bespeak.server.features.completions import (
-    ArgumentCompletion,
-    CompletionHandler,
     CompletionRequest,
     completion_result,
 )
 from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.features.prompts import Prompt, prompt_arguments
 from bespeak.server.features.registered import Registered
-from bespeak.server.features.resources import Resource, TemplateRead
+from bespeak.server.features.resources import Resource, ResourceTemplate, TemplateRead
 from bespeak.server.features.subscriptions import Listening
 from bespeak.server.features.tools import Tool
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.connections import LegacyConnection
 from bespeak.server.legacy.pushing import Asker
 from bespeak.server.legacy.waiting_calls import WaitingCalls
+from bespeak.server.middleware import Around, RequestEnd, RequestHook, RequestInfo
 from bespeak.transports.interfaces import Notify, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
@@ -72,6 +71,7 @@ class Dispatch:
         self._question_heartbeat = question_heartbeat
         self._waiting = waiting
         self._listening = Listening(catalogue.changes)
+        self.hooks: list[RequestHook] = []
         self._legacy_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
             "tools/list": self._list_tools,
@@ -112,7 +112,8 @@ class Dispatch:
         try:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
-            result = await handle(Incoming(request, notify, headers, None, raise_exceptions))
+            incoming = Incoming(request, notify, headers, None, raise_exceptions)
+            result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
             return WrittenResponse(self._written(request, result, self._stamped), None)
         except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
             return self._failed(request, error, raise_exceptions=raise_exceptions)
@@ -123,13 +124,41 @@ class Dispatch:
         """The response to a request of an older client, whatever happens."""
         try:
             handle = self._handler(self._legacy_methods, request)
-            result = await handle(Incoming(request, notify, headers, asker, raise_exceptions))
+            incoming = Incoming(request, notify, headers, asker, raise_exceptions)
+            result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
             version = request.meta.protocol_version
             return WrittenResponse(
                 self._written(request, result, lambda known: result_at(version, request.method, known))
             )
         except Exception as error:  # noqa: BLE001 - the same edge
             return self._failed(request, error, raise_exceptions=raise_exceptions)
+
+    async def _around(self, handle: Handler, incoming: Incoming) -> dict[str, Any]:
+        """Handle a request inside the author's hooks."""
+        request = incoming.request
+        target = request.params.get(TARGET_PARAMETERS[request.method]) if request.method in TARGET_PARAMETERS else None
+        info = RequestInfo(
+            request.method,
+            target if isinstance(target, str) else None,
+            request.id,
+            request.meta.protocol_version,
+            incoming.principal,
+            incoming.address,
+        )
+
+        async def work() -> dict[str, Any] | MCPError:
+            try:
+                return await handle(incoming)
+            except MCPError as error:
+                return error
+
+        def end(result: dict[str, Any] | MCPError) -> RequestEnd:
+            return RequestEnd(result.code if isinstance(result, MCPError) else None)
+
+        result = await Around(self.hooks, info, work, end).run()
+        if isinstance(result, MCPError):
+            raise result
+        return result
 
     @staticmethod
     def _handler(methods: Mapping[str, Handler], request: Request) -> Handler:
@@ -242,9 +271,10 @@ class Dispatch:
         if not self._catalogue.has_completions:
             raise MCPError(METHOD_NOT_FOUND, "this server has no completions")
         request = CompletionRequest.read(incoming.request.params)
-        completion = find_completion(self._catalogue, request, incoming.headers)
+        owner = find_completed(self._catalogue, request, incoming.headers)
+        completion = owner.completions.get(request.argument.name) or self._catalogue.handler_of(owner.home)
         try:
-            run = completion(request) if completion is not None else None
+            run = completion(request, owner) if completion is not None else None
         except InvalidArguments as error:
             raise MCPError(INVALID_PARAMS, f"params.context.arguments: {error}") from None
         return completion_result() if run is None else await self._serving.complete(run, incoming)
@@ -282,7 +312,7 @@ def find_resource(
 ) -> tuple[Resource | TemplateRead, dict[str, Any]]:
     """Return what is at a URI, with its arguments.
 
-    Raises `MCPError` with that code if there is nothing that the sender may read.
+    Raises `MCPError` with that code if there is nothing that the sender of a request may read.
     """
     found = catalogue.resources.find(uri)
     if found is None or not may_use(found[0], headers):
@@ -290,19 +320,19 @@ def find_resource(
     return found
 
 
-def find_completion(
+def find_completed(
     catalogue: Catalogue, request: CompletionRequest, headers: Headers | None = None
-) -> ArgumentCompletion | CompletionHandler | None:
-    """Return what completes an argument; `None` if nothing does.
+) -> Prompt | ResourceTemplate:
+    """Return the prompt or template whose argument is completed.
 
     Raises `MCPError` if there is no such argument of anything that the sender may use.
     """
-    ref, name = request.ref, request.argument.name
+    ref = request.ref
     owner = catalogue.completed(ref)
     if owner is None or not may_use(owner, headers):
         if isinstance(ref, PromptReference):
             raise MCPError(INVALID_PARAMS, f"unknown prompt {ref.name!r}")
         raise MCPError(INVALID_PARAMS, f"unknown resource {ref.uri!r}", {"uri": ref.uri})
-    if isinstance(owner, Resource) or name not in owner.argument_names:
+    if isinstance(owner, Resource) or request.argument.name not in owner.argument_names:
         raise MCPError(INVALID_PARAMS, f"there is no {request.target}")
-    return owner.completions.get(name) or catalogue.completion_handler
+    return owner

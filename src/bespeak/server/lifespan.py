@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +21,32 @@ class Lifespan:
         enter: Callable[[], AbstractAsyncContextManager[Any]] | None,
         drain: Callable[[], Awaitable[None]],
     ) -> None:
-        self._enter = enter
+        self._own = enter
+        self._included: list[Lifespan] = []
+        """Those of included servers, which are entered inside this one."""
         self._drain = drain
         """Runs when the last user in a loop has left and the lifespan is still there."""
         self._loops: dict[asyncio.AbstractEventLoop, _InLoop] = {}
         self._lock = threading.Lock()
         """Held while the table of loops is changed: each loop may have a thread of its own."""
+
+    def include(self, other: "Lifespan") -> None:
+        """Enter the lifespan of another server inside this one."""
+        self._included.append(other)
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to enter."""
+        return self._own is not None or any(one.needed for one in self._included)
+
+    @asynccontextmanager
+    async def _enter(self) -> AsyncGenerator[Any]:
+        async with AsyncExitStack() as stack:
+            value = await stack.enter_async_context(self._own()) if self._own is not None else None
+            for one in self._included:
+                if one.needed:
+                    await stack.enter_async_context(one.running())
+            yield value
 
     @property
     def value(self) -> Any:
@@ -43,7 +63,7 @@ class Lifespan:
     @property
     def ready(self) -> bool:
         """Whether the server has no lifespan, or it is entered in the running loop."""
-        if self._enter is None:
+        if not self.needed:
             return True
         here = self._here()
         return here is not None and here.entered
@@ -59,7 +79,7 @@ class Lifespan:
         """Keep the lifespan entered while the block is open. Yields the lifespan's value."""
         here = self._join()
         try:
-            if self._enter is not None:
+            if self.needed:
                 if here.held is None or here.held.stopping:
                     here.held = _Held(self._enter, after=here.held)
                 await here.held.start()

@@ -19,6 +19,15 @@ class Overrides:
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
         self._open: list[tuple[object, Hashable, Replacement]] = []
+        self._followers: list[Overrides] = []
+        """Those of servers that include this one."""
+        self._included: list[Overrides] = []
+
+    def follow(self, other: "Overrides") -> None:
+        """Have the replacements of an included server in force here too."""
+        self._included.append(other)
+        other._followers.append(self)
+        self._apply()
 
     def open(
         self, fn: Callable[..., Any], replacement: Callable[..., Any] | None, value: Any, frame: types.FrameType | None
@@ -56,7 +65,10 @@ class Overrides:
             part.graph = graph
 
     def _in_force(self) -> dict[Hashable, Replacement]:
-        return {who: stand_in for _, who, stand_in in self._open}
+        found: dict[Hashable, Replacement] = {}
+        for other in self._included:
+            found |= other._in_force()
+        return found | {who: stand_in for _, who, stand_in in self._open}
 
     def _apply(self, frame: types.FrameType | None = None) -> list[Graph]:
         in_force = self._in_force()
@@ -64,4 +76,6 @@ class Overrides:
         graphs = [one.overridden(in_force, frame) for one in everything]
         for one, graph in zip(everything, graphs, strict=True):
             one.graph = graph
+        for follower in self._followers:
+            follower._apply(frame)
         return graphs

@@ -13,7 +13,6 @@ from bespeak.server.features.completion_functions import read_handler
 from bespeak.server.features.completions import CompletionHandler
 from bespeak.server.features.listings import CacheHint
 from bespeak.server.features.prompts import Prompt, PromptOptions
-from bespeak.server.features.registered import RegisteredT, Registry
 from bespeak.server.features.resources import (
     DEFAULT_RESOURCE_SECURITY,
     Resource,
@@ -35,10 +34,8 @@ class Registration:
         super().__init__()
         self._catalogue = Catalogue()
         self._overrides = Overrides(self._catalogue)
-
-    def _register(self, registry: Registry[RegisteredT], one: RegisteredT) -> None:
-        self._overrides.adopt(one)
-        registry.add(one)
+        for registry in self._catalogue.registries():
+            registry.adopt = self._overrides.adopt
 
     # Tools
 
@@ -84,7 +81,7 @@ class Registration:
         if callable(title):
             raise TypeError("tool() is a decorator; to register a function directly, use add_tool(fn, name)")
         if callable(name):
-            self._register(self._catalogue.tools, Tool(name, ToolOptions(), calling_frame()))
+            self._catalogue.tools.add(Tool(name, ToolOptions(), calling_frame()))
             return name
         options = ToolOptions(
             name,
@@ -100,7 +97,7 @@ class Registration:
         )
 
         def register(fn: FnT) -> FnT:
-            self._register(self._catalogue.tools, Tool(fn, options, calling_frame()))
+            self._catalogue.tools.add(Tool(fn, options, calling_frame()))
             return fn
 
         return register
@@ -133,7 +130,7 @@ class Registration:
             input_schema,
             scopes,
         )
-        self._register(self._catalogue.tools, Tool(fn, options, calling_frame()))
+        self._catalogue.tools.add(Tool(fn, options, calling_frame()))
 
     def remove_tool(self, name: str) -> None:
         """Remove a tool. Raises `ToolError` if there is no tool with that name."""
@@ -170,19 +167,19 @@ class Registration:
         of these. `scopes` are what an access token must allow, where the server has authentication.
         """
         if callable(name):
-            self._register(self._catalogue.prompts, Prompt(name, PromptOptions(), calling_frame()))
+            self._catalogue.prompts.add(Prompt(name, PromptOptions(), calling_frame()))
             return name
         options = PromptOptions(name, title, description, icons, meta, scopes)
 
         def register(fn: FnT) -> FnT:
-            self._register(self._catalogue.prompts, Prompt(fn, options, calling_frame()))
+            self._catalogue.prompts.add(Prompt(fn, options, calling_frame()))
             return fn
 
         return register
 
     def add_prompt(self, prompt: Prompt) -> None:
         """Register a prompt made by `Prompt.from_function`."""
-        self._register(self._catalogue.prompts, prompt.copied())
+        self._catalogue.prompts.add(prompt.copied())
 
     def remove_prompt(self, name: str) -> None:
         """Take a prompt away. Raises `ToolError` if there is none of that name."""
@@ -229,9 +226,9 @@ class Registration:
         def register(fn: FnT) -> FnT:
             resources, frame = self._catalogue.resources, calling_frame()
             if has_variables(uri):
-                self._register(resources.templates, ResourceTemplate(fn, uri, options, frame))
+                resources.templates.add(ResourceTemplate(fn, uri, options, frame))
             else:
-                self._register(resources.fixed, Resource(fn, uri, options, frame))
+                resources.fixed.add(Resource(fn, uri, options, frame))
             return fn
 
         return register
@@ -240,7 +237,7 @@ class Registration:
         """Register a ready-made resource: a `TextResource`, `BinaryResource`, `FileResource`, `DirectoryResource` or
         `FunctionResource`.
         """
-        self._register(self._catalogue.resources.fixed, resource.copied())
+        self._catalogue.resources.fixed.add(resource.copied())
 
     def remove_resource(self, uri: str) -> None:
         """Take a resource or a template away. Raises `ToolError` if there is none at that URI."""

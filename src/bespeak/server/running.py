@@ -121,6 +121,10 @@ class RunnableServer(Answering):
         self._routes: list[Route] = []
         self._authenticator: Authenticator | None = None
 
+    def _all_routes(self) -> list[Route]:
+        """Return the custom routes to serve."""
+        return self._routes
+
     def custom_route(
         self,
         path: str,
@@ -197,11 +201,11 @@ class RunnableServer(Answering):
         if max_sessions is not None and max_sessions < 1:
             raise ValueError("max_sessions must be at least 1; for no sessions at all use stateless_http=True")
         paths = (streamable_http_path.rstrip("/"), streamable_http_path.rstrip("/") + "/")
-        if any(route.match(path) is not None for route in self._routes for path in paths):
+        if any(route.match(path) is not None for route in self._all_routes() for path in paths):
             raise ValueError(f"a custom route matches the path of the MCP endpoint, {streamable_http_path!r}")
         documented = sorted(self._authenticator.metadata.paths) if self._authenticator is not None else ()
         for path in documented:
-            if any(route.match(path) is not None for route in self._routes):
+            if any(route.match(path) is not None for route in self._all_routes()):
                 raise ValueError(f"a custom route matches a path of the protected-resource metadata, {path!r}")
         options = HttpOptions(
             path=streamable_http_path,
@@ -223,7 +227,7 @@ class RunnableServer(Answering):
             ),
         )
         self._check_scopes()
-        return HttpApp(self, options, self._routes, self._authenticator)
+        return HttpApp(self, options, self._all_routes, self._authenticator)
 
     def _check_scopes(self) -> None:
         """Raises `ValueError` if something is protected by scopes, and nothing says which scopes a client has."""

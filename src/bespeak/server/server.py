@@ -20,8 +20,10 @@ from bespeak.protocol.headers import Headers
 from bespeak.protocol.messages import Request
 from bespeak.resolve.errors import ToolError
 from bespeak.server.calls.call import Call, Calls
+from bespeak.server.calls.concurrency import CallLimits
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.calls.serving import CallServing
+from bespeak.server.composition import Prefix, include
 from bespeak.server.context import CallFacts, Context, LifespanT, headers_of
 from bespeak.server.context_errors import NoClient
 from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
@@ -32,12 +34,14 @@ from bespeak.server.features.tools import Tool
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits
 from bespeak.server.lifespan import Lifespan
+from bespeak.server.middleware import CallHook, RequestHook
 from bespeak.server.registration import Registration
 from bespeak.server.running import RunnableServer
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
+from bespeak.transports.http.custom_routes import Route
 from bespeak.transports.interfaces import Notify, Peer, WrittenResponse
 
 if TYPE_CHECKING:
@@ -76,6 +80,8 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         max_waiting_calls_per_session: int = 32,
         max_waiting_bytes: int = 64 * 1024 * 1024,
         disconnect_grace: float = 30.0,
+        max_concurrent_calls: int | None = None,
+        max_concurrent_calls_per_caller: int | None = None,
     ) -> None:
         """A server. `question_timeout` is how long, in seconds, a question pushed to a client of 2025-11-25 and earlier waits
         for its answer.
@@ -89,6 +95,9 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         A call of such a client stays in memory while it waits at a question. `max_waiting_calls` bounds how many do, and
         `max_waiting_bytes` what they keep of their requests; a question too many is a tool error. If the client's connection
         is gone for `disconnect_grace` seconds and nothing was approved, the call ends, unless there is an event store.
+
+        `max_concurrent_calls` bounds the calls that run at the same time, and `max_concurrent_calls_per_caller` those of one
+        principal, or of one address without authentication. Calls that wait for an answer do not count.
         """
         super().__init__()
         if question_timeout <= 0:
@@ -101,6 +110,10 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             )
         if not _is_seconds(disconnect_grace):
             raise ValueError("disconnect_grace must be a positive number of seconds")
+        if any(one is not None and one < 1 for one in (max_concurrent_calls, max_concurrent_calls_per_caller)):
+            raise ValueError(
+                "max_concurrent_calls and max_concurrent_calls_per_caller must be at least 1, or None for no limit"
+            )
         if page_size is not None and page_size < 1:
             raise ValueError("page_size must be at least 1")
         if (auth is None) != (token_verifier is None):
@@ -135,6 +148,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         kept = store if store is not None else MemoryStore()
         self._calls = Calls(security, Ledger(kept, security.clock, security.ttl), self.name)
         self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.tasks.drain)
+        self._included: list[MCPServer[Any]] = []
         catalogue = self._catalogue
         if auth is not None and token_verifier is not None:
             from bespeak.server.auth.authenticator import BearerAuthenticator
@@ -142,12 +156,14 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             shown = title or self.name
             self._authenticator = BearerAuthenticator(auth, token_verifier, shown, catalogue.scopes_needed)
         for tool in tools or ():
-            self._register(catalogue.tools, tool.copied())
+            catalogue.tools.add(tool.copied())
+        limits = CallLimits(max_concurrent_calls, max_concurrent_calls_per_caller)
+        self._serving = CallServing(self._calls, self._context, limits)
         self._dispatch = Dispatch(
             info=info,
             instructions=instructions,
             catalogue=catalogue,
-            serving=CallServing(self._calls, self._context),
+            serving=self._serving,
             cache_hints=cache_hints or {},
             page_size=page_size,
             question_seconds=question_timeout,
@@ -161,6 +177,48 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
                 )
             ),
         )
+
+    # Middleware
+
+    def on_request(self, hook: RequestHook) -> RequestHook:
+        """Register a hook around every request: `async def hook(request, proceed)`. It must return `await proceed()`.
+
+        It may raise `MCPError` to refuse the request. The handshake, `ping` and subscriptions of older clients pass without it.
+        """
+        self._dispatch.hooks.append(hook)
+        return hook
+
+    def on_call(self, hook: CallHook) -> CallHook:
+        """Register a hook around every round of a call: `async def hook(call, proceed)`. It must return `await proceed()`.
+
+        It runs when the state of the request was found valid, and may raise `ToolError` or `MCPError` to refuse the call.
+        """
+        self._serving.hooks.append(hook)
+        return hook
+
+    # Several servers
+
+    def include(self, other: "MCPServer[Any]", *, prefix: str | None = None) -> None:
+        """Offer everything that another server offers, so that a server can be written in several files.
+
+        This server's name, keys, store and authentication apply. The lifespan of the other one runs inside this server's, and
+        its functions get its lifespan value. With a prefix, tools and prompts are called `prefix_name`, and a resource
+        `stock://today` is `stock://prefix/today`. What is added to the other server later is offered too.
+
+        Raises `ValueError` if both have something of the same name, or if they would include each other.
+        """
+        if self in other._everything_included():
+            raise ValueError(f"{other.name!r} cannot be included: it is this server, or includes it")
+        include(self._catalogue, other._catalogue, Prefix(prefix), other)
+        self._included.append(other)
+        self._overrides.follow(other._overrides)
+        self._lifespan.include(other._lifespan)
+
+    def _all_routes(self) -> list[Route]:
+        return [route for server in self._everything_included() for route in server._routes]
+
+    def _everything_included(self) -> "list[MCPServer[Any]]":
+        return [self, *(deeper for one in self._included for deeper in one._everything_included())]
 
     # Calling without a client
 
@@ -236,7 +294,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         self, consumer: Consumer, arguments: dict[str, Any], context: Context[LifespanT, Any] | None
     ) -> dict[str, Any]:
         async with self.running():
-            within = context or self._context(CallFacts(consumer.name))
+            within = context or self._context(CallFacts(consumer.name, consumer.home))
             call = Call(self._calls, consumer, arguments, within, declared=None)
             return await self._calls.shelter(call, call.outcome())
 
@@ -302,7 +360,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
     def _context(self, facts: CallFacts, incoming: Incoming | None = None) -> Context[LifespanT, Any]:
         return Context(
             server=self,
-            lifespan_context=self._lifespan.value,
+            lifespan_context=(facts.home or self)._lifespan.value,
             facts=facts,
             request=incoming.request if incoming else None,
             notify=incoming.notify if incoming else None,

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from bespeak.protocol.callers import Caller
 from bespeak.server.auth import AccessToken, get_access_token
 from bespeak.server.auth.access_tokens import principal_of
 from tests.server.auth.issuers import ISSUER
@@ -65,3 +66,8 @@ def test_an_invalid_token_object_does_not_show_its_token() -> None:
 
 def test_outside_a_request_there_is_no_access_token() -> None:
     assert get_access_token() is None
+
+
+@pytest.mark.parametrize(("expires_at", "left"), [(None, None), (1010, 10.0), (1000, 1.0), (900, 1.0)])
+def test_a_stream_may_stay_open_until_the_token_expires(expires_at: int | None, left: float | None) -> None:
+    assert Caller("p", frozenset(), token(expires_at=expires_at)).seconds_left(1000.0) == left

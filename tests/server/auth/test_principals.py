@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -18,7 +19,16 @@ from tests.answering import Person, text
 from tests.answering import accept as accepts
 from tests.rules.raw_calls import accept, nobody, said, send
 from tests.server.auth.issuers import ISSUER, OMIT, RESOURCE, Issuer, protected_server
-from tests.transports.http.legacy.older_client import NOVEMBER, Exchange, Older, accepted, call, hello, notification
+from tests.transports.http.legacy.older_client import (
+    NOVEMBER,
+    Exchange,
+    Older,
+    accepted,
+    call,
+    hello,
+    modern,
+    notification,
+)
 from tests.wires import Listening
 
 ISSUED = Issuer()
@@ -238,3 +248,23 @@ async def test_a_question_is_answered_by_its_own_principal_only(server: Listenin
         renewed = f"Bearer {ISSUED.token('alice', jti='new')}"
         assert (await session.post(accepted(question["id"]), authorization=renewed)).status == 202
         assert (await exchange.message())["result"]["content"][0]["text"] == f"paid True for {ISSUER}#sub=alice"
+
+
+# Streams
+
+
+@pytest.mark.timing
+async def test_streams_end_when_the_token_that_opened_them_expires(
+    server: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bespeak.protocol.callers.SHORTEST_STREAM", 0.02)
+    late = f"Bearer {ISSUED.token('alice', exp=int(time.time()) - 1)}"  # accepted because clocks may differ
+    session = await shake_hands(server, ISSUED.token("alice"))
+    async with session.stand(authorization=late) as standing:
+        assert await standing.rest() == []
+    listen = modern("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    more = {"mcp_method": "subscriptions/listen", "mcp_protocol_version": "2026-07-28", "authorization": late}
+    async with Older(server.port).open(listen, **more) as listening:
+        acknowledged, result = await listening.rest()
+        assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+        assert result["id"] == 1

@@ -183,18 +183,50 @@ async def test_an_older_client_is_challenged_as_well(server: Listening, version:
     assert [tool["name"] for tool in listed.json["result"]["tools"]] == ["search"]
 
 
-async def test_in_a_batch_what_a_caller_may_not_use_does_not_exist(server: Listening) -> None:
+async def test_a_batch_with_a_request_that_needs_more_scopes_is_challenged_as_a_whole(server: Listening) -> None:
     customer = f"Bearer {CUSTOMER}"
     reply = await Older(server.port).post(hello(MARCH), authorization=customer)
     older = Older(server.port, MARCH, reply.headers["mcp-session-id"])
-    batch = [request(method, params, id_=number) for number, (method, params) in enumerate(SCOPED)]
-    answers = (await older.post(batch, authorization=customer)).json
-    assert sorted(answer["error"]["message"] for answer in answers) == [
-        "unknown prompt 'apology'",
-        "unknown resource 'orders://7/history'",
-        "unknown resource 'orders://all'",
-        "unknown tool 'refund'",
-    ]
+    allowed = request("tools/call", {"name": "search"}, id_="allowed")
+    assert (await older.post([allowed], authorization=customer)).status == 200
+    for method, params in [*SCOPED, ("resources/subscribe", {"uri": "orders://all"})]:
+        refused = await older.post([allowed, request(method, params)], authorization=customer)
+        assert refused.status == 403
+        assert 'scope="shop refunds staff"' in refused.headers["www-authenticate"]
+
+
+async def test_updates_of_a_resource_go_to_those_who_may_read_it(server: Listening) -> None:
+    wanted = {"toolsListChanged": True, "resourceSubscriptions": ["shop://hours", "orders://7/history", "no://thing"]}
+    refused = await ask(server, CUSTOMER, "subscriptions/listen", notifications=wanted)
+    assert (refused.status, refused.json()["id"]) == (403, 1)
+    for malformed in (None, {"resourceSubscriptions": 7}, {"resourceSubscriptions": [7]}):
+        response = await ask(server, CUSTOMER, "subscriptions/listen", notifications=malformed)
+        assert response.code == -32602
+
+
+async def test_an_older_client_subscribes_to_what_it_may_read(server: Listening) -> None:
+    for token, status in ((CUSTOMER, 403), (STAFF, 200)):
+        reply = await Older(server.port).post(hello(NOVEMBER), authorization=f"Bearer {token}")
+        older = Older(server.port, NOVEMBER, reply.headers["mcp-session-id"])
+        wanted = request("resources/subscribe", {"uri": "orders://all"})
+        assert (await older.post(wanted, authorization=f"Bearer {token}")).status == status
+
+
+@pytest.mark.parametrize(
+    ("ref", "needed"),
+    [
+        ({"type": "ref/prompt", "name": "apology"}, ("refunds", "staff")),
+        ({"type": "ref/prompt", "name": "greeting"}, ()),
+        ({"type": "ref/resource", "uri": "orders://{number}/history"}, ("refunds", "staff")),
+        ({"type": "ref/resource", "uri": "orders://all"}, ("refunds", "staff")),
+        ({"type": "ref/resource", "uri": "no://thing"}, ()),
+        (None, ()),
+    ],
+)
+def test_completions_need_the_scopes_of_what_they_complete(ref: Any, needed: tuple[str, ...]) -> None:
+    mcp = MCPServer("Shop")
+    register(mcp, ["refunds", "staff"])
+    assert mcp._catalogue.scopes_needed("completion/complete", {"ref": ref}) == needed  # pyright: ignore[reportPrivateUsage]
 
 
 # Without authentication

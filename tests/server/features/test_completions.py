@@ -568,3 +568,75 @@ async def test_a_prompt_of_two_servers_is_overridden_on_one() -> None:
         assert (await completed(two, wanted()))["values"] == ["real"]
         result = await modern(two, "prompts/get", {"name": "order", "arguments": {"title": ""}})
         assert result["result"]["messages"][0]["content"]["text"] == "real"
+
+
+# Included servers
+
+
+def books() -> tuple[MCPServer[Any], list[Any]]:
+    """A server with a function and a handler of its own, to be included in another."""
+    mcp, seen = completing(from_stock), list[Any]()
+
+    @mcp.resource("books://{title}")
+    def book(title: str) -> str:
+        return title
+
+    @mcp.completion()
+    async def handler(ref: Any, argument: Any, context: Any) -> Completion:
+        seen.append(ref)
+        return Completion(values=["by the handler"])
+
+    return mcp, seen
+
+
+async def test_an_included_server_completes_what_it_registered() -> None:
+    inner, seen = books()
+    middle, outer = MCPServer[Any]("middle"), MCPServer[Any]("outer")
+    middle.include(inner, prefix="inner")
+    outer.include(middle, prefix="middle")
+
+    @outer.prompt()
+    def own(title: str) -> str:
+        return title
+
+    prompt = {"type": "ref/prompt", "name": "middle_inner_order"}
+    template = {"type": "ref/resource", "uri": "books://middle/inner/{title}"}
+    assert (await completed(outer, {**wanted(), "ref": prompt}))["values"] == ["real"]
+    assert (await completed(outer, {**wanted(argument="region"), "ref": prompt}))["values"] == ["by the handler"]
+    assert (await completed(outer, {**wanted(), "ref": template}))["values"] == ["by the handler"]
+    assert seen == [PromptReference(name="order"), ResourceTemplateReference(uri="books://{title}")]
+    assert (await completed(outer, {**wanted(), "ref": {"type": "ref/prompt", "name": "own"}}))["values"] == []
+    discovered = await modern(outer, "server/discover")
+    assert discovered["result"]["capabilities"]["completions"] == {}
+
+
+async def test_an_override_on_the_outer_server_does_not_reach_the_inner_one() -> None:
+    inner, _ = books()
+    outer = MCPServer[Any]("outer")
+    outer.include(inner)
+    with outer.override(stock, value=["fake"]):
+        assert (await completed(outer, wanted()))["values"] == ["fake"]
+        assert (await completed(inner, wanted()))["values"] == ["real"]
+    with inner.override(stock, value=["fake"]):
+        assert (await completed(outer, wanted()))["values"] == ["fake"]
+
+
+# Limits
+
+
+@both_eras
+async def test_completions_count_among_the_calls_that_run_at_the_same_time(respond: Respond) -> None:
+    mcp = MCPServer[Any]("shop", max_concurrent_calls=1)
+    inner: list[Sent] = []
+
+    async def titles(value: str) -> list[str]:
+        inner.append(await failure(mcp, wanted(), respond))
+        return [value]
+
+    @mcp.prompt()
+    def order(title: Annotated[str, Complete(titles)]) -> str:
+        return title
+
+    assert (await completed(mcp, wanted(), respond))["values"] == ["du"]
+    assert inner[0]["message"].startswith("Error completing argument 'title' of prompt 'order': 1 calls are running")
+    assert (await completed(mcp, wanted(), respond))["values"] == ["du"]

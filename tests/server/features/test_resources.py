@@ -6,7 +6,7 @@ import pytest
 from mcp_types import Annotations, Icon
 from pydantic import AliasChoices, Field
 
-from bespeak import Context, Elicit, InvalidSignature, MCPError, MCPServer, Resolve
+from bespeak import Complete, Context, Elicit, InvalidSignature, MCPError, MCPServer, Resolve
 from bespeak.server import CacheHint, ReadResourceContents, ResourceSecurity
 from tests.server.eras import FIRST, JUNE, MARCH, NOVEMBER, Respond, Sent, both_eras, legacy, modern
 from tests.server.legacy.older_client import Older, yes
@@ -308,6 +308,12 @@ def test_a_required_parameter_is_a_variable(fn: Any, name: str) -> None:
             f"write {{{name}}} into the URI, or fill the parameter with Resolve(fn)",
         ),
     ]
+
+
+def test_a_template_that_cannot_be_read_does_not_hide_other_faults() -> None:
+    def book(number: Annotated[int, Complete]) -> Elicit[str]: ...
+
+    assert len(faults(book, "books://{number")) == 3
 
 
 def test_a_type_that_does_not_come_from_a_uri_is_told_once() -> None:

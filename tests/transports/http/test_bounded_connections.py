@@ -190,7 +190,7 @@ async def test_a_trailer_without_end_is_refused(parser: Parser) -> None:
 
 @pytest.mark.parametrize("first", [b"", get("/quick")])
 async def test_a_head_that_does_not_come_to_its_end_in_time_is_refused(parser: Parser, first: bytes) -> None:
-    async with listening(parser, head_timeout=0.2) as server, calling(server) as caller:
+    async with listening(parser, head_timeout=1) as server, calling(server) as caller:
         if first:
             await caller.say(first)
             assert await caller.status() == 200
@@ -274,7 +274,7 @@ async def test_a_client_that_was_refused_and_stays_is_hung_up_on(
     parser: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "LINGER_SECONDS", 0.1)
-    async with listening(parser, head_timeout=0.4) as server, calling(server) as caller:
+    async with listening(parser, head_timeout=2) as server, calling(server) as caller:
         await caller.say(b"GET /" + b"x" * HEAD_BYTES)
         assert await caller.status() == 431
         with pytest.raises(OSError, match=r"(?i)reset|broken pipe|lost"):
@@ -401,14 +401,14 @@ async def test_those_who_are_refused_are_held_in_bounds_and_told_all_the_same(
 
 
 async def test_a_client_that_does_not_read_is_cut_off(parser: Parser) -> None:
-    async with listening(parser, read_timeout=0.3) as server, calling(server) as caller:
+    async with listening(parser, read_timeout=1) as server, calling(server) as caller:
         await caller.say(get("/large"))
         await eventually(lambda: len(server.connections) == 1)
         await eventually(lambda: len(server.connections) == 0)
 
 
 async def test_a_client_that_was_told_goodbye_and_does_not_read_is_cut_off(parser: Parser) -> None:
-    async with listening(parser, read_timeout=0.3) as server:
+    async with listening(parser, read_timeout=1) as server:
         with socket.socket() as client:
             client.setblocking(False)
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -435,7 +435,7 @@ async def test_a_client_that_reads_slowly_gets_all_of_it(parser: Parser) -> None
 async def test_too_much_unread_output_is_dropped_and_who_does_not_read_may_not_ask_for_more(
     parser: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "YOUNG_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "YOUNG_SECONDS", 1000.0)
     async with listening(parser, max_unread_bytes=len(LARGE)) as server:
         crowd = [await dial(server, "127.0.0.2") for _ in range(6)]
         for one in crowd[:3]:
@@ -448,6 +448,8 @@ async def test_too_much_unread_output_is_dropped_and_who_does_not_read_may_not_a
             assert READ_FIRST.encode()[:30] in said
             await other.say(get("/quick"))
             assert await other.status() == 200
+            monkeypatch.setattr(connections, "YOUNG_SECONDS", 0.0)
+            await pass_time(2, steps=2)
             await eventually(lambda: not server.connections.pressed)
             await same.say(get("/quick"))
         for one in crowd:

@@ -28,7 +28,7 @@ from tests.transports.http.old_http import (
     says,
     streams,
 )
-from tests.waiting import eventually
+from tests.waiting import eventually, pass_time, turns
 from tests.wires import Listening
 
 pytestmark = pytest.mark.timing
@@ -251,16 +251,23 @@ async def test_a_call_that_is_cancelled_is_said_to_be_cancelled() -> None:
 async def test_a_call_that_takes_too_long_is_said_to_be_cancelled() -> None:
     app = OldHttp(streams(for_ever))
     async with client_of(app) as client:
-        with pytest.raises(TimeoutError, match=r"no answer to tools/call within 0.03 s"):
-            await client.call_tool("tool", read_timeout_seconds=0.03)
+        calling = asyncio.create_task(client.call_tool("tool", read_timeout_seconds=5))
+        await eventually(lambda: app.at("tools/call"))
+        await pass_time(10)
+        with pytest.raises(TimeoutError, match=r"no answer to tools/call within 5 s"):
+            await calling
     assert len(app.at("notifications/cancelled")) == 1
 
 
 async def test_a_call_cancelled_between_two_parts_of_its_stream_is_said_to_be_cancelled() -> None:
     app = resuming(NONE, first=streams(event(id_="e-0", retry=60_000)))
     async with client_of(app) as client:
+        calling = asyncio.create_task(client.call_tool("tool", read_timeout_seconds=5))
+        await eventually(lambda: app.at("tools/call"))
+        await turns(50)  # the first part of the stream has ended
+        await pass_time(10)
         with pytest.raises(TimeoutError):
-            await client.call_tool("tool", read_timeout_seconds=0.05)
+            await calling
     assert len(app.at("notifications/cancelled")) == 1
     assert len(app.at("GET")) == 1
 

@@ -321,3 +321,51 @@ async def test_a_second_answer_to_the_same_request_is_ignored() -> None:
     line.say(result(1, "second"))
     assert await value(task) == "first"
     line.say(result(1, "third"))
+
+
+# Notifications of subscriptions
+
+TAG = "io.modelcontextprotocol/subscriptionId"
+
+
+def tagged(id_: Any, method: str = "notifications/tools/list_changed") -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, "params": {"_meta": {TAG: id_}}}
+
+
+async def test_a_notification_of_a_subscription_goes_to_the_request_that_opened_it() -> None:
+    line = Line()
+    await line.asked(1, 2, 3)
+    line.say(tagged(2))
+    line.say(tagged(3))
+    line.say(tagged(2, "notifications/subscriptions/acknowledged"))
+    assert {id_: len(notes) for id_, notes in line.notes.items()} == {1: 0, 2: 2, 3: 1}
+
+
+@pytest.mark.parametrize("id_", [9, "2", True, 2.0, []])
+async def test_a_notification_of_a_subscription_that_is_not_open_goes_to_no_other_request(id_: Any) -> None:
+    line = Line()
+    await line.asked(1, 2)
+    line.say(tagged(id_))
+    assert line.notes == {1: [], 2: []}
+
+
+async def test_a_cancellation_goes_to_the_request_that_it_names() -> None:
+    line = Line()
+    await line.asked(1, 2)
+    line.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}})
+    assert [len(notes) for notes in line.notes.values()] == [0, 1]
+
+
+async def test_a_cancellation_of_a_request_of_the_server_goes_to_any_request() -> None:
+    line = Line()
+    await line.asked(1, 2)
+    line.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q"}})
+    assert [len(notes) for notes in line.notes.values()] == [1, 0]
+
+
+@pytest.mark.parametrize("params", [None, 5, {"_meta": 5}, {}])
+async def test_a_notification_that_names_no_request_goes_to_any(params: Any) -> None:
+    line = Line()
+    await line.asked(1)
+    line.say({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+    assert len(line.notes[1]) == 1

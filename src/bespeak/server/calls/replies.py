@@ -39,6 +39,11 @@ class Consumer(Protocol):
     @property
     def idempotent(self) -> bool: ...
     @property
+    def home(self) -> Any:
+        """The server it was registered on, if that is included in the one that serves it."""
+        ...
+
+    @property
     def plain(self) -> bool:
         """Whether a call only has to call the function."""
         ...

@@ -7,14 +7,17 @@ from typing import Any
 from mcp_types import InputRequiredResult
 
 from bespeak.protocol.input_responses import read_answers
+from bespeak.resolve.errors import ToolError
 from bespeak.server.calls.body import run_plain
 from bespeak.server.calls.call import Call, Calls
+from bespeak.server.calls.concurrency import CallLimits, RunningCalls, TooManyCalls
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.context import CallFacts, Context, end
 from bespeak.server.features.completions import CompletionRun
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.pushed_calls import PushedCall
 from bespeak.server.legacy.pushing import Asker
+from bespeak.server.middleware import Around, CallEnd, CallHook, CallInfo
 
 MakeContext = Callable[[CallFacts, Incoming | None], Context[Any, Any]]
 
@@ -22,23 +25,38 @@ MakeContext = Callable[[CallFacts, Incoming | None], Context[Any, Any]]
 class CallServing:
     """Runs the calls of one server."""
 
-    def __init__(self, calls: Calls, context: MakeContext) -> None:
+    def __init__(self, calls: Calls, context: MakeContext, limits: CallLimits) -> None:
         self._calls = calls
         self._context = context
+        self._running = RunningCalls(limits)
+        self.hooks: list[CallHook] = []
 
     async def serve(self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming) -> dict[str, Any]:
         """Return the wire result of a call. Raises `MCPError` for a protocol error."""
+        if not self._running.bounded:
+            return await self._serve(consumer, arguments, incoming)
+        try:
+            with self._running.running(incoming.principal or incoming.address) as slot:
+                if incoming.asker is not None:
+                    incoming.asker.slot = slot
+                return await self._serve(consumer, arguments, incoming)
+        except TooManyCalls as refusal:
+            return consumer.failure(refusal)
+
+    async def _serve(self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming) -> dict[str, Any]:
         if incoming.asker is not None:
             return await self._legacy(consumer, arguments, incoming, incoming.asker)
         params = incoming.request.params
         answers = read_answers(params)
         asked: InputRequiredResult | None = None
-        if consumer.plain and "requestState" not in params:
+        if consumer.plain and not self.hooks and "requestState" not in params:
             result = await run_plain(consumer, arguments, raise_exceptions=incoming.raise_exceptions)
             if not isinstance(result, InputRequiredResult):
                 return result
             asked = result
-        facts = CallFacts(consumer.name, principal=incoming.principal, address=incoming.address, answers=answers)
+        facts = CallFacts(
+            consumer.name, consumer.home, principal=incoming.principal, address=incoming.address, answers=answers
+        )
         context = self._context(facts, incoming)
         call = Call(
             self._calls,
@@ -51,11 +69,11 @@ class CallServing:
         try:
             if asked is not None:
                 return await call.ask(asked)
+            own_task = consumer.graph.has_generators
             if "requestState" in params:
                 call.resume(params["requestState"], incoming.request.id)
-            elif not consumer.graph.has_generators:
-                return await call.run()
-            return await self._calls.shelter(call, call.run())
+                own_task = True
+            return await self._run(call, context, arguments, own_task=own_task)
         finally:
             end(context)
 
@@ -64,7 +82,17 @@ class CallServing:
 
         Raises `MCPError` if it fails.
         """
-        context = self._context(CallFacts(run.name, completes=True), replace(incoming, asker=None))
+        if not self._running.bounded:
+            return await self._complete(run, incoming)
+        try:
+            with self._running.running(incoming.principal or incoming.address):
+                return await self._complete(run, incoming)
+        except TooManyCalls as refusal:
+            run.failure(refusal)
+
+    async def _complete(self, run: CompletionRun, incoming: Incoming) -> dict[str, Any]:
+        facts = CallFacts(run.name, run.home, principal=incoming.principal, completes=True)
+        context = self._context(facts, replace(incoming, asker=None))
         call = Call(self._calls, run, run.values, context, declared={}, raise_exceptions=incoming.raise_exceptions)
         try:
             if not run.graph.has_generators:
@@ -72,6 +100,22 @@ class CallServing:
             return await self._calls.shelter(call, call.run())
         finally:
             end(context)
+
+    async def _run(
+        self, call: Call, context: Context[Any, Any], arguments: dict[str, Any], *, own_task: bool
+    ) -> dict[str, Any]:
+        """Run a call inside the author's hooks, in a task of its own if it may have to outlive its request."""
+        if not self.hooks:
+            return await (self._calls.shelter(call, call.run()) if own_task else call.run())
+
+        async def work() -> dict[str, Any]:
+            return await (self._calls.shelter(call, call.run()) if own_task else call.run())
+
+        info = CallInfo(call.consumer.method, call.name, arguments, context)
+        try:
+            return await Around(self.hooks, info, work, _call_end).run()
+        except ToolError as refusal:
+            return call.consumer.failure(refusal)
 
     async def _legacy(
         self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming, asker: Asker
@@ -81,18 +125,22 @@ class CallServing:
         for name in incoming.request.params.keys() - {"name", "uri", "_meta"}:
             del incoming.request.params[name]
         asked: InputRequiredResult | None = None
-        if consumer.plain:
+        if consumer.plain and not self.hooks:
             result = await run_plain(consumer, arguments, raise_exceptions=incoming.raise_exceptions)
             if not isinstance(result, InputRequiredResult):
                 return result
             asked = result
-        context = self._context(CallFacts(consumer.name, principal=incoming.principal), incoming)
+        facts = CallFacts(consumer.name, consumer.home, principal=incoming.principal)
+        context = self._context(facts, incoming)
         call = PushedCall(self._calls, consumer, arguments, context, asker, raise_exceptions=incoming.raise_exceptions)
         try:
             if asked is not None:
                 return await self._calls.shelter(call, call.ask(asked))
-            if not (consumer.may_ask or consumer.graph.has_generators):
-                return await call.run()
-            return await self._calls.shelter(call, call.run())
+            own_task = consumer.may_ask or consumer.graph.has_generators
+            return await self._run(call, context, arguments, own_task=own_task)
         finally:
             end(context)
+
+
+def _call_end(result: dict[str, Any]) -> CallEnd:
+    return CallEnd(result.get("resultType") == "input_required", bool(result.get("isError")))

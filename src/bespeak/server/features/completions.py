@@ -111,7 +111,7 @@ class ArgumentCompletion(Resolving):
         self._sent_as = arguments.sent_as
         self._readers: dict[str, Arguments] = {}
 
-    def __call__(self, request: CompletionRequest) -> "CompletionRun | None":
+    def __call__(self, request: CompletionRequest, owner: Registered) -> "CompletionRun | None":
         """Return what is to be run for a request; `None` if an argument is missing that is needed to suggest anything.
 
         Raises `InvalidArguments`.
@@ -126,7 +126,7 @@ class ArgumentCompletion(Resolving):
             elif name in below or function.arguments[name].required:
                 return None
         given = dict.fromkeys(function.given, request.argument.value)
-        return CompletionRun(function, self.graph, request.target, given, values)
+        return CompletionRun(function, self.graph, request.target, given, values, owner.home)
 
     def _reader(self, name: str) -> Arguments:
         if name not in self._readers:
@@ -144,10 +144,14 @@ class CompletionHandler(Resolving):
         super().__init__(function.graph)
         self._function = function
 
-    def __call__(self, request: CompletionRequest) -> "CompletionRun":
-        """Return what is to be run for a request."""
-        given = dict(zip(self._function.given, (request.ref, request.argument, request.context), strict=True))
-        return CompletionRun(self._function, self.graph, request.target, given, {})
+    def __call__(self, request: CompletionRequest, owner: Registered) -> "CompletionRun":
+        """Return what is to be run for a request. On an included server, the reference names what is registered there."""
+        ref = request.ref
+        if owner.home_name is not None:
+            renamed = "name" if isinstance(ref, PromptReference) else "uri"
+            ref = ref.model_copy(update={renamed: owner.home_name})
+        given = dict(zip(self._function.given, (ref, request.argument, request.context), strict=True))
+        return CompletionRun(self._function, self.graph, request.target, given, {}, owner.home)
 
     def _recompiled(self, overrides: Mapping[Hashable, Any], frame: Any) -> Graph:
         return self._function.recompiled(overrides, frame)
@@ -194,10 +198,17 @@ class CompletionRun:
     may_ask = False
 
     def __init__(
-        self, function: CompletionFunction, graph: Graph, target: str, given: dict[str, Any], values: dict[str, Any]
+        self,
+        function: CompletionFunction,
+        graph: Graph,
+        target: str,
+        given: dict[str, Any],
+        values: dict[str, Any],
+        home: Any,
     ) -> None:
         self._function = function
         self._given = given
+        self.home = home
         self.name = target
         self.graph = graph
         self.values = values

@@ -167,6 +167,12 @@ class Registered(Resolving):
     name: str
     wire: dict[str, Any]
     """How it is listed."""
+    listed_by: ClassVar[str] = "name"
+    """The member of that which is its name."""
+    home: Any = None
+    """The server it was registered on, if that is included in the one that serves it."""
+    home_name: str | None = None
+    """Its name there."""
     arguments: Arguments
 
     def __init__(self, fn: Callable[..., Any], name: str, read: Registering, arguments: Arguments | None) -> None:
@@ -189,6 +195,15 @@ class Registered(Resolving):
     def may_ask(self) -> bool:
         """Whether a call may ask something."""
         return self.graph.may_ask or self._asks_by_hand
+
+    def renamed(self, name: str, home: Any) -> Self:
+        """Return the same function under another name, for a server that includes its home."""
+        other = self.copied()
+        other.home = self.home or home
+        other.home_name = self.home_name or self.name
+        other.name = name
+        other.wire = {**self.wire, self.listed_by: name}
+        return other
 
     def copied(self) -> Self:
         """Return a copy for another server, so that an override on one does not reach the other."""
@@ -231,25 +246,43 @@ class Registry(Generic[RegisteredT]):
     """The tools, prompts or resources of a server, in the order they were registered."""
 
     def __init__(self, what: str, changed: Callable[[], object] = lambda: None) -> None:
-        self._what = what
+        self.what = what
         self._changed = changed
+        self.adopt: Callable[[RegisteredT], object] = lambda one: None
+        """Called with everything that is added: it may have to be changed first."""
         self._all: dict[str, RegisteredT] = {}
+        self._followers: list[tuple[Registry[RegisteredT], Callable[[str], str], Any]] = []
+        """Registries of servers that include this one, each with the names it gives, and the server of this one."""
 
     def add(self, one: RegisteredT) -> None:
         """Add one. Raises `ValueError` if there is one of that name."""
         if one.name in self._all:
             raise ValueError(
-                f"{self._what} {one.name!r} is already registered; call remove_{self._what}({one.name!r}) first, or rename one"
+                f"{self.what} {one.name!r} is already registered; call remove_{self.what}({one.name!r}) first, or rename one"
             )
+        self.adopt(one)
+        for registry, rename, home in self._followers:
+            registry.add(one.renamed(rename(one.name), home))
         self._all[one.name] = one
         self._changed()
 
     def remove(self, name: str) -> None:
         """Remove one. Raises `ToolError` if there is none of that name."""
         if name not in self._all:
-            raise ToolError(f"there is no {self._what} {name!r} to remove")
+            raise ToolError(f"there is no {self.what} {name!r} to remove")
         del self._all[name]
+        for registry, rename, _ in self._followers:
+            registry.remove(rename(name))
         self._changed()
+
+    def follow(self, other: "Registry[RegisteredT]", rename: Callable[[str], str], home: Any) -> None:
+        """Have everything that the registry of another server has, and will have, under other names."""
+        for one in other.all():
+            self.add(one.renamed(rename(one.name), home))
+        other._followers.append((self, rename, home))
+
+    def names(self) -> Sequence[str]:
+        return list(self._all)
 
     def get(self, name: str) -> RegisteredT | None:
         return self._all.get(name)

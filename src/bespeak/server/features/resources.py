@@ -4,7 +4,7 @@ import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from mcp_types import Annotations, Icon
 from mcp_types import Resource as WireResource
@@ -101,6 +101,8 @@ class _Readable(Registered):
 class Resource(_Readable):
     """One resource: a URI, and the function that reads it."""
 
+    listed_by = "uri"
+
     def __init__(
         self, fn: Callable[..., Any], uri: str, options: ResourceOptions, frame: types.FrameType | None
     ) -> None:
@@ -140,14 +142,17 @@ class ResourceTemplate(Completed, _Readable):
     """One resource template: a URI with variables, and the function that takes them."""
 
     what = "resource template"
+    listed_by = "uriTemplate"
 
     def __init__(
         self, fn: Callable[..., Any], uri: str, options: ResourceOptions, frame: types.FrameType | None
     ) -> None:
         read = Registering(fn, self.what, frame, completes=True)
         arguments = read.arguments()
-        self.template = _template(read, uri, arguments)
+        template = _template(read, uri, arguments)
         super().__init__(fn, uri, read, arguments)
+        assert template is not None, "a template that cannot be read has a fault"
+        self.template = template
         self._take(options)
         self._security = options.security
         wire = WireTemplate(
@@ -166,6 +171,11 @@ class ResourceTemplate(Completed, _Readable):
     @property
     def argument_names(self) -> Sequence[str]:
         return self.template.variables
+
+    def renamed(self, name: str, home: Any) -> Self:
+        other = super().renamed(name, home)
+        other.template = UriTemplate.parse(name)
+        return other
 
     def match(self, uri: str) -> "tuple[TemplateRead, dict[str, Any]] | None":
         """The resource at a URI, with the values of its variables; `None` if the URI is not one of this template."""
@@ -190,6 +200,7 @@ class TemplateRead:
         self.context_parameters = template.context_parameters
         self.plain = template.plain
         self.scopes = template.scopes
+        self.home = template.home
         self.cache = template.cache
 
     @property
@@ -238,13 +249,12 @@ def _check_uri(read: Registering, uri: str) -> None:
         read.fault(str(error), "write a URI such as orders://today")
 
 
-def _template(read: Registering, uri: str, arguments: Arguments | None) -> UriTemplate:
+def _template(read: Registering, uri: str, arguments: Arguments | None) -> UriTemplate | None:
     try:
         template = UriTemplate.parse(uri)
     except InvalidUriTemplate as error:
         read.fault(str(error), "see RFC 6570, or use plain variables: orders://{number}")
-        read.check(uri)
-        raise
+        return None
     if arguments is not None:  # otherwise their faults are noted
         _check_variables(read, uri, template, arguments)
     return template

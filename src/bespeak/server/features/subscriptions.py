@@ -8,10 +8,12 @@ once each, however often they happen, so a client that does not read costs no mo
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from bespeak.aio.timers import after
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, MCPError
 from bespeak.protocol.messages import RequestId, write_notification
 from bespeak.protocol.methods import SUBSCRIPTION_ID_META
@@ -101,9 +103,18 @@ class Changes:
     def __init__(self) -> None:
         self._subscribers: dict[Subscriber, None] = {}
         self._lock = threading.Lock()
+        self._forwarded: list[tuple[Changes, Callable[[str], str]]] = []
+        """The changes of servers that include this one, each with the URIs it gives."""
+
+    def forward(self, to: "Changes", rename: Callable[[str], str]) -> None:
+        """Publish the updates of resources elsewhere too, under other URIs. Lists of that server change by themselves."""
+        self._forwarded.append((to, rename))
 
     def publish(self, change: Change) -> None:
         """Tell everybody who wants to know."""
+        if isinstance(change, ResourceUpdated):
+            for to, rename in self._forwarded:
+                to.publish(ResourceUpdated(rename(change.uri)))
         if not self._subscribers:
             return
         with self._lock:
@@ -134,7 +145,8 @@ class Changes:
 
 
 class Listening:
-    """Answers `subscriptions/listen`: an acknowledgement, then the changes, until the client leaves or the server stops."""
+    """Answers `subscriptions/listen`: an acknowledgement, then the changes, until the client leaves, its access token expires, or
+    the server stops."""
 
     def __init__(self, changes: Changes) -> None:
         self._changes = changes
@@ -155,7 +167,9 @@ class Listening:
             if uris:
                 agreed["resourceSubscriptions"] = uris
             await _said(notify, "notifications/subscriptions/acknowledged", {"notifications": agreed}, id_)
-            await subscriber.deliver(send)
+            caller = incoming.headers.caller if incoming.headers is not None else None
+            with after(caller.seconds_left(time.time()) if caller is not None else None, subscriber.end):
+                await subscriber.deliver(send)
         if incoming.headers is None:  # over HTTP, the end of the stream says the same
             await _said(notify, "notifications/cancelled", {"requestId": id_, "reason": "the server is stopping"}, id_)
         return {"_meta": {SUBSCRIPTION_ID_META: id_}}

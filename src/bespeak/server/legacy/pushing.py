@@ -23,6 +23,7 @@ from bespeak.resolve.asking.form_schemas import Refused
 from bespeak.resolve.asking.questions import Outcome, render, settle, too_often
 from bespeak.resolve.errors import BadAnswer, MissingCapability, NotAnswered
 from bespeak.resolve.markers import Question
+from bespeak.server.calls.concurrency import Slot
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from bespeak.server.legacy.waiting_calls import SessionCalls
 from bespeak.transports.interfaces import Channel
@@ -188,6 +189,8 @@ class Asker:
         """How many of its questions are open: a body may ask several at once."""
         self._weight = 0
         self.call: AskingCall | None = None
+        self.slot: Slot | None = None
+        """The place of its call among those that run, if their number is bounded."""
         self._channel = channel
         self._version = version
         self._seconds = seconds
@@ -266,10 +269,14 @@ class Asker:
         if not self._open:
             self._weight = self._room.enter(call.kept_bytes if call is not None else lambda _: 0, self._address)
         self._open += 1
+        if self.slot is not None:
+            self.slot.pause()
         try:
             yield
         finally:
             self._open -= 1
+            if self.slot is not None and not self._open:
+                self.slot.resume()
             if not self._open:
                 self._room.leave(self._weight, self._address)
 

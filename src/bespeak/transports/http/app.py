@@ -1,7 +1,7 @@
 """The ASGI app that serves an MCP server over Streamable HTTP: its checks, in the order the protocol requires, and its routing."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,7 +65,7 @@ class HttpApp:
         self,
         server: Answering,
         options: HttpOptions,
-        routes: Sequence[Route] = (),
+        routes: Callable[[], Sequence[Route]] = tuple,
         authenticator: Authenticator | None = None,
     ) -> None:
         if not options.path.startswith("/"):
@@ -202,10 +202,11 @@ class HttpApp:
             if isinstance(message, Notification) and (sessionless or not known):
                 return await respond(send, 202, b"")
             if known:
-                if self._authenticator is not None and isinstance(message, LegacyRequest):
-                    more = self._authenticator.step_up(headers.caller, message.method, message.params)
-                    if more is not None:
-                        return await challenge(send, more, message.id)
+                for one in message.messages if isinstance(message, Batch) else (message,):
+                    if self._authenticator is not None and isinstance(one, LegacyRequest):
+                        more = self._authenticator.step_up(headers.caller, one.method, one.params)
+                        if more is not None:
+                            return await challenge(send, more, id_)
                 return await self._legacy.post(message, version, scope, headers, receive, send)
             if isinstance(message, Batch):
                 raise no_batch()
@@ -258,7 +259,7 @@ class HttpApp:
     async def _other(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         if self._authenticator is not None and is_at(self._authenticator.metadata, path, scope):
             return await serve_document(self._authenticator.metadata, scope["method"], send)
-        routes = [(route, params) for route in self._routes if (params := route.match(path)) is not None]
+        routes = [(route, params) for route in self._routes() if (params := route.match(path)) is not None]
         if routes:
             bounds = Bounds(
                 self._gate,

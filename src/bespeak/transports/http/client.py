@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bespeak.protocol.headers import SESSION_HEADER
+from bespeak.protocol.methods import LISTEN
 from bespeak.protocol.quoting import one_line
 from bespeak.protocol.server_sent_events import EventReader, EventTooLong
 from bespeak.transports.http.received_responses import Reading, error_in, excerpt, media_type, rest_of
@@ -40,7 +41,7 @@ STANDING_FAILURES = 10
 STANDING_SECONDS = 0.5
 """How long to wait for the standing stream to open before anything else is sent."""
 PATIENCE_SECONDS = 3600.0
-"""How long a server of an older revision may send nothing: it may be waiting for a person's answer."""
+"""How long a server may send nothing if its question may wait for a person, or if nothing may change."""
 PARTING_SECONDS = 2.0
 EVENTS = "text/event-stream"
 _OWN_HEADERS: dict[str, dict[str, str]] = {
@@ -311,7 +312,7 @@ class HttpTransport:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
         errors = self._errors
         more: dict[str, Any] = {"auth": self._auth} if self._auth is not None else {}
-        if legacy:  # a server may say nothing while somebody thinks about its question
+        if legacy or what == LISTEN:  # a server may say nothing while a person thinks, or while nothing changes
             more["timeout"] = errors.Timeout(CONNECT_SECONDS, read=None if method == "GET" else PATIENCE_SECONDS)
         elif self._client.timeout == errors.Timeout(
             5.0

@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic_core import from_json, to_json
 
 from bespeak.protocol.messages import MOST_IN_A_BATCH
+from bespeak.protocol.methods import SUBSCRIPTION_ID_META
 from bespeak.transports.interfaces import Ask, Lost, Outgoing, cancellation
 from bespeak.transports.stdio.lines import LineCutter, LineTooLong
 
@@ -156,10 +157,9 @@ class ClientRequests:
         if "id" in message:
             self._asked(message, line)
             return
-        params = message.get("params")
-        token: Any = cast("dict[str, Any]", params).get("progressToken") if isinstance(params, dict) else None
-        waiting = self._waiting.get(token) if _is_number(token) else None
-        if waiting is None and token is None:
+        token = _request_named_in(message)
+        waiting = self._waiting.get(cast("int", token)) if _is_number(token) else None
+        if waiting is None and (token is None or message["method"] == "notifications/cancelled"):
             # Nothing in it says which request it is about; any of them hands it to the same callbacks.
             waiting = next(iter(self._waiting.values()), None)
         if waiting is not None:
@@ -175,6 +175,19 @@ class ClientRequests:
             self._misplaced("the server sent a request, which this revision does not allow", line)
         else:
             ask(message)
+
+
+def _request_named_in(message: dict[str, Any]) -> Any:
+    """Return the id of the request that a notification belongs to; `None` if it does not say."""
+    params: Any = message.get("params")
+    if not isinstance(params, dict):
+        return None
+    named = cast("dict[str, Any]", params)
+    if message["method"] == "notifications/cancelled":
+        return named.get("requestId")  # of a subscription; in the legacy era, of a request of the server
+    meta: Any = named.get("_meta")
+    listening: Any = cast("dict[str, Any]", meta).get(SUBSCRIPTION_ID_META) if isinstance(meta, dict) else None
+    return named.get("progressToken") if listening is None else listening
 
 
 def _is_number(value: Any) -> bool:

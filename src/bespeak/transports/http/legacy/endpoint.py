@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+import time
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from bespeak.aio.timers import after
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, MCPError
 from bespeak.protocol.headers import SESSION_HEADER, Headers
@@ -228,12 +230,12 @@ class LegacyHttp:
             self._sessions.touch(session)
             last = headers.only("Last-Event-ID")
             if last is not None:
-                return await self._resume(session, last.decode(errors="replace"), scope, receive, send)
-            return await self._stand(session, scope, receive, send)
+                return await self._resume(session, last.decode(errors="replace"), scope, headers, receive, send)
+            return await self._stand(session, scope, headers, receive, send)
         except (LegacyRefusal, MCPError) as refusal:
             return await refuse(send, refusal)
 
-    async def _stand(self, session: HttpSession, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _stand(self, session: HttpSession, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         """Keep a stream open for messages that belong to no request: changes. Raises `LegacyRefusal`."""
         if len(session.standing) >= MOST_STANDING:
             raise LegacyRefusal(409, f"this session already has {MOST_STANDING} standing streams, which is the limit")
@@ -256,13 +258,16 @@ class LegacyHttp:
                     connection.add(write_first_event(id_, self._options.retry_ms))
             if session.closed:  # while the store was busy
                 connection.end()
-            await attend(connection, scope, receive)
+            with after(headers.caller.seconds_left(time.time()) if headers.caller else None, connection.end):
+                await attend(connection, scope, receive)
         finally:
             telling.cancel()
             session.standing.remove(connection)
             self._sessions.touch(session)
 
-    async def _resume(self, session: HttpSession, last: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _resume(
+        self, session: HttpSession, last: str, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
         """Send the events of a stream that a client has missed, and the events that follow."""
         store = self._options.event_store
         missed: list[EventMessage] = []
@@ -290,7 +295,7 @@ class LegacyHttp:
                 connection, stream = EventStream(send), session.streams.get(found)
                 go_on(connection, missed, stream)
         if connection is None:
-            return await self._stand(session, scope, receive, send)
+            return await self._stand(session, scope, headers, receive, send)
         await attend(connection, scope, receive)
         if stream is not None:
             stream.leave(connection)
