@@ -184,7 +184,8 @@ class Context(Generic[LifespanT, RequestT]):
     async def read_resource(self, uri: str | AnyUrl) -> list[ReadResourceContents]:
         """Read a resource of the server that this function is registered on.
 
-        The resource sees this request, but not the answers to this call's questions. Raises `MCPError` if there is none or it fails, and `CannotPush` if it asks.
+        The resource sees this request, but not the answers to this call's questions. Raises `MCPError` if there is none or it
+        fails, and `CannotPush` if it asks.
         """
         facts = replace(self._facts, consumer=str(uri), answers=None, request_state=None)
         context = Context[LifespanT, RequestT](
