@@ -11,7 +11,7 @@ OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.t
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix soak pythons oldest check messages interop suites frameworks frameworks-short bench bench-short siege siege-short format clean
+.PHONY: demo test matrix soak pythons oldest check messages interop conformance suites frameworks frameworks-short bench bench-short siege siege-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -79,6 +79,15 @@ interop/node_modules/.installed: interop/package.json
 interop: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
 	$(BIN)/python -m interop.run --peer $(PEER)/bin/python
 
+# The official conformance suite against our server and our client; writes docs/conformance.md. The suite needs a newer Node
+# than npm does, so that one comes from npm as well. On other systems than Linux on x86-64, pass --node to conformance.run.
+conformance/node_modules/.installed: conformance/package.json
+	cd conformance && npm install --no-package-lock --no-audit --no-fund --silent
+	touch $@
+
+conformance: $(VENV)/.installed conformance/node_modules/.installed
+	$(BIN)/python -m conformance.run
+
 # The shipped suites: our refund desk in both eras, the travel desks of two other SDKs, and attacks that a till must withstand.
 DESK = suites/travel_desk.bespeak.yaml --server desk
 
@@ -121,4 +130,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PEER) $(FRAMEWORKS) interop/node_modules .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PEER) $(FRAMEWORKS) interop/node_modules conformance/node_modules .coverage .pytest_cache .ruff_cache .hypothesis

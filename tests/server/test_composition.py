@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import httpx2
 import pytest
+from mcp_types import Completion, PromptReference, ResourceTemplateReference
 
-from bespeak import Client, Context, Elicit, HttpResponse, MCPError, MCPServer, Resolve
+from bespeak import Client, Complete, Context, Elicit, HttpResponse, MCPError, MCPServer, Resolve
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
 from tests.waiting import eventually
@@ -236,3 +237,29 @@ async def test_an_approval_is_spent_once_in_the_including_servers_ledger() -> No
         )
     assert text(yes) == "Dune: True"
     assert "already" in text(again)
+
+
+async def test_completions_of_an_included_server_are_its_own() -> None:
+    main, other = MCPServer[Any]("main"), shop()
+    main.include(other, prefix="shop")
+    assert "completions" not in main._catalogue.capabilities()  # pyright: ignore[reportPrivateUsage]
+
+    async def titles(value: str) -> list[str]:
+        return [f"{value}!"]
+
+    @other.prompt()
+    async def recommend(title: Annotated[str, Complete(titles)]) -> str:
+        return title
+
+    @other.completion()
+    async def complete(ref: Any, argument: Any, context: Any) -> Completion:
+        return Completion(values=[getattr(ref, "name", None) or ref.uri, argument.value])
+
+    async with Client(main) as client:
+        done = await client.complete(PromptReference(name="shop_recommend"), {"name": "title", "value": "D"})
+        assert done.completion.values == ["D!"]
+        done = await client.complete(PromptReference(name="shop_greet"), {"name": "name", "value": "A"})
+        assert done.completion.values == ["greet", "A"]
+        template = ResourceTemplateReference(uri="stock://shop/books/{title}")
+        done = await client.complete(template, {"name": "title", "value": "E"})
+        assert done.completion.values == ["stock://books/{title}", "E"]

@@ -7,7 +7,7 @@ from mcp_types import PromptReference
 
 from bespeak.protocol.methods import LISTEN
 from bespeak.server.auth.scopes import Scoped
-from bespeak.server.features.completions import CompletionHandler, Reference
+from bespeak.server.features.completions import CompletionHandler, Reference, read_reference
 from bespeak.server.features.prompts import Prompt
 from bespeak.server.features.registered import Registered, Registry, Resolving
 from bespeak.server.features.resources import Resource, ResourceRegistry, ResourceTemplate
@@ -24,7 +24,7 @@ class Catalogue:
         self.prompts = Registry[Prompt]("prompt", lambda: changes.list_changed("prompts"))
         self.resources = ResourceRegistry(lambda: changes.list_changed("resources"))
         self.completion_handler: CompletionHandler | None = None
-        self.included: list[tuple[object, Catalogue]] = []
+        self.included: list[tuple[Catalogue, object]] = []
         """The catalogues of included servers, each with its server."""
 
     def registries(self) -> Sequence[Registry[Any]]:
@@ -57,15 +57,15 @@ class Catalogue:
         return (
             self.completion_handler is not None
             or any(one.completions for one in completed)
-            or any(catalogue.has_completions for _, catalogue in self.included)
+            or any(other.has_completions for other, _ in self.included)
         )
 
-    def handler_of(self, home: object | None) -> CompletionHandler | None:
-        """Return the completion handler of an included server; of this one, if that is `None`."""
+    def completion_handler_of(self, home: object) -> CompletionHandler | None:
+        """Return the handler for what was registered on a server: this one (`None`), or an included one."""
         if home is None:
             return self.completion_handler
-        for server, catalogue in self.included:
-            found = catalogue.handler_of(None if server is home else home)
+        for other, server in self.included:
+            found = other.completion_handler_of(None if server is home else home)
             if found is not None:
                 return found
         return None
@@ -88,9 +88,8 @@ class Catalogue:
             uris = cast("list[Any]", wanted) if isinstance(wanted, list) else []
             found += [self._resource(uri) for uri in uris[:MOST_URIS] if isinstance(uri, str)]
         elif method == "completion/complete":
-            ref = _members(params.get("ref"))
-            found.append(self._text(ref, "name", self.prompts.get))
-            found.append(self._text(ref, "uri", lambda uri: self.resources.templates.get(uri) or self._resource(uri)))
+            ref = read_reference(params.get("ref"))
+            found.append(self.completed(ref) if ref is not None else None)
         return (one for one in found if one is not None)
 
     @staticmethod

@@ -18,10 +18,7 @@ from bespeak.server.auth.scopes import may_use, usable
 from bespeak.server.calls.arguments import InvalidArguments
 from bespeak.server.calls.serving import CallServing
 from bespeak.server.catalogue import Catalogue
-from bespeak.server.features.completions import (
-    CompletionRequest,
-    completion_result,
-)
+from bespeak.server.features.completions import CompletionRequest, CompletionRun, completion_result
 from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.features.prompts import Prompt, prompt_arguments
 from bespeak.server.features.registered import Registered
@@ -272,12 +269,20 @@ class Dispatch:
             raise MCPError(METHOD_NOT_FOUND, "this server has no completions")
         request = CompletionRequest.read(incoming.request.params)
         owner = find_completed(self._catalogue, request, incoming.headers)
-        completion = owner.completions.get(request.argument.name) or self._catalogue.handler_of(owner.home)
+        own = owner.completions.get(request.argument.name)
+        handler = self._catalogue.completion_handler_of(owner.home)
         try:
-            run = completion(request, owner) if completion is not None else None
+            run: CompletionRun | None = None
+            if own is not None:
+                run = own(request)
+            elif handler is not None:
+                run = handler(request if owner.name_at_home is None else request.at_home(owner.name_at_home))
         except InvalidArguments as error:
             raise MCPError(INVALID_PARAMS, f"params.context.arguments: {error}") from None
-        return completion_result() if run is None else await self._serving.complete(run, incoming)
+        if run is None:
+            return completion_result()
+        run.home = owner.home
+        return await self._serving.complete(run, incoming)
 
     def _tool(self, params: Mapping[str, Any], headers: Headers | None = None) -> Tool:
         return find_tool(self._catalogue, _named(params, "name", "a tool"), headers)
@@ -327,12 +332,12 @@ def find_completed(
 
     Raises `MCPError` if there is no such argument of anything that the sender may use.
     """
-    ref = request.ref
+    ref, name = request.ref, request.argument.name
     owner = catalogue.completed(ref)
     if owner is None or not may_use(owner, headers):
         if isinstance(ref, PromptReference):
             raise MCPError(INVALID_PARAMS, f"unknown prompt {ref.name!r}")
         raise MCPError(INVALID_PARAMS, f"unknown resource {ref.uri!r}", {"uri": ref.uri})
-    if isinstance(owner, Resource) or request.argument.name not in owner.argument_names:
+    if isinstance(owner, Resource) or name not in owner.argument_names:
         raise MCPError(INVALID_PARAMS, f"there is no {request.target}")
     return owner

@@ -9,6 +9,7 @@ from bespeak.protocol.headers import Headers
 from bespeak.server.dispatch import find_completed
 from bespeak.server.features.completions import CompletionRequest
 from tests.server.auth.issuers import Issuer, protected_server, settings
+from tests.transports.http.legacy.older_client import MARCH, Older, hello, request
 from tests.transports.http.raw_requests import Response, lines, message, send
 from tests.wires import Listening
 
@@ -63,9 +64,20 @@ def test_what_a_caller_may_not_use_does_not_exist(ref: dict[str, str]) -> None:
     mcp = make_server()
     catalogue = mcp._catalogue  # pyright: ignore[reportPrivateUsage] - what dispatch is given
     wanted = CompletionRequest.read(completing(ref))
-    find_completed(catalogue, wanted)
+    assert find_completed(catalogue, wanted) is not None
     with pytest.raises(MCPError, match=r"^unknown (prompt 'refund'|resource 'orders://\{number\}')$"):
         find_completed(catalogue, wanted, Headers([]))
+
+
+async def test_a_batch_of_an_older_client_with_one_of_them_is_challenged_as_a_whole() -> None:
+    async with Listening(make_server().streamable_http_app()) as server:
+        customer = f"Bearer {CUSTOMER}"
+        reply = await Older(server.port).post(hello(MARCH), authorization=customer)
+        older = Older(server.port, MARCH, reply.headers["mcp-session-id"])
+        batch = [request("completion/complete", completing(ref), id_=number) for number, ref in enumerate(REFS)]
+        refused = await older.post(batch, authorization=customer)
+        assert refused.status == 403
+        assert 'scope="shop staff"' in refused.headers["www-authenticate"]
 
 
 async def test_a_tool_does_not_read_for_its_caller_what_the_caller_may_not_read() -> None:

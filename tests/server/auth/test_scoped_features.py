@@ -183,6 +183,15 @@ async def test_an_older_client_is_challenged_as_well(server: Listening, version:
     assert [tool["name"] for tool in listed.json["result"]["tools"]] == ["search"]
 
 
+async def test_an_older_client_with_the_scopes_is_served(server: Listening) -> None:
+    staff = f"Bearer {STAFF}"
+    reply = await Older(server.port).post(hello(NOVEMBER), authorization=staff)
+    older = Older(server.port, NOVEMBER, reply.headers["mcp-session-id"])
+    for method, params in SCOPED:
+        result = (await older.post(request(method, params), authorization=staff)).json["result"]
+        assert "cacheScope" not in result
+
+
 async def test_a_batch_with_a_request_that_needs_more_scopes_is_challenged_as_a_whole(server: Listening) -> None:
     customer = f"Bearer {CUSTOMER}"
     reply = await Older(server.port).post(hello(MARCH), authorization=customer)

@@ -77,6 +77,22 @@ class CallServing:
         finally:
             end(context)
 
+    async def _run(
+        self, call: Call, context: Context[Any, Any], arguments: dict[str, Any], *, own_task: bool
+    ) -> dict[str, Any]:
+        """Run a call inside the author's hooks, in a task of its own if it may have to outlive its request."""
+        if not self.hooks:
+            return await (self._calls.shelter(call, call.run()) if own_task else call.run())
+
+        async def work() -> dict[str, Any]:
+            return await (self._calls.shelter(call, call.run()) if own_task else call.run())
+
+        info = CallInfo(call.consumer.method, call.name, arguments, context)
+        try:
+            return await Around(self.hooks, info, work, _call_end).run()
+        except ToolError as refusal:
+            return call.consumer.failure(refusal)
+
     async def complete(self, run: CompletionRun, incoming: Incoming) -> dict[str, Any]:
         """Return the wire result of a completion, in either era. Nobody is asked, so there is no state and no ledger.
 
@@ -100,22 +116,6 @@ class CallServing:
             return await self._calls.shelter(call, call.run())
         finally:
             end(context)
-
-    async def _run(
-        self, call: Call, context: Context[Any, Any], arguments: dict[str, Any], *, own_task: bool
-    ) -> dict[str, Any]:
-        """Run a call inside the author's hooks, in a task of its own if it may have to outlive its request."""
-        if not self.hooks:
-            return await (self._calls.shelter(call, call.run()) if own_task else call.run())
-
-        async def work() -> dict[str, Any]:
-            return await (self._calls.shelter(call, call.run()) if own_task else call.run())
-
-        info = CallInfo(call.consumer.method, call.name, arguments, context)
-        try:
-            return await Around(self.hooks, info, work, _call_end).run()
-        except ToolError as refusal:
-            return call.consumer.failure(refusal)
 
     async def _legacy(
         self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming, asker: Asker

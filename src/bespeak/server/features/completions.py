@@ -6,7 +6,7 @@ A completion is one request. It never asks, so nothing of it is kept, and it spe
 import copy
 import inspect
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NoReturn, Self, cast
 
@@ -61,6 +61,16 @@ class CompletionRequest:
             None if context is None else CompletionContext(arguments=_resolved_arguments(context)),
         )
 
+    def at_home(self, name: str) -> "CompletionRequest":
+        """Return the request as the included server knows it, whose names have no prefix."""
+        ref = self.ref
+        own = (
+            ref.model_copy(update={"name": name})
+            if isinstance(ref, PromptReference)
+            else ref.model_copy(update={"uri": name})
+        )
+        return replace(self, ref=own)
+
     @property
     def sent(self) -> dict[str, str]:
         """The arguments that are resolved already."""
@@ -111,7 +121,7 @@ class ArgumentCompletion(Resolving):
         self._sent_as = arguments.sent_as
         self._readers: dict[str, Arguments] = {}
 
-    def __call__(self, request: CompletionRequest, owner: Registered) -> "CompletionRun | None":
+    def __call__(self, request: CompletionRequest) -> "CompletionRun | None":
         """Return what is to be run for a request; `None` if an argument is missing that is needed to suggest anything.
 
         Raises `InvalidArguments`.
@@ -126,7 +136,7 @@ class ArgumentCompletion(Resolving):
             elif name in below or function.arguments[name].required:
                 return None
         given = dict.fromkeys(function.given, request.argument.value)
-        return CompletionRun(function, self.graph, request.target, given, values, owner.home)
+        return CompletionRun(function, self.graph, request.target, given, values)
 
     def _reader(self, name: str) -> Arguments:
         if name not in self._readers:
@@ -144,14 +154,10 @@ class CompletionHandler(Resolving):
         super().__init__(function.graph)
         self._function = function
 
-    def __call__(self, request: CompletionRequest, owner: Registered) -> "CompletionRun":
-        """Return what is to be run for a request. On an included server, the reference names what is registered there."""
-        ref = request.ref
-        if owner.home_name is not None:
-            renamed = "name" if isinstance(ref, PromptReference) else "uri"
-            ref = ref.model_copy(update={renamed: owner.home_name})
-        given = dict(zip(self._function.given, (ref, request.argument, request.context), strict=True))
-        return CompletionRun(self._function, self.graph, request.target, given, {}, owner.home)
+    def __call__(self, request: CompletionRequest) -> "CompletionRun":
+        """Return what is to be run for a request."""
+        given = dict(zip(self._function.given, (request.ref, request.argument, request.context), strict=True))
+        return CompletionRun(self._function, self.graph, request.target, given, {})
 
     def _recompiled(self, overrides: Mapping[Hashable, Any], frame: Any) -> Graph:
         return self._function.recompiled(overrides, frame)
@@ -196,19 +202,13 @@ class CompletionRun:
     idempotent = False
     plain = False
     may_ask = False
+    home: Any = None
 
     def __init__(
-        self,
-        function: CompletionFunction,
-        graph: Graph,
-        target: str,
-        given: dict[str, Any],
-        values: dict[str, Any],
-        home: Any,
+        self, function: CompletionFunction, graph: Graph, target: str, given: dict[str, Any], values: dict[str, Any]
     ) -> None:
         self._function = function
         self._given = given
-        self.home = home
         self.name = target
         self.graph = graph
         self.values = values

@@ -171,7 +171,7 @@ class Registered(Resolving):
     """The member of that which is its name."""
     home: Any = None
     """The server it was registered on, if that is included in the one that serves it."""
-    home_name: str | None = None
+    name_at_home: str | None = None
     """Its name there."""
     arguments: Arguments
 
@@ -200,7 +200,7 @@ class Registered(Resolving):
         """Return the same function under another name, for a server that includes its home."""
         other = self.copied()
         other.home = self.home or home
-        other.home_name = self.home_name or self.name
+        other.name_at_home = self.name_at_home or self.name
         other.name = name
         other.wire = {**self.wire, self.listed_by: name}
         return other

@@ -141,8 +141,8 @@ class Resource(_Readable):
 class ResourceTemplate(Completed, _Readable):
     """One resource template: a URI with variables, and the function that takes them."""
 
-    what = "resource template"
     listed_by = "uriTemplate"
+    what = "resource template"
 
     def __init__(
         self, fn: Callable[..., Any], uri: str, options: ResourceOptions, frame: types.FrameType | None
@@ -168,14 +168,14 @@ class ResourceTemplate(Completed, _Readable):
         if options.meta:
             self.wire["_meta"] = options.meta
 
-    @property
-    def argument_names(self) -> Sequence[str]:
-        return self.template.variables
-
     def renamed(self, name: str, home: Any) -> Self:
         other = super().renamed(name, home)
         other.template = UriTemplate.parse(name)
         return other
+
+    @property
+    def argument_names(self) -> Sequence[str]:
+        return self.template.variables
 
     def match(self, uri: str) -> "tuple[TemplateRead, dict[str, Any]] | None":
         """The resource at a URI, with the values of its variables; `None` if the URI is not one of this template."""
