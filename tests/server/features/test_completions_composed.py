@@ -1,6 +1,7 @@
 """Completions by the handler of a server, below overrides, of included servers, and within the bounds on calls."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import pytest
@@ -12,7 +13,7 @@ from mcp_types import (
     ResourceTemplateReference,
 )
 
-from bespeak import Complete, Elicit, InvalidSignature, MCPServer, Resolve
+from bespeak import Complete, Context, Elicit, InvalidSignature, MCPServer, Resolve
 from bespeak.server import Prompt
 from tests.server.eras import Respond, Sent, both_eras, modern
 from tests.server.features.completing import completed, completing, echo, failure, returning, wanted
@@ -194,3 +195,21 @@ async def test_completions_count_among_the_calls_that_run_at_the_same_time(respo
     assert (await completed(mcp, wanted(), respond))["values"] == ["du"]
     assert inner[0]["message"].startswith("Error completing argument 'title' of prompt 'order': 1 calls are running")
     assert (await completed(mcp, wanted(), respond))["values"] == ["du"]
+
+
+async def test_a_completion_of_an_included_server_has_the_lifespan_of_its_own_server() -> None:
+    @asynccontextmanager
+    async def lifespan(_: MCPServer[Any]) -> AsyncIterator[str]:
+        yield "of the inner server"
+
+    inner, outer = MCPServer[Any]("inner", lifespan=lifespan), MCPServer[Any]("outer")
+
+    async def titles(value: str, ctx: Context) -> list[str]:
+        return [str(ctx.request_context.lifespan_context)]
+
+    @inner.prompt()
+    def order(title: Annotated[str, Complete(titles)]) -> str:
+        return title
+
+    outer.include(inner)
+    assert (await completed(outer, wanted()))["values"] == ["of the inner server"]
