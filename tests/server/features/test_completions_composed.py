@@ -1,6 +1,6 @@
 """Completions by the handler of a server, below overrides, of included servers, and within the bounds on calls."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
@@ -199,7 +199,7 @@ async def test_completions_count_among_the_calls_that_run_at_the_same_time(respo
 
 async def test_a_completion_of_an_included_server_has_the_lifespan_of_its_own_server() -> None:
     @asynccontextmanager
-    async def lifespan(_: MCPServer[Any]) -> AsyncIterator[str]:
+    async def lifespan(_: MCPServer[Any]) -> AsyncGenerator[str]:
         yield "of the inner server"
 
     inner, outer = MCPServer[Any]("inner", lifespan=lifespan), MCPServer[Any]("outer")
