@@ -239,3 +239,24 @@ async def test_a_signature_cannot_hide_a_marker_or_a_question_as_a_default() -> 
 
     told = str(await refusal(as_tool, hidden(refund, default=False)))
     assert "parameter 'ok' has `Resolve` or a question as its default value, and the signature hides it" in told
+
+
+def test_annotations_that_cannot_be_hashed_are_compared_all_the_same() -> None:
+    """A union compares its members by hash; a list among the metadata has none."""
+    hint: Any = list[Annotated[bool, ["Resolve(ask)"]]] | None
+
+    async def refund(ok: hint) -> str: ...
+
+    with pytest.raises(InvalidSignature, match="has a `Resolve` inside a union or container"):
+        MCPServer[Any]("desk").add_tool(refund)
+
+    copied: Any = list[Annotated[bool, ["Resolve(ask)"]]] | None
+
+    async def wrapped(ok: Any) -> str: ...
+
+    vars(wrapped)["__signature__"] = inspect.Signature(
+        [inspect.Parameter("ok", inspect.Parameter.KEYWORD_ONLY, annotation=copied)], return_annotation=str
+    )
+    wrapped.__annotations__["ok"] = hint
+    with pytest.raises(InvalidSignature):
+        MCPServer[Any]("desk").add_tool(wrapped)

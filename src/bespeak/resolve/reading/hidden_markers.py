@@ -41,6 +41,14 @@ def hidden_markers(
             yield one
 
 
+def _is_same(shown: Any, written: Any) -> bool:
+    """Return whether two annotations are the same. Those of unions are compared by hash, which not all have."""
+    try:
+        return shown is written or bool(shown == written)
+    except TypeError:
+        return False
+
+
 def _all(
     fn: Any, frame: types.FrameType | None, shown: Mapping[str, inspect.Parameter], bound: set[str]
 ) -> Iterator[Hidden]:
@@ -48,7 +56,9 @@ def _all(
     wrapping = (one for one in wrapping_chain(getattr(called, "__func__", called)) if not inspect.isclass(one))
     for function, name in _marked(wrapping, frame, _may_be_marked):
         # What the signature shows is read elsewhere.
-        if name not in bound and (name not in shown or shown[name].annotation != function.__annotations__[name]):
+        if name not in bound and (
+            name not in shown or not _is_same(shown[name].annotation, function.__annotations__[name])
+        ):
             yield Hidden(
                 name,
                 f"parameter {name!r} is marked with `Resolve`, but the function's signature hides the marker",
