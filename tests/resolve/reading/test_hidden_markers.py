@@ -245,8 +245,9 @@ def test_annotations_that_cannot_be_hashed_are_compared_all_the_same() -> None:
     """A union compares its members by hash; a list among the metadata has none."""
     hint: Any = list[Annotated[bool, ["Resolve(ask)"]]] | None
 
-    async def refund(ok: hint) -> str: ...
+    async def refund(ok: Any) -> str: ...
 
+    refund.__annotations__["ok"] = hint
     with pytest.raises(InvalidSignature, match="has a `Resolve` inside a union or container"):
         MCPServer[Any]("desk").add_tool(refund)
 
