@@ -1,6 +1,6 @@
 """`Client`: what users call. It sends requests, answers the questions in their results, and caches what may be cached."""
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib.metadata import version
 from types import TracebackType
@@ -264,8 +264,8 @@ class Client:
         """Return what sends each round of a call."""
         self._connected()
 
-        async def send(extra: dict[str, Any]) -> dict[str, Any]:
-            return await self._session.request(method, {**params, **extra}, **options)
+        def send(extra: dict[str, Any]) -> Coroutine[Any, Any, dict[str, Any]]:
+            return self._session.request(method, {**params, **extra}, **options)
 
         return send
 

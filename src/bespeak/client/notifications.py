@@ -46,6 +46,11 @@ class Inbox:
         if self._handling is None or self._handling.done():
             self._handling = asyncio.create_task(self._work(), name="bespeak notifications")
 
+    @property
+    def busy(self) -> bool:
+        """Whether something has arrived that may not be handled yet."""
+        return self._handling is not None
+
     async def settled(self) -> None:
         """Return when all notifications that have arrived are handled."""
         if self._handling is not None:

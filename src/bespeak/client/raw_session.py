@@ -283,11 +283,14 @@ class RawSession:
         request = self._written(method, params, headers, meta, reports_progress=progress_callback is not None)
         inbox = self._handlers.inbox(request.id, progress_callback)
         try:
-            if self._pushed is None:
-                response = await self._exchange(request, inbox, timeout)
-            else:
+            if self._pushed is not None:
                 response = await self._converse(self._pushed, request, inbox, timeout)
-            await inbox.settled()
+            elif timeout is None:
+                response = await self._transport.exchange(request, inbox.put)
+            else:
+                response = await self._exchange(request, inbox, timeout)
+            if inbox.busy:
+                await inbox.settled()
         except BaseException:
             inbox.discard()
             raise
@@ -334,9 +337,7 @@ class RawSession:
             raise
         return read_response(RawResponse(request.id, response))
 
-    async def _exchange(self, request: Outgoing, inbox: Inbox, timeout: float | None) -> bytes:
-        if timeout is None:
-            return await self._transport.exchange(request, inbox.put)
+    async def _exchange(self, request: Outgoing, inbox: Inbox, timeout: float) -> bytes:
         limit = asyncio.timeout(timeout)
         try:
             async with limit:

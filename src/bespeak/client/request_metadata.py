@@ -12,7 +12,7 @@ from mcp_types import (
 )
 
 from bespeak.client.tool_headers import ToolHeaders
-from bespeak.client.trace_context import TRACEPARENT, current_trace_context
+from bespeak.client.trace_context import TRACEPARENT, current_trace_context, is_tracing
 from bespeak.protocol.headers import routing_headers
 from bespeak.protocol.legacy import JUNE
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
@@ -56,6 +56,8 @@ class RequestMetadata:
 
     def stamped(self, meta: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return `_meta` of one request: what the caller gives, the trace context, and the members of every request."""
+        if not meta and (self._legacy or not is_tracing()):
+            return dict(self.meta)
         given = dict(meta or {})
         traced = {} if self._legacy or TRACEPARENT in given else current_trace_context()
         return {**traced, **given, **self.meta}

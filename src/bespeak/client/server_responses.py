@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from mcp_types import CacheableResult
 from pydantic import BaseModel, ValidationError
@@ -16,8 +16,7 @@ _SCOPES = ("public", "private")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class RawResponse:
+class RawResponse(NamedTuple):
     """A response as it was received, and the id of its request."""
 
     id: int

@@ -9,12 +9,14 @@ TRACE_CONTEXT = (TRACEPARENT, "tracestate", "baggage")
 """The members of `_meta` without a prefix that the protocol allows."""
 
 
-def current_trace_context() -> dict[str, str]:
-    """Return what describes the current span; nothing if there is none.
+def is_tracing() -> bool:
+    """Return whether the program uses OpenTelemetry. If it does not, it has no spans, and nothing is imported for it."""
+    return "opentelemetry.trace" in sys.modules
 
-    A program without `opentelemetry.trace` has no spans, so nothing is imported for it.
-    """
-    if "opentelemetry.trace" not in sys.modules:
+
+def current_trace_context() -> dict[str, str]:
+    """Return what describes the current span; nothing if there is none."""
+    if not is_tracing():
         return {}
     carrier: dict[str, Any] = {}
     import_module("opentelemetry.propagate").inject(carrier)

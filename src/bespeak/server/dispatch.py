@@ -251,7 +251,10 @@ class Dispatch:
 
     async def _call_tool(self, incoming: Incoming) -> dict[str, Any]:
         params, headers = incoming.request.params, incoming.headers
-        tool, sent = self._tool(params, headers), params.get("arguments")
+        name, sent = params.get("name"), params.get("arguments")
+        tool = self._catalogue.tools.get(name) if isinstance(name, str) else None
+        if tool is None or tool.scopes:
+            tool = self._tool(params, headers)  # which says what is wrong
         if sent is not None and not isinstance(sent, dict):
             raise MCPError(INVALID_PARAMS, "params.arguments must be an object")
         arguments = cast("dict[str, Any]", sent or {})

@@ -182,8 +182,7 @@ CANCELLED_INSIDE = "the request was cancelled inside the server; whether it was 
 """Sent to a client whose request was cancelled by the code that served it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(NamedTuple):
     """One request as a client sends it."""
 
     id: int

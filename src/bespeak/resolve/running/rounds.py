@@ -156,7 +156,14 @@ class Round:
         if node.once and node.key_name in self.progress.once and self._restore_once(node):
             return
         try:
-            result = await self._result(node)
+            if node.kind is Kind.ASYNC and node.timeout is None:  # `_result`, written out: nearly every resolver
+                result = await catch_self_cancellation(
+                    node.fn(**{one.parameter: self._input(one) for one in node.inputs})
+                )
+                if is_official_question(result):
+                    raise _official(node, result)
+            else:
+                result = await self._result(node)
             if isinstance(result, Question):
                 if self._turns is None:
                     result = await self._asked(node, result)
@@ -187,8 +194,7 @@ class Round:
         else:
             result = await self._call(node)
         if is_official_question(result):
-            reason = f"returned {type(result).__name__} of the official SDK; import it from bespeak"
-            raise ResolverFailed(node.name, node.path, reason)
+            raise _official(node, result)
         return result
 
     async def _call(self, node: Node) -> Any:
@@ -385,3 +391,8 @@ class Round:
         self.progress.settled[node.key_name] = entry
         self.progress.shown.pop(node.key_name, None)
         self._settlements.take(node, outcome)
+
+
+def _official(node: Node, result: Any) -> ResolverFailed:
+    reason = f"returned {type(result).__name__} of the official SDK; import it from bespeak"
+    return ResolverFailed(node.name, node.path, reason)

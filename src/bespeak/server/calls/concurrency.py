@@ -26,13 +26,10 @@ class RunningCalls:
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits
+        self.bounded = limits.server is not None or limits.caller is not None
         self._lock = Lock()
         self.calls = 0
         self._of_caller: dict[str, int] = {}
-
-    @property
-    def bounded(self) -> bool:
-        return self._limits.server is not None or self._limits.caller is not None
 
     @contextmanager
     def running(self, caller: str | None) -> Generator["Slot"]:

@@ -1,6 +1,6 @@
 """Running a call for a request, in either era: the shortest way that its consumer allows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -31,10 +31,14 @@ class CallServing:
         self._running = RunningCalls(limits)
         self.hooks: list[CallHook] = []
 
-    async def serve(self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming) -> dict[str, Any]:
+    def serve(
+        self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming
+    ) -> Coroutine[Any, Any, dict[str, Any]]:
         """Return the wire result of a call. Raises `MCPError` for a protocol error."""
-        if not self._running.bounded:
-            return await self._serve(consumer, arguments, incoming)
+        serve = self._serve_bounded if self._running.bounded else self._serve
+        return serve(consumer, arguments, incoming)
+
+    async def _serve_bounded(self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming) -> dict[str, Any]:
         try:
             with self._running.running(incoming.principal or incoming.address) as slot:
                 if incoming.asker is not None:
