@@ -322,7 +322,7 @@ async def test_who_has_asked_nothing_makes_room(parser: Parser, said: bytes, mon
         for one in crowd:
             await one.say(said)
         expected = "head" if said else "request"
-        await eventually(lambda: [one._expected for one in server.open] == [expected] * 10)
+        await eventually(lambda: [one._connection._expected for one in server.open] == [expected] * 10)
         async with calling(server) as newcomer:
             await newcomer.say(get("/quick"))
             assert await newcomer.status() == 200

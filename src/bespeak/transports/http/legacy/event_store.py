@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mcp_types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
+from pydantic_core import from_json
 
 from bespeak.aio.tasks import is_cancelled
 
@@ -133,4 +134,7 @@ async def keep(store: EventStore, stream: str, message: bytes | None) -> str | N
 
 
 def _whole(message: bytes) -> JSONRPCMessage:
-    return jsonrpc_message_adapter.validate_json(message)
+    read = from_json(message)
+    if "error" in read:
+        read.setdefault("id", None)  # it is left out where the id of a request could not be read
+    return jsonrpc_message_adapter.validate_python(read)
