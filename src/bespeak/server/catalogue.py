@@ -1,6 +1,7 @@
 """Everything a server offers to its clients, and the capabilities that follow from it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, cast
 
 from mcp_types import PromptReference
@@ -88,7 +89,9 @@ class Catalogue:
         elif method == LISTEN:
             wanted = _members(params.get("notifications")).get("resourceSubscriptions")
             uris = cast("list[Any]", wanted) if isinstance(wanted, list) else []
-            found += [self._resource(uri) for uri in uris[:MOST_URIS] if isinstance(uri, str)]
+            # Each counts once, however often it is named; a request with more of them is refused.
+            different = dict.fromkeys(uri for uri in uris if isinstance(uri, str))
+            found += [self._resource(uri) for uri in islice(different, MOST_URIS)]
         elif method == "completion/complete":
             ref = read_reference(params.get("ref"))
             found.append(self.completed(ref) if ref is not None else None)

@@ -278,6 +278,8 @@ class Dispatch:
                 result |= hint_fields(self._cache_hints, "resources/read")
             if resource.scopes:
                 result["cacheScope"] = "private"
+            if "requestState" in params or "inputResponses" in params:
+                result |= CacheHint().fields()  # it depends on a person's answers, so nobody may use it again
         return result
 
     async def _complete(self, incoming: Incoming) -> dict[str, Any]:

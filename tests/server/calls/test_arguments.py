@@ -422,3 +422,16 @@ async def test_a_list_that_a_model_wrote_as_text_is_read_before_it_is_refused(
         return ",".join(tags) + note
 
     assert await called(in_memory, tool, sent) == told
+
+
+async def test_a_refusal_names_twenty_faults_and_counts_the_rest(in_memory: Connect) -> None:
+    mcp = MCPServer[Any]("bounded")
+
+    @mcp.tool()
+    async def count(numbers: list[int]) -> str:
+        return "counted"
+
+    async with in_memory(mcp) as client:
+        refused = text(await client.call_tool("count", {"numbers": ["x"] * 5000}))
+    assert refused.count("numbers.") == 20
+    assert refused.endswith("; and 4980 more")

@@ -7,10 +7,11 @@ import pytest
 from pydantic import Field
 
 from bespeak import Context, Elicit, InvalidSignature, MCPError, MCPServer, Resolve, ToolError
-from bespeak.resolve.errors import ResolverFailed
+from bespeak.resolve.errors import Aborted, BadAnswer, NotAnswered, ResolverFailed
 from bespeak.server.calls.arguments import InvalidArguments
 from bespeak.server.features.prompts import Prompt, PromptOptions
 from bespeak.server.features.registered import Registry, failure_text, protocol_error
+from bespeak.state.ledger import SettledOtherwise, TooLate
 from tests.resolve.positions import line_of
 
 
@@ -141,6 +142,15 @@ def test_a_failure_is_a_protocol_error() -> None:
     assert protocol_error("It failed", own, "x") is own
     assert protocol_error("It failed", InvalidArguments("bad"), "x").code == -32602
     assert protocol_error("It failed", LookupError(), "x").code == -32603
+    assert protocol_error("It failed", ToolError("closed"), "x").code == -32603
+
+
+@pytest.mark.parametrize(
+    "error", [BadAnswer("bad"), Aborted("declined"), NotAnswered("silent"), SettledOtherwise(), TooLate()]
+)
+def test_what_the_clients_answers_lead_to_is_not_an_internal_error(error: ToolError) -> None:
+    refused = protocol_error("It failed", error, "x")
+    assert (refused.code, refused.message) == (-32602, f"It failed: {error}")
 
 
 # The registry

@@ -17,6 +17,9 @@ from bespeak.resolve.errors import ToolError
 from bespeak.resolve.reading.signatures import EMPTY, Parameter
 from bespeak.resolve.reading.type_hints import NO_SCHEMA, peel, spell
 
+MOST_REFUSALS = 20
+"""How many faults of a call's arguments a message names. A request of one megabyte may have a hundred thousand."""
+
 
 class InvalidArguments(ToolError):
     """The model's arguments do not fit the tool's parameters."""
@@ -86,7 +89,9 @@ class Arguments:
             if opened != sent:
                 with suppress(ValidationError):
                     return vars(self._model.model_validate_json(to_json(opened)))
-            raise InvalidArguments(f"invalid arguments: {'; '.join(refusals(error, sent))}") from None
+            found = refusals(error, sent)
+            more = [f"and {len(found) - MOST_REFUSALS} more"] if len(found) > MOST_REFUSALS else []
+            raise InvalidArguments(f"invalid arguments: {'; '.join([*found[:MOST_REFUSALS], *more])}") from None
 
 
 def _field(parameter: Parameter, taken: set[str]) -> tuple[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, MCPError
-from bespeak.resolve.errors import Fault, InvalidSignature, ResolverFailed, ToolError
+from bespeak.resolve.errors import Aborted, BadAnswer, Fault, InvalidSignature, NotAnswered, ResolverFailed, ToolError
 from bespeak.resolve.graph.checks import is_context
 from bespeak.resolve.graph.compiler import compile_graph
 from bespeak.resolve.graph.drawing import draw_path
@@ -20,6 +20,7 @@ from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature, read
 from bespeak.resolve.reading.type_hints import arms, is_unknown, spell
 from bespeak.server.calls.arguments import Arguments, InvalidArguments, Unschemable
 from bespeak.server.context import Context
+from bespeak.state.ledger import SettledOtherwise, TooLate
 
 logger = logging.getLogger("bespeak.server")
 
@@ -231,11 +232,15 @@ def failure_text(prefix: str, error: Exception, what: str) -> str:
     return f"{prefix}: {error}" if isinstance(error, ResolverFailed) else prefix
 
 
+_FROM_THE_CLIENT = (InvalidArguments, BadAnswer, Aborted, NotAnswered, SettledOtherwise, TooLate)
+"""Failures that follow from what the client sent: its arguments, its answers, or a state that is used up."""
+
+
 def protocol_error(prefix: str, error: Exception, what: str) -> MCPError:
     """A failed prompt or resource as a JSON-RPC error."""
     if isinstance(error, MCPError):
         return error
-    code = INVALID_PARAMS if isinstance(error, InvalidArguments) else INTERNAL_ERROR
+    code = INVALID_PARAMS if isinstance(error, _FROM_THE_CLIENT) else INTERNAL_ERROR
     return MCPError(code, failure_text(prefix, error, what))
 
 

@@ -5,6 +5,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self
+from urllib.parse import unquote
 
 from mcp_types import Annotations, Icon
 from mcp_types import Resource as WireResource
@@ -52,6 +53,10 @@ class ResourceSecurity:
 
 
 DEFAULT_RESOURCE_SECURITY = ResourceSecurity()
+
+
+class RefusedValue(Exception):
+    """A URI fits a template, but the value of a variable is refused. Another template must not serve it instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +183,16 @@ class ResourceTemplate(Completed, _Readable):
         return self.template.variables
 
     def match(self, uri: str) -> "tuple[TemplateRead, dict[str, Any]] | None":
-        """The resource at a URI, with the values of its variables; `None` if the URI is not one of this template."""
+        """The resource at a URI, with the values of its variables; `None` if the URI is not one of this template.
+
+        Raises `RefusedValue` if the value of a variable is refused.
+        """
         variables = self.template.match(uri)
-        if variables is None or self._security.refuses(variables) is not None:
+        if variables is None:
             return None
+        refused = self._security.refuses(variables)
+        if refused is not None:
+            raise RefusedValue(refused)
         return TemplateRead(self, uri), dict(variables)
 
 
@@ -227,14 +238,30 @@ class ResourceRegistry:
 
     def find(self, uri: str) -> tuple[Resource | TemplateRead, dict[str, Any]] | None:
         """What is at a URI, with its arguments: a resource, or else the first template that fits."""
+        found = self._first(uri)
+        if found is not None and isinstance(found[0], TemplateRead):
+            # Variables are decoded, so a template may get the same values for a URI that is spelled in another way.
+            decoded = unquote(uri)
+            other = self._first(decoded) if decoded != uri else None
+            if other is not None:
+                found[0].scopes = tuple(dict.fromkeys((*found[0].scopes, *other[0].scopes)))
+        return found
+
+    def _first(self, uri: str) -> tuple[Resource | TemplateRead, dict[str, Any]] | None:
         fixed = self.fixed.get(uri)
         if fixed is not None:
             return fixed, {}
-        return next((found for one in self.templates.all() if (found := one.match(uri)) is not None), None)
+        try:
+            return next((found for one in self.templates.all() if (found := one.match(uri)) is not None), None)
+        except RefusedValue:
+            return None
 
     def template_of(self, uri: str) -> ResourceTemplate | None:
         """The template that a URI names: itself, or as one of its URIs."""
-        return self.templates.get(uri) or next((one for one in self.templates.all() if one.match(uri)), None)
+        try:
+            return self.templates.get(uri) or next((one for one in self.templates.all() if one.match(uri)), None)
+        except RefusedValue:
+            return None
 
 
 def has_variables(uri: str) -> bool:
