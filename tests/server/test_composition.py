@@ -11,6 +11,7 @@ from mcp_types import Completion, PromptReference, ResourceTemplateReference
 from bespeak import Client, Complete, Context, Elicit, HttpResponse, MCPError, MCPServer, Resolve
 from tests.answering import Person, accept, text
 from tests.conftest import Connect
+from tests.server.auth.issuers import Issuer, protected_server
 from tests.waiting import eventually
 from tests.wires import Listening
 
@@ -263,3 +264,10 @@ async def test_completions_of_an_included_server_are_its_own() -> None:
         template = ResourceTemplateReference(uri="stock://shop/books/{title}")
         done = await client.complete(template, {"name": "title", "value": "E"})
         assert done.completion.values == ["stock://books/{title}", "E"]
+
+
+def test_a_server_with_authentication_is_not_included_in_an_open_one() -> None:
+    issuer = Issuer()
+    with pytest.raises(ValueError, match="has authentication, and this server has none: included, everything of it"):
+        MCPServer[Any]("open").include(protected_server(issuer))
+    protected_server(issuer).include(MCPServer("open"))

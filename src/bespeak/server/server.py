@@ -214,6 +214,10 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         """
         if self in other._everything_included():
             raise ValueError(f"{other.name!r} cannot be included: it is this server, or includes it")
+        if other._authenticator is not None and self._authenticator is None:
+            raise ValueError(
+                f"{other.name!r} has authentication, and this server has none: included, everything of it would be open"
+            )
         include(self._catalogue, other._catalogue, Prefix(prefix), other)
         self._included.append(other)
         self._overrides.follow(other._overrides)

@@ -145,12 +145,16 @@ def test_a_failure_is_a_protocol_error() -> None:
     assert protocol_error("It failed", ToolError("closed"), "x").code == -32603
 
 
-@pytest.mark.parametrize(
-    "error", [BadAnswer("bad"), Aborted("declined"), NotAnswered("silent"), SettledOtherwise(), TooLate()]
-)
-def test_what_the_clients_answers_lead_to_is_not_an_internal_error(error: ToolError) -> None:
+@pytest.mark.parametrize("error", [BadAnswer("bad"), SettledOtherwise(), TooLate()])
+def test_a_mistake_of_the_client_is_not_an_internal_error(error: ToolError) -> None:
     refused = protocol_error("It failed", error, "x")
     assert (refused.code, refused.message) == (-32602, f"It failed: {error}")
+
+
+@pytest.mark.parametrize("error", [Aborted("declined"), NotAnswered("silent")])
+def test_a_prompt_or_resource_that_nobody_agreed_to_is_the_same_text_as_an_error_32603(error: ToolError) -> None:
+    refused = protocol_error("It failed", error, "x")
+    assert (refused.code, refused.message) == (-32603, f"It failed: {error}")
 
 
 # The registry

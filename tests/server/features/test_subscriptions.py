@@ -118,6 +118,19 @@ def test_a_subscriber_whose_event_loop_is_closed_holds_up_nobody() -> None:
     changes.list_changed("tools")
 
 
+async def test_the_subscriptions_of_all_older_clients_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscriptions, "MOST_URI_BYTES_IN_ALL", 10)
+    changes, one, two = Changes(), Subscriber(frozenset(), set()), Subscriber(frozenset(), set())
+    changes.subscribe(one, "a://b")
+    changes.subscribe(one, "a://b")
+    changes.subscribe(two, "a://c")
+    with pytest.raises(MCPError, match="there are too many subscriptions on this server; try again later"):
+        changes.subscribe(two, "a://d")
+    changes.unsubscribe(one, "a://b", "a://nothing")
+    changes.subscribe(two, "a://d")
+    assert (one.uris, two.uris) == (set(), {"a://c", "a://d"})
+
+
 # Streams
 
 

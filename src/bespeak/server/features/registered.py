@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, MCPError
-from bespeak.resolve.errors import Aborted, BadAnswer, Fault, InvalidSignature, NotAnswered, ResolverFailed, ToolError
+from bespeak.resolve.errors import BadAnswer, Fault, InvalidSignature, ResolverFailed, ToolError
 from bespeak.resolve.graph.checks import is_context
 from bespeak.resolve.graph.compiler import compile_graph
 from bespeak.resolve.graph.drawing import draw_path
@@ -232,8 +232,8 @@ def failure_text(prefix: str, error: Exception, what: str) -> str:
     return f"{prefix}: {error}" if isinstance(error, ResolverFailed) else prefix
 
 
-_FROM_THE_CLIENT = (InvalidArguments, BadAnswer, Aborted, NotAnswered, SettledOtherwise, TooLate)
-"""Failures that follow from what the client sent: its arguments, its answers, or a state that is used up."""
+_FROM_THE_CLIENT = (InvalidArguments, BadAnswer, SettledOtherwise, TooLate)
+"""Failures that follow from a client's mistake: its arguments, its answers, or a state that is used up."""
 
 
 def protocol_error(prefix: str, error: Exception, what: str) -> MCPError:

@@ -24,6 +24,8 @@ MOST_URIS = 1000
 """Resources that one client may subscribe to at a time."""
 MOST_URI_BYTES = 64 * 1024
 """What their URIs may have together."""
+MOST_URI_BYTES_IN_ALL = 16 * 1024 * 1024
+"""What the URIs of all older clients may have together."""
 MOST_STREAMS = 1024
 """Streams of `subscriptions/listen` that a server keeps open."""
 PRESSURE = 2
@@ -102,6 +104,7 @@ class Changes:
 
     def __init__(self) -> None:
         self._subscribers: dict[Subscriber, None] = {}
+        self._uri_bytes = 0
         self._lock = threading.Lock()
         self._forwarded: list[tuple[Changes, Callable[[str], str]]] = []
         """The changes of servers that include this one, each with the URIs it gives."""
@@ -142,6 +145,24 @@ class Changes:
         """Stop telling a subscriber."""
         with self._lock:
             self._subscribers.pop(subscriber, None)
+
+    def subscribe(self, subscriber: Subscriber, uri: str) -> None:
+        """Have an older client told of a resource. Raises `MCPError` if that is more than it, or all of them, may."""
+        if uri in subscriber.uris:
+            return
+        check_uris(subscriber.uris | {uri})
+        with self._lock:
+            if self._uri_bytes + len(uri) > MOST_URI_BYTES_IN_ALL:
+                raise MCPError(INTERNAL_ERROR, "there are too many subscriptions on this server; try again later")
+            self._uri_bytes += len(uri)
+        subscriber.uris.add(uri)
+
+    def unsubscribe(self, subscriber: Subscriber, *uris: str) -> None:
+        """Stop telling an older client of resources."""
+        known = subscriber.uris.intersection(uris)
+        subscriber.uris -= known
+        with self._lock:
+            self._uri_bytes -= sum(map(len, known))
 
 
 class Listening:

@@ -26,7 +26,7 @@ from bespeak.protocol.messages import (
 )
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.features.progress_notifications import ProgressNotifications
-from bespeak.server.features.subscriptions import Change, Changes, Subscriber, check_uris
+from bespeak.server.features.subscriptions import Change, Changes, Subscriber
 from bespeak.server.legacy.pushing import Asker, Questions
 from bespeak.server.legacy.waiting_calls import WaitingCalls, weigh
 from bespeak.transports.interfaces import Channel, Notify, WrittenResponse
@@ -186,6 +186,7 @@ class LegacyConnection:
         self._questions.close(reason)
         if self._subscriber is not None:
             self._changes.leave(self._subscriber)
+            self._changes.unsubscribe(self._subscriber, *self._subscriber.uris)
             self._subscriber.end()
 
     def _check_agreed(self, method: str) -> None:
@@ -235,14 +236,12 @@ class LegacyConnection:
 
     def _subscribe(self, params: dict[str, Any]) -> dict[str, Any]:
         self._check_agreed("resources/subscribe")
-        subscriber, uri = self._subscribing(), _uri_of(params)
-        check_uris(subscriber.uris | {uri})
-        subscriber.uris.add(uri)
+        self._changes.subscribe(self._subscribing(), _uri_of(params))
         return {}
 
     def _unsubscribe(self, params: dict[str, Any]) -> dict[str, Any]:
         self._check_agreed("resources/unsubscribe")
-        self._subscribing().uris.discard(_uri_of(params))
+        self._changes.unsubscribe(self._subscribing(), _uri_of(params))
         return {}
 
 
