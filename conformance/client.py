@@ -95,11 +95,10 @@ async def use_every_listing(connect: Connect) -> None:
     async with connect() as client:
         for tool in (await client.list_tools()).tools:
             await client.call_tool(tool.name, arguments_for(tool))
-        request = client.session.request
-        for resource in (await request("resources/list", {}))["resources"]:
-            await request("resources/read", {"uri": resource["uri"]})
-        for prompt in (await request("prompts/list", {}))["prompts"]:
-            await request("prompts/get", {"name": prompt["name"]})
+        for resource in (await client.list_resources()).resources:
+            await client.read_resource(resource.uri)
+        for prompt in (await client.list_prompts()).prompts:
+            await client.get_prompt(prompt.name)
 
 
 async def call_as_told(connect: Connect) -> None:

@@ -6,10 +6,11 @@ It has the tools, resources and prompts that the suite expects, and is made with
 import argparse
 import importlib.util
 import sys
+from typing import Annotated
 
 from mcp_types import EmbeddedResource, InputRequiredResult
 
-from bespeak import Context, Image, MCPServer
+from bespeak import Complete, Context, Image, MCPServer
 from bespeak.server import MemoryEventStore
 from conformance.asking_tools import ASKING_TOOLS, accepted_text, text_form
 from conformance.plain_tools import PLAIN_TOOLS, PNG, embedded
@@ -55,8 +56,13 @@ def test_simple_prompt() -> str:
     return "This is a simple prompt for testing."
 
 
+def first_words(value: str) -> list[str]:
+    """Return words that begin with what was typed. The suite types `par`."""
+    return [word for word in ("paris", "park", "party", "test") if word.startswith(value)]
+
+
 @mcp.prompt
-def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
+def test_prompt_with_arguments(arg1: Annotated[str, Complete(first_words)], arg2: str) -> str:
     """A prompt with two arguments."""
     return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
 

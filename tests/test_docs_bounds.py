@@ -32,6 +32,8 @@ MIB = 1024 * 1024
         (MCPServer.run_streamable_http_async, "response_read_timeout", 30.0, "30 s"),
         (MCPServer.run_streamable_http_async, "max_unread_output", 64 * MIB, "64 MiB"),
         (MCPServer.run_streamable_http_async, "max_connections", None, "two thirds of its limit on open files"),
+        (MCPServer, "max_concurrent_calls", None, "no bound"),
+        (MCPServer, "max_concurrent_calls_per_caller", None, "no bound"),
         (AuthSettings, "leeway", 30.0, "30 s"),
         (RequestStateSecurity, "ttl", 600.0, "10 min"),
         (RequestStateSecurity, "deadline", 3600.0, "1 h"),

@@ -145,6 +145,19 @@ async def test_prompts_fit_the_schema_of_their_revision(in_memory: Connect) -> N
 
 
 @pytest.mark.asking_revisions
+async def test_a_completion_has_values_and_fits_the_schema_of_its_revision(in_memory: Connect) -> None:
+    """The suite accepts an empty list."""
+    params = {
+        "ref": {"type": "ref/prompt", "name": "test_prompt_with_arguments"},
+        "argument": {"name": "arg1", "value": "par"},
+    }
+    async with in_memory(mcp) as client:
+        result = await client.session.request("completion/complete", params)
+        validate_server_result("completion/complete", client.protocol_version, result)
+    assert result["completion"]["values"] == ["paris", "park", "party"]
+
+
+@pytest.mark.asking_revisions
 @pytest.mark.parametrize("name", TOOLS)
 async def test_the_rounds_of_a_tool_fit_the_schema_of_their_revision(in_memory: Connect, name: str) -> None:
     (tool,) = [one for one in await mcp.list_tools() if one.name == name]

@@ -101,3 +101,10 @@ async def test_a_context_made_by_hand_has_no_resources() -> None:
 async def test_contents_are_texts_or_bytes() -> None:
     mcp = library()
     assert await mcp.read_resource("books://hours") == [ReadResourceContents("9 to 5", "text/plain")]
+
+
+async def test_on_an_included_server_uris_are_those_it_registered() -> None:
+    outer = MCPServer[Any]("outer")
+    outer.include(library(), prefix="inner")
+    async with Client(outer) as client:
+        assert "9 to 5" in text(await client.call_tool("inner_show", {"uri": "books://hours"}))

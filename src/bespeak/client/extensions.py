@@ -1,11 +1,9 @@
 """Extensions of the protocol that a client declares in its capabilities."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
-_LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-_IDENTIFIER = re.compile(rf"{_LABEL}(?:\.{_LABEL})*/[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+from bespeak.protocol.extension_identifiers import check_identifier
 
 
 class ClientExtension:
@@ -41,10 +39,7 @@ def declared_extensions(extensions: Sequence[ClientExtension]) -> dict[str, dict
             raise TypeError(
                 f"extensions must contain ClientExtension objects, such as advertise('com.example/name'), not {extension!r}"
             )
-        if not _IDENTIFIER.fullmatch(identifier):
-            raise ValueError(
-                f"{identifier!r} is not the identifier of an extension; write one with a prefix, such as 'com.example/name'"
-            )
+        check_identifier(identifier)
         if identifier in declared:
             raise ValueError(f"the extension {identifier!r} is given twice")
         declared[identifier] = extension.settings()

@@ -13,13 +13,17 @@ from bespeak.server.features.resource_types import (
 )
 from bespeak.server.features.resources import ResourceSecurity
 from bespeak.server.features.tools import Tool
+from bespeak.server.middleware import CallEnd, CallInfo, RequestEnd, RequestInfo
 from bespeak.server.server import MCPServer
+from bespeak.server.server_extensions import require_client_extension
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.transports.http.legacy.event_store import EventMessage, EventStore, MemoryEventStore
 
 __all__ = [
     "BinaryResource",
     "CacheHint",
+    "CallEnd",
+    "CallInfo",
     "Context",
     "DirectoryResource",
     "EventMessage",
@@ -31,7 +35,10 @@ __all__ = [
     "MemoryStore",
     "Prompt",
     "ReadResourceContents",
+    "RequestEnd",
+    "RequestInfo",
     "ResourceSecurity",
     "TextResource",
     "Tool",
+    "require_client_extension",
 ]

@@ -23,6 +23,8 @@ class Catalogue:
         self.tools = Registry[Tool]("tool", lambda: changes.list_changed("tools"))
         self.prompts = Registry[Prompt]("prompt", lambda: changes.list_changed("prompts"))
         self.resources = ResourceRegistry(lambda: changes.list_changed("resources"))
+        self.extensions: dict[str, dict[str, Any]] = {}
+        """Extensions of the protocol that the server declares, with their settings."""
         self.completion_handler: CompletionHandler | None = None
         self.included: list[tuple[Catalogue, object]] = []
         """The catalogues of included servers, each with its server."""
@@ -111,6 +113,7 @@ class Catalogue:
             "resources": {"subscribe": True, **changing},
             "logging": {},
             **completions,
+            **({"extensions": self.extensions} if self.extensions else {}),
         }
 
 

@@ -182,9 +182,10 @@ class Context(Generic[LifespanT, RequestT]):
         return self._request
 
     async def read_resource(self, uri: str | AnyUrl) -> list[ReadResourceContents]:
-        """Read a resource of this server. It sees this request, but not the answers to this call's questions.
+        """Read a resource of the server that this function is registered on.
 
-        Raises `MCPError` if there is none or it fails, and `CannotPush` if it asks.
+        The resource sees this request, but not the answers to this call's questions. Raises `MCPError` if there is none or it
+        fails, and `CannotPush` if it asks.
         """
         facts = replace(self._facts, consumer=str(uri), answers=None, request_state=None)
         context = Context[LifespanT, RequestT](
@@ -197,7 +198,7 @@ class Context(Generic[LifespanT, RequestT]):
             asker=self._asker,
         )
         try:
-            return await self.mcp_server.read_resource(uri, context)
+            return await (facts.home or self.mcp_server).read_resource(uri, context)
         except NoClient:
             raise self._unaskable.resource(str(uri)) from None
 

@@ -1,7 +1,7 @@
 """From one message to its response: which method, which target; errors become responses here."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, cast
 
 from mcp_types import SERVER_INFO_META_KEY, PromptReference
@@ -31,6 +31,7 @@ from bespeak.server.legacy.connections import LegacyConnection
 from bespeak.server.legacy.pushing import Asker
 from bespeak.server.legacy.waiting_calls import WaitingCalls
 from bespeak.server.middleware import Around, RequestEnd, RequestHook, RequestInfo
+from bespeak.server.tracing import is_tracing, traced
 from bespeak.transports.interfaces import Notify, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
@@ -93,7 +94,7 @@ class Dispatch:
     def peer(self, unaskable: AskingObstacle | None, assumed: str | None) -> LegacyConnection:
         """Return the server's side of a connection, for clients of older revisions."""
         return LegacyConnection(
-            self._answer_legacy,
+            self.answer_legacy,
             {"capabilities": self._catalogue.capabilities(), "serverInfo": self._info, **self._instructions},
             question_seconds=self._question_seconds,
             question_heartbeat=self._question_heartbeat,
@@ -103,10 +104,16 @@ class Dispatch:
             assumed=assumed,
         )
 
-    async def answer(
+    def answer(
         self, request: Request, notify: Notify, headers: Headers | None, *, raise_exceptions: bool = False
-    ) -> WrittenResponse:
+    ) -> Coroutine[Any, Any, WrittenResponse]:
         """Return the response to a request. A failure is an error response, or raised if `raise_exceptions` is set."""
+        work = self._answer(request, notify, headers, raise_exceptions=raise_exceptions)
+        return traced(request, work) if is_tracing() else work
+
+    async def _answer(
+        self, request: Request, notify: Notify, headers: Headers | None, *, raise_exceptions: bool
+    ) -> WrittenResponse:
         try:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
@@ -116,10 +123,16 @@ class Dispatch:
         except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
             return self._failed(request, error, raise_exceptions=raise_exceptions)
 
+    def answer_legacy(
+        self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
+    ) -> Coroutine[Any, Any, WrittenResponse]:
+        """Return the response to a request of an older client, in the same way."""
+        work = self._answer_legacy(request, notify, headers, asker=asker, raise_exceptions=raise_exceptions)
+        return traced(request, work) if is_tracing() else work
+
     async def _answer_legacy(
         self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
     ) -> WrittenResponse:
-        """The response to a request of an older client, whatever happens."""
         try:
             handle = self._handler(self._legacy_methods, request)
             incoming = Incoming(request, notify, headers, asker, raise_exceptions)

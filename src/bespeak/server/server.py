@@ -38,6 +38,7 @@ from bespeak.server.lifespan import Lifespan
 from bespeak.server.middleware import CallHook, RequestHook
 from bespeak.server.registration import Registration
 from bespeak.server.running import RunnableServer
+from bespeak.server.server_extensions import declared_extensions
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.memory import MemoryStore
@@ -84,6 +85,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         disconnect_grace: float = 30.0,
         max_concurrent_calls: int | None = None,
         max_concurrent_calls_per_caller: int | None = None,
+        extensions: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         """A server. `question_timeout` is how long, in seconds, a question pushed to a client of 2025-11-25 and earlier waits
         for its answer.
@@ -102,6 +104,8 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
 
         `max_concurrent_calls` bounds the calls that run at the same time, and `max_concurrent_calls_per_caller` those of one
         principal, or of one address without authentication. Calls that wait for an answer do not count.
+
+        `extensions` are the extensions of the protocol that the server declares, by identifier, with their settings.
         """
         super().__init__()
         if question_timeout <= 0:
@@ -155,6 +159,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.tasks.drain)
         self._included: list[MCPServer[Any]] = []
         catalogue = self._catalogue
+        catalogue.extensions = declared_extensions(extensions or {})
         if auth is not None and token_verifier is not None:
             from bespeak.server.auth.authenticator import BearerAuthenticator
 

@@ -98,7 +98,17 @@ class CallServing:
 
         Raises `MCPError` if it fails.
         """
-        context = self._context(CallFacts(run.name, run.home, completes=True), replace(incoming, asker=None))
+        if not self._running.bounded:
+            return await self._complete(run, incoming)
+        try:
+            with self._running.running(incoming.principal or incoming.address):
+                return await self._complete(run, incoming)
+        except TooManyCalls as refusal:
+            run.failure(refusal)
+
+    async def _complete(self, run: CompletionRun, incoming: Incoming) -> dict[str, Any]:
+        facts = CallFacts(run.name, run.home, principal=incoming.principal, completes=True)
+        context = self._context(facts, replace(incoming, asker=None))
         call = Call(self._calls, run, run.values, context, declared={}, raise_exceptions=incoming.raise_exceptions)
         try:
             if not run.graph.has_generators:

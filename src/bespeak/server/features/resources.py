@@ -152,8 +152,10 @@ class ResourceTemplate(Completed, _Readable):
     ) -> None:
         read = Registering(fn, self.what, frame, completes=True)
         arguments = read.arguments()
-        self.template = _template(read, uri, arguments)
+        template = _template(read, uri, arguments)
         super().__init__(fn, uri, read, arguments)
+        assert template is not None, "a template that cannot be read has a fault"
+        self.template = template
         self._take(options)
         self._security = options.security
         wire = WireTemplate(
@@ -250,13 +252,12 @@ def _check_uri(read: Registering, uri: str) -> None:
         read.fault(str(error), "write a URI such as orders://today")
 
 
-def _template(read: Registering, uri: str, arguments: Arguments | None) -> UriTemplate:
+def _template(read: Registering, uri: str, arguments: Arguments | None) -> UriTemplate | None:
     try:
         template = UriTemplate.parse(uri)
     except InvalidUriTemplate as error:
         read.fault(str(error), "see RFC 6570, or use plain variables: orders://{number}")
-        read.check(uri)
-        raise
+        return None
     if arguments is not None:  # otherwise their faults are noted
         _check_variables(read, uri, template, arguments)
     return template
