@@ -5,12 +5,26 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from interop import bookshop
+from interop import bookshop, briefings, sprint_board, trips
 from interop.checks import MODERN, Connect, Expected, check
 
 Check = Callable[[Connect, type[Exception], Expected], Coroutine[Any, Any, None]]
-PROGRAMS: dict[str, Check] = {"refund_desk": check, **bookshop.CHECKS}
+PROGRAMS: dict[str, Check] = {
+    "refund_desk": check,
+    "trip_desk": trips.check,
+    "sprint_board": sprint_board.check,
+    "briefing": briefings.check,
+    **bookshop.CHECKS,
+}
 """What is checked of each program."""
+FILES = {
+    "refund_desk": "examples/refund_desk/server.py",
+    "trip_desk": "interop/trip_desk.py",
+    "sprint_board": "examples/sprint_board/server.py",
+    "briefing": "interop/briefing.py",
+    **{name: f"examples/bookshop/{name}.py" for name in bookshop.CHECKS},
+}
+"""Where each program is, from the root of the project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +47,10 @@ def given() -> Given:
     parser.add_argument(
         "--any-refusal", action="store_true", help="a client that cannot be asked may be refused in any way"
     )
+    parser.add_argument(
+        "--another-program", action="store_true", help="the server is not the program itself, but was written after it"
+    )
+    parser.add_argument("--no-subscriptions", action="store_true", help="the server does not tell what has changed")
     parser.add_argument("server", nargs=argparse.REMAINDER, help="a URL, or a command that starts a server on stdio")
     read = parser.parse_args()
     server: list[str] = read.server
@@ -44,5 +62,10 @@ def given() -> Given:
         [] if url else server,
         read.mode,
         PROGRAMS[read.program],
-        Expected(read.revision, any_refusal=read.any_refusal),
+        Expected(
+            read.revision,
+            any_refusal=read.any_refusal,
+            same_program=not read.another_program,
+            subscriptions=not read.no_subscriptions,
+        ),
     )

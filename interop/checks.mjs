@@ -2,10 +2,10 @@
 //
 // Knows neither of the two SDKs: a client is whatever connects as below, and both do.
 import assert from 'node:assert/strict';
+import { isForms, visiting } from './visits.mjs';
 
 export const MODERN = '2026-07-28';
 const FIRST_WITH_FORMS = '2025-06-18'; // and the first with structured content
-const MISSING_CAPABILITY = -32021;
 const SCOPE = ['full', 'ORD-7002 has 2 lines: LAMP-9 (Desk lamp, $45.50), BULB-2 (Light bulb, $6.50). Refund all of it?'];
 const RESTOCK = ['restock', 'Put Desk lamp and Light bulb back on the shelf?'];
 const DECLINED =
@@ -18,26 +18,8 @@ const ACCEPT = {
 const DECLINE = { action: 'decline' };
 
 // Goes through all of it at a revision, saying what held; throws at the first thing that does not.
-//
-// `connect(answer)` resolves to `{ client, revision, close }`; without an answer the client cannot be asked.
 export async function check(connect, revision) {
-    // Connects, hands the client over, and closes it again. Says what was asked.
-    async function visit(answers, use) {
-        const asked = [];
-        const answer = params => {
-            const [field] = Object.keys(params.requestedSchema.properties);
-            asked.push([field, params.message]);
-            return answers[field];
-        };
-        const desk = await connect(answers && answer);
-        try {
-            assert.equal(desk.revision, revision);
-            await use(desk.client);
-        } finally {
-            await desk.close();
-        }
-        return asked;
-    }
+    const visit = visiting(connect, revision);
 
     function refunded(result, expected) {
         assert.ok(!result.isError, JSON.stringify(result));
@@ -47,11 +29,7 @@ export async function check(connect, revision) {
 
     async function servedWithoutQuestions(client) {
         refunded(await refund(client, 'ORD-7001'), { order_id: 'ORD-7001', cents: 1299, restocked: false });
-        await assert.rejects(refund(client, 'ORD-7002'), error => {
-            assert.equal(error.code, MISSING_CAPABILITY, String(error));
-            assert.deepEqual(error.data, { requiredCapabilities: { elicitation: { form: {} } } });
-            return true;
-        });
+        await assert.rejects(refund(client, 'ORD-7002'), isForms);
     }
 
     const withoutQuestions = {

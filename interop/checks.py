@@ -3,22 +3,34 @@
 Knows no SDK: a client is whatever has the methods below, and both Python clients do.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from mcp_types import (
     CONNECTION_CLOSED,
     REQUEST_TIMEOUT,
     CallToolResult,
+    CompleteResult,
     ElicitRequestFormParams,
     ElicitRequestParams,
     ElicitResult,
+    EmptyResult,
     ErrorData,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
     ListToolsResult,
+    PromptReference,
+    ReadResourceResult,
+    ResourceTemplateReference,
     TextContent,
 )
+
+ResultT = TypeVar("ResultT")
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 MODERN = "2026-07-28"
 MISSING_CAPABILITY = -32021
@@ -46,6 +58,10 @@ class Expected:
     revision: str
     any_refusal: bool
     """Before 2026-07-28 no revision says how a client that cannot be asked is refused: every server has its own way."""
+    same_program: bool = True
+    """Whether the server runs the program of this name, and not another one that was written after it."""
+    subscriptions: bool = True
+    """Whether the server tells clients what has changed."""
 
 
 class Person:
@@ -74,7 +90,34 @@ class Desk(Protocol):
 
     async def list_tools(self) -> ListToolsResult: ...
 
-    async def call_tool(self, name: str, arguments: dict[str, Any], /) -> CallToolResult: ...
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], /, *, progress_callback: Progress | None = None
+    ) -> CallToolResult: ...
+
+    async def list_prompts(self) -> ListPromptsResult: ...
+
+    async def get_prompt(self, name: str, arguments: dict[str, str] | None = None, /) -> GetPromptResult: ...
+
+    async def list_resources(self) -> ListResourcesResult: ...
+
+    async def list_resource_templates(self) -> ListResourceTemplatesResult: ...
+
+    async def read_resource(self, uri: str, /) -> ReadResourceResult: ...
+
+    async def complete(
+        self,
+        ref: ResourceTemplateReference | PromptReference,
+        argument: dict[str, str],
+        context_arguments: dict[str, str] | None = None,
+    ) -> CompleteResult: ...
+
+    def listen(
+        self, *, tools_list_changed: bool = False, resource_subscriptions: Sequence[str] = ()
+    ) -> AbstractAsyncContextManager[AsyncIterator[object]]: ...
+
+    async def subscribe_resource(self, uri: str, /) -> EmptyResult: ...
+
+    async def unsubscribe_resource(self, uri: str, /) -> EmptyResult: ...
 
 
 @runtime_checkable
@@ -85,8 +128,10 @@ class Refusal(Protocol):
     def error(self) -> ErrorData: ...
 
 
-Connect = Callable[[Person | None], AbstractAsyncContextManager[Desk]]
-"""Connects a client whose questions a person answers, or one that cannot be asked."""
+class Connect(Protocol):
+    """Connects a client whose questions a person answers, or one that cannot be asked. `options` are other options of it."""
+
+    def __call__(self, person: Person | None, /, **options: Any) -> AbstractAsyncContextManager[Desk]: ...
 
 
 async def check(connect: Connect, refusal: type[Exception], expected: Expected) -> None:
@@ -103,8 +148,8 @@ def at_revision(connect: Connect, revision: str) -> Connect:
     """Connects the same, and checks every connection for its revision."""
 
     @asynccontextmanager
-    async def connected(person: Person | None) -> AsyncGenerator[Desk]:
-        async with connect(person) as desk:
+    async def connected(person: Person | None, /, **options: Any) -> AsyncGenerator[Desk]:
+        async with connect(person, **options) as desk:
             equal(desk.protocol_version, revision)
             yield desk
 
@@ -170,7 +215,12 @@ async def refused_for_want_of_forms(
     if expected.any_refusal:
         assert error is None or error.code not in NO_ANSWER, f"not refused, but {error!r}"
         return
-    assert error is not None, "expected a JSON-RPC error, found a tool's"
+    lacks_forms(error)
+
+
+def lacks_forms(error: ErrorData | None) -> None:
+    """Check that an error says which capability the client must have."""
+    assert error is not None, "expected a JSON-RPC error, found none"
     equal(error.code, MISSING_CAPABILITY)
     equal(error.data, {"requiredCapabilities": {"elicitation": {"form": {}}}})
 
@@ -181,13 +231,22 @@ async def refund(desk: Desk, order_id: str) -> CallToolResult:
 
 async def refused(call: Awaitable[CallToolResult], refusal: type[Exception]) -> ErrorData | None:
     """The JSON-RPC error the call ended with, or `None` if it was an error of the tool."""
+    results: list[CallToolResult] = []
+    error = await error_of(call, refusal, results.append)
+    assert error or results[0].is_error, f"expected an error, found {results!r}"
+    return error
+
+
+async def error_of(
+    request: Awaitable[ResultT], refusal: type[Exception], take: Callable[[ResultT], object] = lambda result: None
+) -> ErrorData | None:
+    """The JSON-RPC error that a request ended with, or `None` if it had a result. `take` gets that."""
     try:
-        result = await call
+        take(await request)
     except refusal as raised:
         if isinstance(raised, Refusal):
             return raised.error
         raise
-    assert result.is_error, f"expected an error, found {result!r}"
     return None
 
 

@@ -3,13 +3,9 @@
 //
 // It pushes its questions in mid-call and awaits the answers: the first on the stream of the call, the second, as that
 // SDK does unless told otherwise, on the stream that the client has opened by GET.
-import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
-import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
-import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { serve } from './legacy_serving.mjs';
 import { declined, refunded, restockQuestion, scopeQuestion, TOOL } from './orders.mjs';
 
 function makeServer() {
@@ -30,33 +26,4 @@ function makeServer() {
     return server;
 }
 
-const sessions = new Map();
-
-// What serves a request: its session, or without one a transport that accepts only `initialize`.
-async function serving(id) {
-    if (id !== undefined) return sessions.get(id);
-    const transport = new StreamableHTTPServerTransport({
-        sessionIdGenerator: randomUUID,
-        onsessioninitialized: made => void sessions.set(made, transport),
-        onsessionclosed: ended => void sessions.delete(ended)
-    });
-    await makeServer().connect(transport);
-    return transport;
-}
-
-async function handle(req, res) {
-    const transport = await serving(req.headers['mcp-session-id']);
-    if (transport) await transport.handleRequest(req, res);
-    else res.writeHead(404).end();
-}
-
-const [port] = process.argv.slice(2);
-if (port === undefined) {
-    await makeServer().connect(new StdioServerTransport());
-} else {
-    const validateHost = localhostHostValidation();
-    const validateOrigin = localhostOriginValidation();
-    createServer((req, res) => {
-        if (validateHost(req, res) && validateOrigin(req, res)) void handle(req, res);
-    }).listen(Number(port), '127.0.0.1');
-}
+await serve(makeServer, process.argv[2]);

@@ -10,7 +10,11 @@ from collections import defaultdict
 from pathlib import Path
 from types import ModuleType
 
-HOMES = {"MCPServer": "mcp.server", "ToolError": "mcp.server.mcpserver.exceptions"}
+HOMES = {
+    "MCPServer": "mcp.server",
+    "ResourceNotFoundError": "mcp.server.mcpserver.exceptions",
+    "ToolError": "mcp.server.mcpserver.exceptions",
+}
 """Where the official SDK has its names, if not in `mcp.server.mcpserver`."""
 
 

@@ -16,7 +16,8 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from interop.bookshop import PROGRAMS
+from interop.arguments import FILES
+from interop.bookshop import PROGRAMS as BOOKSHOP
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 30.0
@@ -25,7 +26,6 @@ LEAVE_SECONDS = 15.0
 POLL_SECONDS = 0.05
 AT_ONCE = 2
 LEGACY = "2025-11-25"
-REFUND_DESK = "examples/refund_desk/server.py"
 
 
 class Failed(Exception):
@@ -163,14 +163,15 @@ def pairings(peer: str, node: str) -> list[Pairing]:
     """Each of our two sides with each of theirs, in both eras."""
     run = [sys.executable, "-m", "bespeak.cli", "run"]
     official = [peer, "-m", "interop.official_server"]
-    ours = _server("our server", [*run, REFUND_DESK], "--http", "--port")
+    ours = _server("our server", [*run, FILES["refund_desk"]], "--http", "--port")
     patient = _server("our patient server", [*run, "interop/patient_desk.py"], "--http", "--port")
-    python = _server("Python server", [*official, REFUND_DESK])
+    python = _server("Python server", [*official, FILES["refund_desk"]])
     typescript = _server("TypeScript server", [node, "interop/server.mjs"])
     typescript_1 = _server("TypeScript 1.x server", [node, "interop/legacy_server.mjs"])
 
     python_client = [peer, "-m", "interop.python_client"]
     typescript_client = [node, "interop/client.mjs"]
+    typescript_1_client = [node, "interop/legacy_client.mjs"]
     our_client = [sys.executable, "-m", "interop.our_client"]
     legacy = ["--mode", "legacy", "--revision", LEGACY]
     visits = [
@@ -181,7 +182,7 @@ def pairings(peer: str, node: str) -> list[Pairing]:
         ("Python client, legacy", [*python_client, *legacy], ours),
         ("TypeScript client, legacy", [*typescript_client, "--legacy"], ours),
         *(
-            (f"TypeScript 1.x client, {revision}", [node, "interop/legacy_client.mjs", revision], ours)
+            (f"TypeScript 1.x client, {revision}", [*typescript_1_client, revision], ours)
             for revision in (LEGACY, "2025-06-18", "2025-03-26")
         ),
         ("TypeScript 1.x, slow person", [node, "interop/slow_person.mjs"], patient),
@@ -189,13 +190,46 @@ def pairings(peer: str, node: str) -> list[Pairing]:
         ("our client, legacy", [*our_client, *legacy, "--any-refusal"], typescript_1),
         ("our client", [*our_client, "--revision", LEGACY, "--any-refusal"], typescript_1),
     ]
-    for name in PROGRAMS:
-        file, program = f"examples/bookshop/{name}.py", ["--program", name]
-        shop = _server(f"our {name}", [*run, file], "--http", "--port")
+    for name in ("trip_desk", "sprint_board"):
+        program = ["--program", name]
+        server = _server(f"our {name}", [*run, FILES[name]], "--http", "--port")
+        visits += [
+            ("Python client", [*python_client, *program], server),
+            ("Python client, legacy", [*python_client, *legacy, *program], server),
+            ("TypeScript client", [*typescript_client, *program], server),
+            ("TypeScript client, legacy", [*typescript_client, "--legacy", *program], server),
+            ("TypeScript 1.x client", [*typescript_1_client, LEGACY, *program], server),
+        ]
+    board = ["--program", "sprint_board"]
+    after = [*board, "--another-program"]
+    python_board = _server("Python sprint_board", [*official, FILES["sprint_board"]])
+    visits += [
+        ("our client", [*our_client, *board], python_board),
+        ("our client, legacy", [*our_client, *legacy, *board, "--no-subscriptions"], python_board),
+        ("our client", [*our_client, *after], _server("TypeScript board", [node, "interop/board.mjs"])),
+        (
+            "our client, legacy",
+            [*our_client, *legacy, *after],
+            _server("TypeScript 1.x board", [node, "interop/legacy_board.mjs"]),
+        ),
+    ]
+    briefing = ["--program", "briefing"]
+    visits += [
+        (
+            "Python client",
+            [*python_client, *briefing],
+            _server("our briefing", [*run, FILES["briefing"]], "--http", "--port"),
+        ),
+        ("our client", [*our_client, *briefing], _server("Python briefing", [*official, FILES["briefing"]])),
+        ("our client", [*our_client, *briefing], _server("TypeScript briefing", [node, "interop/briefing.mjs"])),
+    ]
+    for name in BOOKSHOP:
+        program = ["--program", name]
+        shop = _server(f"our {name}", [*run, FILES[name]], "--http", "--port")
         visits += [
             ("Python client", [*python_client, *program], shop),
             ("Python client, legacy", [*python_client, *legacy, *program], shop),
-            ("our client", [*our_client, *program], _server(f"Python {name}", [*official, file])),
+            ("our client", [*our_client, *program], _server(f"Python {name}", [*official, FILES[name]])),
         ]
     return [
         Pairing(client, command, server, over_http) for client, command, server in visits for over_http in (True, False)

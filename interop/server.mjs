@@ -3,18 +3,15 @@
 // It asks in two rounds: what to refund, and then, knowing that, whether to put the goods back on the shelf. The answer
 // to the first question travels to the last round in the signed requestState.
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:http';
-import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node';
 import {
-    createMcpHandler,
     createRequestStateCodec,
     fromJsonSchema,
     inputRequired,
     inputResponse,
     McpServer
 } from '@modelcontextprotocol/server';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { declined, refunded, restockQuestion, scopeQuestion, TOOL } from './orders.mjs';
+import { serve } from './serving.mjs';
 
 const states = createRequestStateCodec({ key: randomBytes(32) });
 
@@ -48,15 +45,4 @@ async function ask(key, question, state) {
     return inputRequired({ inputRequests, requestState: await states.mint(state) });
 }
 
-const [port] = process.argv.slice(2);
-if (port === undefined) {
-    serveStdio(makeServer);
-} else {
-    const validateHost = localhostHostValidation();
-    const validateOrigin = localhostOriginValidation();
-    // The Python server answers with plain JSON; this one with event streams, so that a client meets both.
-    const handle = toNodeHandler(createMcpHandler(makeServer, { responseMode: 'sse' }));
-    createServer((req, res) => {
-        if (validateHost(req, res) && validateOrigin(req, res)) void handle(req, res);
-    }).listen(Number(port), '127.0.0.1');
-}
+serve(makeServer, process.argv[2]);

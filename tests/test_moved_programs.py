@@ -6,18 +6,15 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from examples.bookshop import shop
-from examples.refund_desk import client as refund_desk
-from interop.arguments import PROGRAMS
+from interop.arguments import FILES, PROGRAMS
 from interop.checks import MODERN, Expected, Person
-from interop.run import LEGACY
+from interop.run import LEGACY, ROOT
 
 from bespeak import Client, MCPError, StdioServerParameters
 from tests.cli.test_run_command import COMMAND, listening, over_http
-
-BOOKSHOP = Path(shop.__file__).parent
 
 
 @asynccontextmanager
@@ -36,10 +33,9 @@ async def started(file: Path, transport: str) -> AsyncGenerator[str | StdioServe
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("name", PROGRAMS)
 async def test_a_program_behaves_as_it_does_on_the_official_sdk(name: str, transport: str, revision: str) -> None:
-    file = refund_desk.SERVER if name == "refund_desk" else BOOKSHOP / f"{name}.py"
-    async with started(file, transport) as server:
+    async with started(ROOT / FILES[name], transport) as server:
 
-        def connect(person: Person | None) -> Client:
-            return Client(server, mode=revision, elicitation_callback=person, read_timeout_seconds=20)
+        def connect(person: Person | None, **options: Any) -> Client:
+            return Client(server, mode=revision, elicitation_callback=person, read_timeout_seconds=20, **options)
 
         await PROGRAMS[name](connect, MCPError, Expected(revision, any_refusal=False))

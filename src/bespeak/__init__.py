@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from bespeak.server.features.prompt_results import AssistantMessage as AssistantMessage
     from bespeak.server.features.prompt_results import Message as Message
     from bespeak.server.features.prompt_results import UserMessage as UserMessage
+    from bespeak.server.features.resource_errors import ResourceError as ResourceError
+    from bespeak.server.features.resource_errors import ResourceNotFoundError as ResourceNotFoundError
     from bespeak.server.server import MCPServer as MCPServer
     from bespeak.state.seal import RequestStateSecurity as RequestStateSecurity
     from bespeak.transports.http.custom_routes import HttpRequest as HttpRequest
@@ -61,6 +63,8 @@ _HOMES = {
     "NotAsked": "bespeak.resolve.outcomes",
     "RequestStateSecurity": "bespeak.state.seal",
     "Resolve": "bespeak.resolve.markers",
+    "ResourceError": "bespeak.server.features.resource_errors",
+    "ResourceNotFoundError": "bespeak.server.features.resource_errors",
     "Sample": "bespeak.resolve.markers",
     "StdioServerParameters": "bespeak.transports.stdio.client",
     "ToolError": "bespeak.resolve.errors",

@@ -22,6 +22,7 @@ from bespeak.server.features.completions import CompletionRequest, CompletionRun
 from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
 from bespeak.server.features.prompts import Prompt, prompt_arguments
 from bespeak.server.features.registered import Registered
+from bespeak.server.features.resource_errors import ResourceNotFoundError
 from bespeak.server.features.resources import Resource, ResourceTemplate, TemplateRead
 from bespeak.server.features.subscriptions import Listening
 from bespeak.server.features.tools import Tool
@@ -269,10 +270,14 @@ class Dispatch:
 
     async def _read_resource(self, incoming: Incoming) -> dict[str, Any]:
         params = incoming.request.params
-        code = INVALID_PARAMS if incoming.asker is None else RESOURCE_NOT_FOUND
         uri = _named(params, "uri", "a resource")
-        resource, arguments = find_resource(self._catalogue, uri, code, incoming.headers)
-        result = await self._serving.serve(resource, arguments, incoming)
+        try:
+            resource, arguments = find_resource(self._catalogue, uri, incoming.headers)
+            result = await self._serving.serve(resource, arguments, incoming)
+        except ResourceNotFoundError as error:
+            if incoming.asker is None:
+                raise
+            raise MCPError(RESOURCE_NOT_FOUND, error.message, error.data) from None
         if incoming.asker is None and result.get("resultType") != "input_required":
             if "ttlMs" not in result:
                 result |= hint_fields(self._cache_hints, "resources/read")
@@ -331,15 +336,15 @@ def find_prompt(catalogue: Catalogue, name: str, headers: Headers | None = None)
 
 
 def find_resource(
-    catalogue: Catalogue, uri: str, code: int = INVALID_PARAMS, headers: Headers | None = None
+    catalogue: Catalogue, uri: str, headers: Headers | None = None
 ) -> tuple[Resource | TemplateRead, dict[str, Any]]:
     """Return what is at a URI, with its arguments.
 
-    Raises `MCPError` with that code if there is nothing that the sender of a request may read.
+    Raises `ResourceNotFoundError` if there is nothing that the sender of a request may read.
     """
     found = catalogue.resources.find(uri)
     if found is None or not may_use(found[0], headers):
-        raise MCPError(code, f"unknown resource {uri!r}", {"uri": uri})
+        raise ResourceNotFoundError(f"unknown resource {uri!r}", {"uri": uri})
     return found
 
 

@@ -33,6 +33,7 @@ class Registration:
     def __init__(self) -> None:
         super().__init__()
         self._catalogue = Catalogue()
+        self._resource_security = DEFAULT_RESOURCE_SECURITY
         self._overrides = Overrides(self._catalogue)
         for registry in self._catalogue.registries():
             registry.adopt = self._overrides.adopt
@@ -205,8 +206,8 @@ class Registration:
         """Register a function as a resource or, if the URI has variables, as a resource template.
 
         Raises `InvalidSignature`, all faults at once. The variables of the URI are parameters of the function. `security` says
-        which of their values are refused. `cache` says how long clients may keep what was read. `scopes` are what
-        an access token must allow, where the server has authentication.
+        which of their values are refused; without it, the server's `resource_security` does. `cache` says how long clients may
+        keep what was read. `scopes` are what an access token must allow, where the server has authentication.
         """
         if callable(uri):
             raise TypeError("resource() needs a URI: @mcp.resource('orders://today')")
@@ -218,7 +219,7 @@ class Registration:
             icons,
             annotations,
             meta,
-            security or DEFAULT_RESOURCE_SECURITY,
+            self._resource_security if security is None else security,
             cache,
             scopes,
         )

@@ -29,6 +29,7 @@ from bespeak.server.context_errors import NoClient
 from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
 from bespeak.server.features.listings import CacheableMethod, CacheHint
 from bespeak.server.features.resource_results import ReadResourceContents, read_contents
+from bespeak.server.features.resources import DEFAULT_RESOURCE_SECURITY, ResourceSecurity
 from bespeak.server.features.subscriptions import ResourceUpdated
 from bespeak.server.features.tools import Tool
 from bespeak.server.incoming import Incoming
@@ -70,6 +71,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         lifespan: "Callable[[MCPServer[LifespanT]], AbstractAsyncContextManager[LifespanT]] | None" = None,
         auth: "AuthSettings | None" = None,
         token_verifier: "TokenVerifier | None" = None,
+        resource_security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
         request_state_security: RequestStateSecurity | None = None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
         store: Store | None = None,
@@ -93,6 +95,8 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
 
         `auth` and `token_verifier` come together: over HTTP, only requests with an access token that the verifier accepts are
         served. stdio has no authentication.
+
+        `resource_security` says which values in the URIs of resource templates are refused, unless a template says so itself.
 
         A call of such a client stays in memory while it waits at a question. `max_waiting_calls` bounds how many do, and
         `max_waiting_bytes` what they keep of their requests; a question too many is a tool error. If the client's connection
@@ -124,6 +128,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             raise ValueError(
                 "auth and token_verifier must be passed together: MCPServer(auth=AuthSettings(...), token_verifier=...)"
             )
+        self._resource_security = resource_security
         self.name = name or "bespeak"
         self.title = title
         self.description = description

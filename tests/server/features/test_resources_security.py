@@ -90,3 +90,19 @@ def test_the_variable_that_is_refused_is_named() -> None:
     security = ResourceSecurity(exempt_params=frozenset({"a"}))
     assert security.refuses({"a": "..", "b": "x"}) is None
     assert security.refuses({"a": "..", "b": ".."}) == "b"
+
+
+async def test_a_server_has_a_security_for_templates_without_their_own() -> None:
+    mcp = MCPServer[Any]("files", resource_security=ResourceSecurity(reject_path_traversal=False))
+
+    @mcp.resource("file:///{+path}")
+    def file(path: str) -> str:
+        return path
+
+    @mcp.resource("strict:///{+path}", security=ResourceSecurity())
+    def strict(path: str) -> str:
+        return path
+
+    await mcp.read_resource("file:///a/../b")
+    with pytest.raises(MCPError, match="unknown resource"):
+        await mcp.read_resource("strict:///a/../b")

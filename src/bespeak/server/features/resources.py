@@ -18,6 +18,7 @@ from bespeak.server.calls.arguments import Arguments
 from bespeak.server.features.completions import Completed
 from bespeak.server.features.listings import CacheHint
 from bespeak.server.features.registered import Registered, Registering, Registry, described, name_of, protocol_error
+from bespeak.server.features.resource_errors import ResourceError
 from bespeak.server.features.resource_results import resource_result
 
 _ABSOLUTE = re.compile(r"[/~]|[A-Za-z]:")
@@ -100,6 +101,8 @@ class _Readable(Registered):
 
     def failure_at(self, error: Exception, uri: str) -> NoReturn:
         """Raise a failure for a URI as a JSON-RPC error."""
+        if isinstance(error, ResourceError):
+            raise error.at(uri)
         raise protocol_error(f"Error reading resource {uri}", error, f"resource {uri!r}")
 
 
