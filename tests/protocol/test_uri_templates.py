@@ -123,6 +123,11 @@ FAR = "after a variable with '+' or '*' comes text, a query, or one last variabl
         ("a:{b}{+c}", "'a:{b}{+c}' has two variables with nothing between them"),
         ("a:{?b}c", "'a:{?b}c': a query such as {?a,b} must come last"),
         ("a:{?b}{/c}", "'a:{?b}{/c}': a query such as {?a,b} must come last"),
+        (
+            "a:?k=1{?b}",
+            "'a:?k=1{?b}': the text before {?...} contains '?' already; continue a query with {&a,b}",
+        ),
+        ("a:b;c{;d}", "'a:b;c{;d}': the text before {;...} contains ';' already; continue a query with {&a,b}"),
         ("a:{b*,c}", "'a:{b*,c}': a variable with '*' must be the last of its expression"),
         ("a:{?b*}", "'a:{?b*}': a variable of a query cannot have a '*'"),
         ("a:{/b*}{/c,d}", "'a:{/b*}{/c,d}': " + FAR),

@@ -141,6 +141,12 @@ def _check(template: str, parts: "list[str | Expression]") -> None:
                 names.add(variable.name)
             if part.optional and any(not _is_named(later) for later in parts[index:]):
                 raise InvalidUriTemplate(f"{template!r}: a query such as {{?a,b}} must come last")
+            written = "".join(one for one in parts[:index] if isinstance(one, str))
+            if part.operator in ("?", ";") and part.operator in written:
+                raise InvalidUriTemplate(
+                    f"{template!r}: the text before {{{part.operator}...}} contains {part.operator!r} already; "
+                    "continue a query with {&a,b}"
+                )
             if isinstance(before, Expression) and not part.operator.strip("+"):
                 raise InvalidUriTemplate(f"{template!r} has two variables with nothing between them")
             if any(variable.exploded for variable in part.variables[:-1]):
