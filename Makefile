@@ -11,7 +11,7 @@ OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.t
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix soak pythons oldest check messages interop conformance suites frameworks frameworks-short bench bench-short siege siege-short format clean
+.PHONY: demo test matrix stress soak pythons oldest check messages interop conformance suites frameworks frameworks-short bench bench-short siege siege-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -41,6 +41,10 @@ test: $(VENV)/.installed
 # The long tests too, and more examples of the property tests, with branch coverage of src; fails below 97 %.
 matrix: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 4 -m "" --hypothesis-profile=thorough --cov --cov-report=term
+
+# The tests beside stress-ng, which must be installed: all of them five times, those that wait for time a hundred times.
+stress: $(VENV)/.installed
+	$(BIN)/python -m scripts.stress
 
 # The property tests at length: ten times as many random graphs, different ones in every run.
 soak: $(VENV)/.installed

@@ -128,6 +128,8 @@ FAR = "after a variable with '+' or '*' comes text, a query, or one last variabl
             "'a:?k=1{?b}': the text before {?...} contains '?' already; continue a query with {&a,b}",
         ),
         ("a:b;c{;d}", "'a:b;c{;d}': the text before {;...} contains ';' already; continue a query with {&a,b}"),
+        ("a:{?b}{;c}", "'a:{?b}{;c}': a query is written {;a}{?b}{&c}, in this order"),
+        ("a:{?b}{?c}", "'a:{?b}{?c}': a query is written {;a}{?b}{&c}, in this order"),
         ("a:{b*,c}", "'a:{b*,c}': a variable with '*' must be the last of its expression"),
         ("a:{?b*}", "'a:{?b*}': a variable of a query cannot have a '*'"),
         ("a:{/b*}{/c,d}", "'a:{/b*}{/c,d}': " + FAR),
@@ -139,6 +141,14 @@ def test_a_template_that_cannot_be_read_is_refused(template: str, message: str) 
     with pytest.raises(InvalidUriTemplate) as caught:
         UriTemplate.parse(template)
     assert str(caught.value) == message
+
+
+def test_parameters_and_a_query_may_each_be_left_out() -> None:
+    template = UriTemplate.parse("a:x{;p}{?q}{&r}")
+    assert template.match("a:x?q=1&r=2") == {"q": "1", "r": "2"}
+    assert template.match("a:x;p=3") == {"p": "3"}
+    assert template.match("a:x;p=3?q=1") == {"p": "3", "q": "1"}
+    assert template.match("a:x") == {}
 
 
 # Properties

@@ -147,6 +147,8 @@ def _check(template: str, parts: "list[str | Expression]") -> None:
                     f"{template!r}: the text before {{{part.operator}...}} contains {part.operator!r} already; "
                     "continue a query with {&a,b}"
                 )
+            if part.optional and before is not None and _is_named(before) and not _may_follow(before, part):
+                raise InvalidUriTemplate(f"{template!r}: a query is written {{;a}}{{?b}}{{&c}}, in this order")
             if isinstance(before, Expression) and not part.operator.strip("+"):
                 raise InvalidUriTemplate(f"{template!r} has two variables with nothing between them")
             if any(variable.exploded for variable in part.variables[:-1]):
@@ -160,6 +162,12 @@ def _check(template: str, parts: "list[str | Expression]") -> None:
                         f"{template!r}: after a variable with '+' or '*' comes text, a query, or one last variable"
                     )
         before = part
+
+
+def _may_follow(before: "str | Expression", part: Expression) -> bool:
+    """Return whether one named expression may follow another: those with `;` come first, then one with `?`, then `&`."""
+    first = before.operator if isinstance(before, Expression) else ""
+    return first + part.operator in (";;", ";?", "?&", "&&")
 
 
 def _is_named(part: "str | Expression") -> bool:
@@ -179,7 +187,8 @@ def _split_named(
     """Split a URI before its named variables, and read them. Names that the template does not have are ignored."""
     wanted = {variable.name for one in named for variable in one.variables}
     first = named[0].operator
-    at = uri.find(first) if first != "&" else _continued_at(uri, before)
+    begins = [found for one in named if one.operator != "&" and (found := uri.find(one.operator)) >= 0]
+    at = _continued_at(uri, before) if first == "&" else min(begins, default=-1)
     path, query = (uri, "") if at < 0 else (uri[:at], uri[at + 1 :])
     found: dict[str, str] = {}
     for pair in re.split("[;?&]", query) if first == ";" else query.split("&"):
@@ -210,7 +219,10 @@ def _cut(rest: str, part: Expression, after: "list[str | Expression]") -> tuple[
     mark = following if isinstance(following, str) else following.operator if following is not None else ""
     if not mark:
         return rest, ""
-    first = 2 if part.operator in _LEADING else 1  # a value is not empty, and the operator may look like what follows
+    # A value is not empty, and what follows may look like the operator, or like what separates the variables.
+    first = 2 if part.operator in _LEADING else 1
+    for _ in part.variables[1:]:
+        first = max(first, rest.find(_SEPARATORS[part.operator], first) + 2)
     if isinstance(following, Expression) and part.reaches_far:
         at = rest.rfind(mark, first)
     elif isinstance(following, str) and len(after) == 1 and rest.endswith(mark):
