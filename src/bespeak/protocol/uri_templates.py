@@ -187,7 +187,7 @@ def _split_named(
     """Split a URI before its named variables, and read them. Names that the template does not have are ignored."""
     wanted = {variable.name for one in named for variable in one.variables}
     first = named[0].operator
-    begins = [found for one in named if one.operator != "&" and (found := uri.find(one.operator)) >= 0]
+    begins = [where for one in named if one.operator != "&" and (where := uri.find(one.operator)) >= 0]
     at = _continued_at(uri, before) if first == "&" else min(begins, default=-1)
     path, query = (uri, "") if at < 0 else (uri[:at], uri[at + 1 :])
     found: dict[str, str] = {}
