@@ -22,12 +22,13 @@ from typing_extensions import TypeVar
 
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.input_responses import typed_answer
-from bespeak.protocol.messages import LOG_LEVELS, Request, write_notification
+from bespeak.protocol.messages import Request, write_notification
 from bespeak.protocol.methods import ELICIT
 from bespeak.resolve.markers import Elicit, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, ElicitationResult
 from bespeak.resolve.reading.type_hints import spell
 from bespeak.server.context_errors import NoClient, OutsideRequest, Unaskable
+from bespeak.server.features.logging import log_entry
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from bespeak.server.features.resource_results import ReadResourceContents
 from bespeak.server.legacy.pushing import Asker, ask_once, ask_request, read_as
@@ -224,13 +225,10 @@ class Context(Generic[LifespanT, RequestT]):
 
         Raises `ValueError` for a level that the protocol does not define, even if nothing would be sent.
         """
-        if level not in LOG_LEVELS:
-            raise ValueError(f"unknown log level {level!r}; use one of {', '.join(LOG_LEVELS)}")
-        wanted = self._request.meta.log_level if self._request else None
-        if wanted is None or self._notify is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(wanted):
-            return
-        named = {"logger": logger_name} if logger_name else {}
-        await self._send(write_notification("notifications/message", {"level": level, **named, "data": data}))
+        wanted = self._request.meta.log_level if self._request and self._notify else None
+        entry = log_entry(wanted, level, data, logger_name)
+        if entry is not None:
+            await self._send(entry)
 
     async def debug(self, data: Any, *, logger_name: str | None = None) -> None:
         await self.log("debug", data, logger_name=logger_name)

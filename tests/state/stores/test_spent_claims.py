@@ -39,3 +39,18 @@ def test_the_bytes_of_a_key_that_stand_across_two_fields_are_not_that_key() -> N
     assert packed.get(key) is None
     packed.add(key, Spent(bytes(8), bytes(8), 9))
     assert packed.get(key) == Spent(bytes(8), bytes(8), 9)
+
+
+def test_a_bucket_with_many_records_gives_them_all_and_lets_them_all_go() -> None:
+    packed = SpentClaims()
+    spent = {bytes([0, 0]) + number.to_bytes(14, "big"): Spent(bytes(8), bytes(8), number) for number in range(100)}
+    for key, one in spent.items():
+        packed.add(key, one)
+    assert {key: packed.get(key) for key in spent} == spent
+    for key in list(spent)[::3]:
+        assert packed.pop(key) == spent.pop(key)
+    assert {key: packed.get(key) for key in spent} == spent
+    for key, one in spent.items():
+        assert packed.pop(key) == one
+        assert packed.get(key) is None
+    assert len(packed) == 0

@@ -12,7 +12,6 @@ from bespeak.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MCPError
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.legacy import capabilities_at, info_at
 from bespeak.protocol.messages import (
-    LOG_LEVELS,
     LegacyRequest,
     Meta,
     Notification,
@@ -25,6 +24,7 @@ from bespeak.protocol.messages import (
     write_result,
 )
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
+from bespeak.server.features.logging import DEFAULT_LOG_LEVEL, read_level
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from bespeak.server.features.subscriptions import Change, Changes, Subscriber
 from bespeak.server.legacy.pushing import Asker, Questions
@@ -35,8 +35,6 @@ logger = logging.getLogger("bespeak.server")
 
 HANDSHAKE_BYTES = 16 * 1024
 """How many bytes of memory a session uses at most for its client's capabilities, and the same for its client info."""
-DEFAULT_LOG_LEVEL = "info"
-"""The log level of a client that has not set one."""
 
 
 class Serve(Protocol):
@@ -228,10 +226,7 @@ class LegacyConnection:
 
     def _set_level(self, params: dict[str, Any]) -> dict[str, Any]:
         self._check_agreed("logging/setLevel")
-        level = params.get("level")
-        if level not in LOG_LEVELS:
-            raise MCPError(INVALID_PARAMS, f"level must be one of {', '.join(LOG_LEVELS)}")
-        self._log_level = level
+        self._log_level = read_level(params)
         return {}
 
     def _subscribe(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Claims whose results are no longer kept, in few bytes each: a process remembers a million of them."""
 
+from array import array
 from typing import NamedTuple
 
 from bespeak.state.stores.store import DIGEST_BYTES
@@ -9,6 +10,9 @@ _SHARE_BYTES = 2
 _REQUEST = KEY_BYTES + DIGEST_BYTES
 _SHARE = _REQUEST + DIGEST_BYTES
 _RECORD = _SHARE + _SHARE_BYTES
+_ARRAY = 15
+"""Records of one array: as many as fit into the 512 bytes up to which Python manages memory itself."""
+_BUCKETS = 4096
 
 
 class Spent(NamedTuple):
@@ -22,11 +26,14 @@ class Spent(NamedTuple):
 class SpentClaims:
     """Records of fixed size by their keys, packed into many short arrays, each searched by C code.
 
-    A dict of objects would take several times the memory. Keys must be evenly spread, as digests are.
+    A dict of objects would take several times the memory. Keys must be evenly spread, as digests are. An array never grows, so
+    that nothing is moved and no gaps are left in memory: a bucket that is full gets another array.
     """
 
     def __init__(self) -> None:
-        self._buckets: dict[int, bytearray] = {}
+        self._buckets: dict[int, list[bytearray]] = {}
+        self._sizes = array("I", [0]) * _BUCKETS
+        """How many records each bucket has."""
         self._length = 0
 
     def __len__(self) -> int:
@@ -34,51 +41,62 @@ class SpentClaims:
 
     def add(self, key: bytes, spent: Spent) -> None:
         """Add a claim that is not there yet."""
-        record = key + spent.answers + spent.request + spent.share.to_bytes(_SHARE_BYTES, "big")
         number = _bucket(key)
-        bucket = self._buckets.get(number)
-        if bucket is None:
-            self._buckets[number] = bytearray(record)
-        else:
-            bucket += record
+        place = self._sizes[number] % _ARRAY * _RECORD
+        arrays = self._buckets.setdefault(number, [])
+        if not place:
+            arrays.append(bytearray(_ARRAY * _RECORD))
+        record = key + spent.answers + spent.request + spent.share.to_bytes(_SHARE_BYTES, "big")
+        arrays[-1][place : place + _RECORD] = record
+        self._sizes[number] += 1
         self._length += 1
 
     def get(self, key: bytes) -> Spent | None:
         """Return a claim by its key; `None` if there is none."""
-        bucket = self._buckets.get(_bucket(key))
-        place = _place(bucket, key)
-        if bucket is None or place < 0:
-            return None
-        return Spent(
-            bytes(bucket[place + KEY_BYTES : place + _REQUEST]),
-            bytes(bucket[place + _REQUEST : place + _SHARE]),
-            int.from_bytes(bucket[place + _SHARE : place + _RECORD], "big"),
-        )
+        found = self._find(key)
+        return _read(*found) if found is not None else None
 
     def pop(self, key: bytes) -> Spent | None:
         """Remove a claim, and return it; `None` if there is none."""
-        spent = self.get(key)
-        if spent is not None:
-            number = _bucket(key)
-            bucket = self._buckets[number]
-            place = _place(bucket, key)
-            del bucket[place : place + _RECORD]
-            if not bucket:
-                del self._buckets[number]
-            self._length -= 1
+        found = self._find(key)
+        if found is None:
+            return None
+        there, place = found
+        spent = _read(there, place)
+        number = _bucket(key)
+        arrays = self._buckets[number]
+        self._sizes[number] -= 1
+        self._length -= 1
+        # The last record takes its place.
+        end = self._sizes[number] % _ARRAY * _RECORD
+        there[place : place + _RECORD] = arrays[-1][end : end + _RECORD]
+        if not end:
+            arrays.pop()
+        if not arrays:
+            del self._buckets[number]
         return spent
+
+    def _find(self, key: bytes) -> tuple[bytearray, int] | None:
+        """The array of a record, and where the record begins."""
+        number = _bucket(key)
+        left = self._sizes[number] * _RECORD
+        for one in self._buckets.get(number, ()):
+            place = one.find(key, 0, left)
+            while place > 0 and place % _RECORD:  # the bytes of a key may also stand across fields
+                place = one.find(key, place + 1, left)
+            if place >= 0:
+                return one, place
+            left -= len(one)
+        return None
+
+
+def _read(one: bytearray, place: int) -> Spent:
+    return Spent(
+        bytes(one[place + KEY_BYTES : place + _REQUEST]),
+        bytes(one[place + _REQUEST : place + _SHARE]),
+        int.from_bytes(one[place + _SHARE : place + _RECORD], "big"),
+    )
 
 
 def _bucket(key: bytes) -> int:
-    """Which of 4,096 arrays a key belongs to."""
     return key[0] << 4 | key[1] >> 4
-
-
-def _place(bucket: bytearray | None, key: bytes) -> int:
-    """Where a record begins; -1 if it is not there."""
-    if bucket is None:
-        return -1
-    place = bucket.find(key)
-    while place > 0 and place % _RECORD:  # the bytes of a key may also stand across fields
-        place = bucket.find(key, place + 1)
-    return place
