@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import Any, TypeVar
 
 from bespeak.aio.in_place import await_in_place
+from bespeak.aio.tasks import cancel_all
 from bespeak.resolve.errors import ToolError
 from bespeak.state.stores.store import (
     CLOCK_DIFFERENCE,
@@ -20,6 +21,7 @@ from bespeak.state.stores.store import (
     ShareTaken,
     Store,
     StoreFull,
+    StoreUnavailable,
 )
 
 logger = logging.getLogger("bespeak.state")
@@ -32,6 +34,12 @@ CLOCK_BACK = (
 )
 LEASE_SECONDS = 15.0
 WAIT_SECONDS = 60.0
+FINISH_SECONDS = 60.0
+"""How long it is tried to store a result while the store cannot be reached."""
+FINISH_PAUSES = (0.5, 5.0)
+"""The first and the longest pause between two tries, in seconds."""
+CLOSE_SECONDS = 5.0
+"""How long the end of a server waits for results that could not be stored yet."""
 
 
 class LedgerError(ToolError):
@@ -80,6 +88,14 @@ class ShareUsedUp(LedgerError):
         )
 
 
+class LedgerUnavailable(LedgerError):
+    def __init__(self) -> None:
+        super().__init__(
+            "the server cannot reach the store that remembers which calls were approved, so the call was not run; "
+            "send the same request again later"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Ticket:
     """The times of the state with which a call is resumed."""
@@ -120,11 +136,26 @@ class Ledger:
         self._steady = steady
         """A monotonic clock, for waiting."""
         self._owner = secrets.token_hex(8)
+        self._late: set[asyncio.Task[None]] = set()
+        """Results that could not be stored yet."""
+
+    def _lease(self, call: str, owner: str) -> "Lease":
+        return Lease(self._store, call, owner, self._late)
+
+    async def close(self) -> None:
+        """Give results that could not be stored a last chance. Called before the store of this event loop is closed."""
+        loop = asyncio.get_running_loop()
+        late = {task for task in self._late if task.get_loop() is loop}
+        if late:
+            _, left = await asyncio.wait(late, timeout=CLOSE_SECONDS)
+            await cancel_all(left)
 
     async def check_room(self, holder: str | None) -> None:
         """Raises `LedgerFull` or `ShareUsedUp` if a call that asks now could not be claimed later."""
         try:
             await self._store.check_room(holder, self._clock())
+        except StoreUnavailable as error:
+            raise _unavailable(error) from None
         except StoreFull:
             raise LedgerFull from None
         except ShareTaken:
@@ -159,6 +190,8 @@ class Ledger:
     async def _read(self, call: str, ticket: Ticket) -> Claim | None:
         try:
             return await self._store.read(call, ticket.issued, ticket.deadline)
+        except StoreUnavailable as error:
+            raise _unavailable(error) from None
         except Forgotten:
             raise TooLate from None
 
@@ -166,13 +199,16 @@ class Ledger:
         left = give_up - self._steady()
         if left <= 0:
             raise StillRunning
-        await self._store.changed(call, min(there.lease_left, left))
+        try:
+            await self._store.changed(call, min(there.lease_left, left))
+        except StoreUnavailable as error:
+            raise _unavailable(error) from None
 
     async def claim(self, call: str, spending: "Spending") -> "Lease | Claim":
         """Claim a call. Returns our lease, or the claim that came first. Raises a `LedgerError` if there is no room."""
         owner = self._new_owner()
         there = await self._enter(call, self._entry(spending, owner))
-        return Lease(self._store, call, owner) if there is None else there
+        return self._lease(call, owner) if there is None else there
 
     async def outcome(
         self, call: str, spending: "Spending", there: Claim, *, idempotent: bool = False
@@ -197,8 +233,12 @@ class Ledger:
     async def take_over(self, call: str, lapsed: Claim, spending: "Spending") -> "Lease | Claim":
         """Take over a lapsed claim. Returns our lease, or the current claim if another request was faster."""
         owner = self._new_owner()
-        if await self._store.take_over(call, lapsed.owner, self._entry(spending, owner), LEASE_SECONDS):
-            return Lease(self._store, call, owner)
+        try:
+            taken = await self._store.take_over(call, lapsed.owner, self._entry(spending, owner), LEASE_SECONDS)
+        except StoreUnavailable as error:
+            raise _unavailable(error) from None
+        if taken:
+            return self._lease(call, owner)
         return await self._read_again(call, spending.ticket)
 
     async def _read_again(self, call: str, ticket: Ticket) -> Claim:
@@ -230,6 +270,8 @@ class Ledger:
             raise TooLate
         try:
             return await self._store.claim(call, entry, LEASE_SECONDS)
+        except StoreUnavailable as error:
+            raise _unavailable(error) from None
         except StoreFull:
             raise LedgerFull from None
         except ShareTaken:
@@ -241,10 +283,11 @@ class Ledger:
 class Lease:
     """Our own claim. It lasts while its work runs, and is done when the result is stored."""
 
-    def __init__(self, store: Store, call: str, owner: str) -> None:
+    def __init__(self, store: Store, call: str, owner: str, late: set[asyncio.Task[None]]) -> None:
         self._store = store
         self._call = call
         self._owner = owner
+        self._late = late
 
     async def hold(self, work: Coroutine[Any, Any, T]) -> T:
         """Await the work, and renew the lease for as long as it takes."""
@@ -255,8 +298,38 @@ class Lease:
             renewing.stop()
 
     async def finish(self, result: bytes) -> None:
-        """Store the result for all requests with the same answers."""
-        await self._store.finish(self._call, self._owner, result)
+        """Store the result for all requests with the same answers.
+
+        While the store cannot be reached, this is tried again in the background: the client must not wait for it.
+        """
+        try:
+            await self._store.finish(self._call, self._owner, result)
+        except (StoreUnavailable, StoreFull) as error:
+            logger.error("the result of a call could not be stored; will try again: %s", error)
+            later = asyncio.create_task(self._finish_later(result), name="bespeak result to be stored")
+            self._late.add(later)
+            later.add_done_callback(self._late.discard)
+
+    async def _finish_later(self, result: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        give_up, (pause, longest) = loop.time() + FINISH_SECONDS, FINISH_PAUSES
+        while loop.time() < give_up:
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, longest)
+            try:
+                return await self._store.finish(self._call, self._owner, result)
+            except (StoreUnavailable, StoreFull):
+                continue
+        logger.error(
+            "the result of a call could not be stored within %g s; if the same request is sent again, its outcome is unknown",
+            FINISH_SECONDS,
+        )
+        return None
+
+
+def _unavailable(error: StoreUnavailable) -> LedgerUnavailable:
+    logger.error("%s", error)
+    return LedgerUnavailable()
 
 
 def _result(there: Claim) -> bytes:

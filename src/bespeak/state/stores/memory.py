@@ -12,15 +12,23 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from threading import Lock
 
-from bespeak.state.stores.spent_claims import KEY_BYTES, Spent, SpentClaims
-from bespeak.state.stores.store import Claim, Entry, Horizon, ShareTaken, StoreFull
+from bespeak.state.stores.spent_claims import Spent, SpentClaims
+from bespeak.state.stores.store import (
+    KEY_BYTES,
+    MAX_CLAIMS,
+    MAX_RESULT_BYTES,
+    PURGED_AT_ONCE,
+    Claim,
+    ClaimLimits,
+    Entry,
+    Horizon,
+    ShareTaken,
+    StoreFull,
+    key_of,
+)
 
-MAX_CLAIMS = 1_000_000
-MAX_RESULT_BYTES = 64 * 1024 * 1024
 RESULT_OVERHEAD = 832
 """The bytes of a claim with a result, without the result itself."""
-PURGED_AT_ONCE = 256
-"""How many old claims are dropped at most for each new one, so that no request waits long for it."""
 _SHARES = 1 << 16
 
 
@@ -52,6 +60,8 @@ class MemoryStore:
     principal) may hold at most `share`.
     """
 
+    shared = False
+
     def __init__(
         self,
         *,
@@ -62,15 +72,12 @@ class MemoryStore:
         share: float = 0.1,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        if max_claims < 1:
-            raise ValueError("max_claims must be at least 1")
-        if not (0 < question_limit <= 1 and 0 <= pressure <= 1 and 0 < share <= 1):
-            raise ValueError("question_limit, pressure and share must be fractions of max_claims, between 0 and 1")
+        limits = ClaimLimits(max_claims, max_result_bytes, question_limit, pressure, share)
         self._max_claims = max_claims
         self._max_result_bytes = max_result_bytes
-        self._most_for_questions = max(1, math.floor(max_claims * question_limit))
-        self._pressure = max_claims * pressure
-        self._share = max(1, math.floor(max_claims * share))
+        self._most_for_questions = limits.most_for_questions
+        self._pressure = limits.most_without_shares
+        self._share = limits.most_of_one
         self._steady = steady
         self._lock = Lock()
         self._live: dict[bytes, _Live] = {}
@@ -93,8 +100,14 @@ class MemoryStore:
         """The number of claims that are kept."""
         return len(self._live) + len(self._spent)
 
+    async def start(self) -> None:
+        """Nothing has to be opened."""
+
+    async def close(self) -> None:
+        """Nothing has to be closed."""
+
     async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
-        key = _key(call)
+        key = key_of(call)
         with self._lock:
             self._purge(entry.claimed)
             there = self._read(key)
@@ -112,7 +125,7 @@ class MemoryStore:
 
     async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
         with self._lock:
-            there = self._live.get(_key(call))
+            there = self._live.get(key_of(call))
             if there is None or there.result is not None or there.entry.owner != lapsed_owner:
                 return False
             there.entry, there.lease_until = entry, self._steady() + lease
@@ -120,12 +133,12 @@ class MemoryStore:
 
     async def renew(self, call: str, owner: str, lease: float) -> None:
         with self._lock:
-            there = self._live.get(_key(call))
+            there = self._live.get(key_of(call))
             if there is not None and there.entry.owner == owner:
                 there.lease_until = self._steady() + lease
 
     async def finish(self, call: str, owner: str, result: bytes) -> None:
-        key = _key(call)
+        key = key_of(call)
         with self._lock:
             there = self._live.get(key)
             if there is None or there.entry.owner != owner or there.result is not None:
@@ -139,13 +152,13 @@ class MemoryStore:
 
     async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
         with self._lock:
-            there = self._read(_key(call))
+            there = self._read(key_of(call))
             if there is None:
                 self._horizon.check(issued, deadline)
             return there
 
     async def changed(self, call: str, timeout: float) -> None:
-        key, event = _key(call), asyncio.Event()
+        key, event = key_of(call), asyncio.Event()
         mine = asyncio.get_running_loop(), event
         with self._lock:
             there = self._live.get(key)
@@ -250,7 +263,3 @@ class MemoryStore:
         for loop, event in self._waiting.pop(key, ()):
             with suppress(RuntimeError):  # its loop is closed: nobody waits there any more
                 loop.call_soon_threadsafe(event.set)
-
-
-def _key(call: str) -> bytes:
-    return blake2b(call.encode(), digest_size=KEY_BYTES).digest()

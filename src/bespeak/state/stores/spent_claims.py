@@ -3,9 +3,8 @@
 from array import array
 from typing import NamedTuple
 
-from bespeak.state.stores.store import DIGEST_BYTES
+from bespeak.state.stores.store import DIGEST_BYTES, KEY_BYTES
 
-KEY_BYTES = 16
 _SHARE_BYTES = 2
 _REQUEST = KEY_BYTES + DIGEST_BYTES
 _SHARE = _REQUEST + DIGEST_BYTES

@@ -1,12 +1,20 @@
 """The interface of a store: atomic claims with leases and results, waiting for changes, and dropping old claims."""
 
+import math
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Protocol
 
 CLOCK_DIFFERENCE = 60.0
 """How many seconds the clocks of two workers may differ."""
 DIGEST_BYTES = 8
 """The length of each digest in an entry."""
+KEY_BYTES = 16
+"""The length of the digest under which a store keeps a call."""
+MAX_CLAIMS = 1_000_000
+MAX_RESULT_BYTES = 64 * 1024 * 1024
+PURGED_AT_ONCE = 256
+"""How many old claims are dropped at most for each new one, so that no request waits long for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +48,65 @@ class Claim:
     result: bytes | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimLimits:
+    """How many claims a store keeps for one server, and how many bytes of results.
+
+    The other options are fractions of `max_claims`: above `question_limit`, new questions are refused, but claims only when
+    the store is full; above `pressure`, each principal (or each address, without a principal) may hold at most `share`.
+    """
+
+    max_claims: int = MAX_CLAIMS
+    max_result_bytes: int = MAX_RESULT_BYTES
+    question_limit: float = 0.8
+    pressure: float = 0.5
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.max_claims < 1:
+            raise ValueError("max_claims must be at least 1")
+        if not (0 < self.question_limit <= 1 and 0 <= self.pressure <= 1 and 0 < self.share <= 1):
+            raise ValueError("question_limit, pressure and share must be fractions of max_claims, between 0 and 1")
+
+    @property
+    def most_for_questions(self) -> int:
+        """The number of claims from which on no questions are asked."""
+        return max(1, math.floor(self.max_claims * self.question_limit))
+
+    @property
+    def most_without_shares(self) -> float:
+        """The number of claims above which each holder is limited to its share."""
+        return self.max_claims * self.pressure
+
+    @property
+    def most_of_one(self) -> int:
+        """The share of one holder."""
+        return max(1, math.floor(self.max_claims * self.share))
+
+
 class Store(Protocol):
     """Keeps the claims of a ledger. Each method is atomic, whatever process, thread or event loop calls it.
 
     A store measures leases with a monotonic clock. It keeps a claim until `kept_until`, and longer while its lease is
     renewed; results may be dropped earlier. It remembers up to which time it has dropped claims, and refuses a state
     that could belong to a dropped claim: see `Horizon`.
+
+    Every method may raise `StoreUnavailable`. A store that several processes share waits for an answer only for a bounded time.
+    A method whose answer was lost can be called again with the same arguments.
     """
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes can use the same claims."""
+        ...
+
+    async def start(self) -> None:
+        """Check that the store can be used. Called in each event loop before the first claim there."""
+        ...
+
+    async def close(self) -> None:
+        """Close what `start` opened in this event loop."""
+        ...
 
     async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
         """Add a claim. Returns `None` if the call is ours now, otherwise the claim that came first.
@@ -104,6 +164,15 @@ class Horizon:
         """Raises `Forgotten` for a state that could belong to a dropped claim."""
         if issued <= self.claimed + CLOCK_DIFFERENCE or deadline <= self.deadline:
             raise Forgotten
+
+
+def key_of(call: str) -> bytes:
+    """Return the digest under which a store keeps a call."""
+    return blake2b(call.encode(), digest_size=KEY_BYTES).digest()
+
+
+class StoreUnavailable(Exception):
+    """The store cannot be reached, or does not answer in time. The message says which store, and why, without its password."""
 
 
 class Forgotten(Exception):

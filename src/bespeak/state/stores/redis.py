@@ -1,0 +1,138 @@
+"""The ledger in Redis: for workers on several machines."""
+
+import asyncio
+from hashlib import blake2b
+from typing import Any
+
+from bespeak.state.stores import redis_scripts as scripts
+from bespeak.state.stores.redis_connection import RedisConnection
+from bespeak.state.stores.redis_sessions import RedisSessions
+from bespeak.state.stores.store import (
+    CLOCK_DIFFERENCE,
+    PURGED_AT_ONCE,
+    Claim,
+    ClaimLimits,
+    Entry,
+    Forgotten,
+    ShareTaken,
+    StoreFull,
+    key_of,
+)
+
+POLL_SECONDS = (0.02, 0.25)
+"""The first and the longest pause between two looks at a claim that is waited for."""
+
+
+class RedisStore:
+    """Keeps the claims of one server in Redis. Each operation is one script, which Redis runs as one step."""
+
+    shared = True
+
+    def __init__(self, url: str, *, server: str = "bespeak", limits: ClaimLimits | None = None) -> None:
+        self._limits = limits or ClaimLimits()
+        self._redis = RedisConnection(url, server)
+        self.sessions = RedisSessions(self._redis)
+
+    async def start(self) -> None:
+        await self._redis.start()
+
+    async def close(self) -> None:
+        await self._redis.close()
+
+    def __str__(self) -> str:
+        return str(self._redis)
+
+    async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
+        limits = self._limits
+        return _claim(
+            await self._redis.run(
+                scripts.CLAIM,
+                _key(call),
+                entry.answers,
+                entry.request,
+                entry.owner,
+                entry.issued,
+                entry.claimed,
+                entry.kept_until,
+                entry.deadline,
+                _holder(entry.holder),
+                round(lease * 1000),
+                limits.max_claims,
+                limits.most_without_shares,
+                limits.most_of_one,
+                PURGED_AT_ONCE,
+                CLOCK_DIFFERENCE,
+            )
+        )
+
+    async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
+        taken = await self._redis.run(
+            scripts.TAKE_OVER,
+            _key(call),
+            lapsed_owner,
+            entry.answers,
+            entry.request,
+            entry.owner,
+            entry.claimed,
+            entry.kept_until,
+            round(lease * 1000),
+        )
+        return bool(taken)
+
+    async def renew(self, call: str, owner: str, lease: float) -> None:
+        await self._redis.run(scripts.RENEW, _key(call), owner, round(lease * 1000))
+
+    async def finish(self, call: str, owner: str, result: bytes) -> None:
+        await self._redis.run(scripts.FINISH, _key(call), owner, result, self._limits.max_result_bytes)
+
+    async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
+        return _claim(await self._redis.run(scripts.READ, _key(call), issued, deadline, CLOCK_DIFFERENCE))
+
+    async def changed(self, call: str, timeout: float) -> None:
+        name = f"{self._redis.prefix}c:{_key(call)}"
+        give_up, (pause, longest) = asyncio.get_running_loop().time() + timeout, POLL_SECONDS
+        while True:
+            owner, done = await self._redis.command("HMGET", name, "owner", "done")
+            left = give_up - asyncio.get_running_loop().time()
+            if owner is None or done is not None or left <= 0:
+                return
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 2, longest)
+
+    async def check_room(self, holder: str | None, now: float) -> None:
+        limits = self._limits
+        _claim(
+            await self._redis.run(
+                scripts.CHECK_ROOM,
+                _holder(holder),
+                now,
+                limits.most_for_questions,
+                limits.most_without_shares,
+                limits.most_of_one,
+                CLOCK_DIFFERENCE,
+            )
+        )
+
+
+def _claim(reply: list[Any]) -> Claim | None:
+    """Return the claim in a script's reply; `None` if there is none, or it is ours. Raises what the reply says."""
+    said = reply[0]
+    if said == b"there":
+        _, answers, request, owner, left, done, result = reply
+        return Claim(answers, request, owner.decode(), float(left), bool(done), result)
+    if said == b"full":
+        raise StoreFull
+    if said == b"share":
+        raise ShareTaken
+    if said == b"forgotten":
+        raise Forgotten
+    return None
+
+
+def _key(call: str) -> str:
+    return key_of(call).hex()
+
+
+def _holder(holder: str | None) -> str:
+    """A digest, because a holder may be the name of a person."""
+    return blake2b(holder.encode(), digest_size=16).hexdigest() if holder is not None else ""

@@ -1,0 +1,387 @@
+"""The Lua scripts of the Redis store. Redis runs each of them as one step, and its clock measures the leases.
+
+Every script gets the prefix of the server's keys. Numbers are passed as text and kept as they are, because Lua would round them.
+"""
+
+_COMMON = """
+local P = KEYS[1]
+local WEEK = 604800
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+"""
+
+# Claims. `c:CALL` is a claim, `due` holds all calls by the end of their time, `results` those with a result by age,
+# `held` counts the claims of each holder, `bytes` the bytes of all results, `dropped` is the horizon.
+
+_CLAIMS = (
+    _COMMON
+    + """
+local function claim_key(call) return P .. 'c:' .. call end
+local function there(call)
+  local c = redis.call('HMGET', claim_key(call), 'answers', 'request', 'owner', 'lease', 'done', 'result')
+  if not c[1] then return nil end
+  return {'there', c[1], c[2], c[3], string.format('%.3f', (tonumber(c[4]) - now_ms()) / 1000), c[5] or '', c[6] or false}
+end
+local function forgotten(issued, deadline, difference)
+  local h = redis.call('HMGET', P .. 'dropped', 'claimed', 'deadline')
+  return (h[1] and tonumber(issued) <= tonumber(h[1]) + tonumber(difference))
+    or (h[2] and tonumber(deadline) <= tonumber(h[2]))
+end
+local function move(field, value)
+  local before = redis.call('HGET', P .. 'dropped', field)
+  if not before or tonumber(before) < tonumber(value) then redis.call('HSET', P .. 'dropped', field, value) end
+end
+local function drop_result(call)
+  local size = redis.call('HGET', claim_key(call), 'size')
+  if size and redis.call('ZREM', P .. 'results', call) == 1 then redis.call('DECRBY', P .. 'bytes', size) end
+  redis.call('HDEL', claim_key(call), 'result')
+end
+local function purge(now, most)
+  local ms = now_ms()
+  for _, call in ipairs(redis.call('ZRANGEBYSCORE', P .. 'due', '-inf', now, 'LIMIT', 0, most)) do
+    local c = redis.call('HMGET', claim_key(call), 'done', 'lease', 'holder', 'claimed', 'kept', 'deadline')
+    if c[4] and not c[1] and tonumber(c[2]) > ms then
+      redis.call('ZADD', P .. 'due', tonumber(now) + math.max(1, (tonumber(c[2]) - ms) / 1000), call)
+    else
+      if not c[4] then
+        move('claimed', redis.call('ZSCORE', P .. 'due', call))
+      elseif tonumber(c[5]) >= tonumber(c[6]) then
+        move('deadline', c[6])
+      else
+        move('claimed', c[4])
+      end
+      if c[3] and c[3] ~= '' and redis.call('HINCRBY', P .. 'held', c[3], -1) <= 0 then
+        redis.call('HDEL', P .. 'held', c[3])
+      end
+      drop_result(call)
+      redis.call('DEL', claim_key(call))
+      redis.call('ZREM', P .. 'due', call)
+    end
+  end
+end
+local function taken(now)
+  return redis.call('ZCARD', P .. 'due') - redis.call('ZCOUNT', P .. 'due', '-inf', now)
+end
+local function share_taken(holder, count, pressure, share)
+  return holder ~= '' and count > tonumber(pressure)
+    and tonumber(redis.call('HGET', P .. 'held', holder) or '0') >= tonumber(share)
+end
+"""
+)
+
+CLAIM = (
+    _CLAIMS
+    + """
+local call, answers, request, owner, issued, claimed, kept, deadline, holder, lease, most, pressure, share, purged, difference =
+  unpack(ARGV)
+purge(claimed, purged)
+local found = there(call)
+if found then
+  if found[4] == owner then return {'ours'} end
+  return found
+end
+if forgotten(issued, deadline, difference) then return {'forgotten'} end
+local count = taken(claimed)
+if count >= tonumber(most) then return {'full'} end
+if share_taken(holder, count, pressure, share) then return {'share'} end
+redis.call('HSET', claim_key(call), 'answers', answers, 'request', request, 'owner', owner, 'claimed', claimed, 'kept', kept,
+  'deadline', deadline, 'holder', holder, 'lease', now_ms() + tonumber(lease))
+redis.call('EXPIREAT', claim_key(call), math.ceil(tonumber(kept)) + WEEK)
+redis.call('ZADD', P .. 'due', kept, call)
+if holder ~= '' then redis.call('HINCRBY', P .. 'held', holder, 1) end
+for _, name in ipairs({'due', 'held', 'dropped', 'results', 'bytes'}) do redis.call('EXPIRE', P .. name, 2 * WEEK) end
+return {'ours'}
+"""
+)
+
+TAKE_OVER = (
+    _CLAIMS
+    + """
+local call, lapsed_owner, answers, request, owner, claimed, kept, lease = unpack(ARGV)
+local c = redis.call('HMGET', claim_key(call), 'owner', 'done', 'kept', 'claimed')
+if c[1] == owner then return 1 end
+if not c[1] or c[2] or c[1] ~= lapsed_owner then return 0 end
+if tonumber(c[3]) > tonumber(kept) then kept = c[3] end
+if tonumber(c[4]) > tonumber(claimed) then claimed = c[4] end
+redis.call('HSET', claim_key(call), 'answers', answers, 'request', request, 'owner', owner, 'claimed', claimed, 'kept', kept,
+  'lease', now_ms() + tonumber(lease))
+redis.call('ZADD', P .. 'due', kept, call)
+return 1
+"""
+)
+
+RENEW = (
+    _CLAIMS
+    + """
+local call, owner, lease = unpack(ARGV)
+if redis.call('HGET', claim_key(call), 'owner') == owner then
+  redis.call('HSET', claim_key(call), 'lease', now_ms() + tonumber(lease))
+end
+return 1
+"""
+)
+
+FINISH = (
+    _CLAIMS
+    + """
+local call, owner, result, most = unpack(ARGV)
+local c = redis.call('HMGET', claim_key(call), 'owner', 'done')
+if c[1] ~= owner or c[2] then return 0 end
+redis.call('HSET', claim_key(call), 'done', '1', 'result', result, 'size', #result)
+local last = redis.call('ZREVRANGE', P .. 'results', 0, 0, 'WITHSCORES')
+redis.call('ZADD', P .. 'results', tonumber(last[2] or '0') + 1, call)
+local total = redis.call('INCRBY', P .. 'bytes', #result)
+while total > tonumber(most) do
+  drop_result(redis.call('ZRANGE', P .. 'results', 0, 0)[1])
+  total = tonumber(redis.call('GET', P .. 'bytes'))
+end
+return 1
+"""
+)
+
+READ = (
+    _CLAIMS
+    + """
+local call, issued, deadline, difference = unpack(ARGV)
+local found = there(call)
+if found then return found end
+if forgotten(issued, deadline, difference) then return {'forgotten'} end
+return {'none'}
+"""
+)
+
+CHECK_ROOM = (
+    _CLAIMS
+    + """
+local holder, now, most, pressure, share, difference = unpack(ARGV)
+if forgotten(now, 'inf', difference) then return {'forgotten'} end
+local count = taken(now)
+if count >= tonumber(most) then return {'full'} end
+if share_taken(holder, count, pressure, share) then return {'share'} end
+return {'ok'}
+"""
+)
+
+# Sessions. `s:SESSION` is a session, `unused` and `used` hold them by the time of their last use, `sheld` counts those of each
+# holder. `r:SESSION` has `WORKER:REQUEST` for each request under way, `q:SESSION:QUESTION` is an open question. `w:WORKER`
+# expires unless the worker gives signs of life, `workers` lists them, `m:WORKER` is the mail for one.
+
+_SESSIONS = (
+    _COMMON
+    + """
+local function alive(worker) return redis.call('EXISTS', P .. 'w:' .. worker) == 1 end
+local function workers_of(session, request)
+  local found, seen = {}, {}
+  for _, member in ipairs(redis.call('SMEMBERS', P .. 'r:' .. session)) do
+    local at = string.find(member, ':', 1, true)
+    local worker, one = string.sub(member, 1, at - 1), string.sub(member, at + 1)
+    if not alive(worker) then
+      redis.call('SREM', P .. 'r:' .. session, member)
+    elseif not seen[worker] and (request == '' or one == request) then
+      seen[worker] = true
+      found[#found + 1] = worker
+    end
+  end
+  return found
+end
+local function busy(session) return #workers_of(session, '') > 0 end
+local function delete(session)
+  local holder = redis.call('HGET', P .. 's:' .. session, 'holder')
+  if holder and holder ~= '' and redis.call('HINCRBY', P .. 'sheld', holder, -1) <= 0 then
+    redis.call('HDEL', P .. 'sheld', holder)
+  end
+  redis.call('DEL', P .. 's:' .. session, P .. 'r:' .. session)
+  redis.call('ZREM', P .. 'unused', session)
+  redis.call('ZREM', P .. 'used', session)
+end
+local function touch(session, ms)
+  if redis.call('EXISTS', P .. 's:' .. session) == 1 then
+    redis.call('ZREM', P .. 'unused', session)
+    redis.call('ZADD', P .. 'used', ms, session)
+    redis.call('HSET', P .. 's:' .. session, 'used', '1', 'last_used', ms)
+    redis.call('EXPIRE', P .. 's:' .. session, WEEK)
+  end
+end
+local function first_idle(set, before)
+  for _, session in ipairs(redis.call('ZRANGEBYSCORE', P .. set, '-inf', before, 'LIMIT', 0, 100)) do
+    if redis.call('EXISTS', P .. 's:' .. session) == 0 or not busy(session) then return session end
+  end
+end
+local function end_idle(idle_ms)
+  local before = '(' .. string.format('%.0f', now_ms() - tonumber(idle_ms))
+  for _, set in ipairs({'unused', 'used'}) do
+    for _, session in ipairs(redis.call('ZRANGEBYSCORE', P .. set, '-inf', before, 'LIMIT', 0, 1000)) do
+      if not busy(session) then delete(session) end
+    end
+  end
+end
+local function post(worker, mail)
+  redis.call('RPUSH', P .. 'm:' .. worker, mail)
+  redis.call('EXPIRE', P .. 'm:' .. worker, 60)
+end
+"""
+)
+
+BEAT = (
+    _SESSIONS
+    + """
+local worker, listening, lease = unpack(ARGV)
+redis.call('SET', P .. 'w:' .. worker, listening, 'PX', lease)
+redis.call('SADD', P .. 'workers', worker)
+redis.call('EXPIRE', P .. 'workers', WEEK)
+redis.call('EXPIRE', P .. 'm:' .. worker, 60)
+return 1
+"""
+)
+
+LEAVE = (
+    _SESSIONS
+    + """
+redis.call('DEL', P .. 'w:' .. ARGV[1], P .. 'm:' .. ARGV[1])
+redis.call('SREM', P .. 'workers', ARGV[1])
+return 1
+"""
+)
+
+ADD_SESSION = (
+    _SESSIONS
+    + """
+local session, record, holder, most, idle, recent, pressure, share = unpack(ARGV)
+if redis.call('EXISTS', P .. 's:' .. session) == 1 then return {'ok'} end
+if idle ~= '' then end_idle(idle) end
+local ms = now_ms()
+if most ~= '' then
+  local count = redis.call('ZCARD', P .. 'unused') + redis.call('ZCARD', P .. 'used')
+  local held = holder ~= '' and tonumber(redis.call('HGET', P .. 'sheld', holder) or '0') or 0
+  most = tonumber(most)
+  if count > math.floor(most / pressure) and held >= math.max(1, math.floor(most / share)) then
+    return {'share', tostring(held)}
+  end
+  if count >= most then
+    local victim = first_idle('unused', '+inf') or first_idle('used', string.format('%.0f', ms - tonumber(recent)))
+    if not victim then return {'full'} end
+    delete(victim)
+  end
+end
+redis.call('HSET', P .. 's:' .. session, 'record', record, 'version', '1', 'holder', holder, 'used', '', 'last_used', ms)
+redis.call('EXPIRE', P .. 's:' .. session, WEEK)
+redis.call('ZADD', P .. 'unused', ms, session)
+if holder ~= '' then redis.call('HINCRBY', P .. 'sheld', holder, 1) end
+for _, name in ipairs({'unused', 'used', 'sheld'}) do redis.call('EXPIRE', P .. name, 2 * WEEK) end
+return {'ok'}
+"""
+)
+
+USE_SESSION = (
+    _SESSIONS
+    + """
+local session, worker, used, idle = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local s = redis.call('HMGET', P .. 's:' .. session, 'record', 'version', 'used', 'last_used')
+if not s[1] then return false end
+local ms, last = now_ms(), tonumber(s[4])
+if idle ~= '' and last + tonumber(idle) < ms and not busy(session) then
+  delete(session)
+  return false
+end
+local step = idle ~= '' and tonumber(idle) / 10 or 60000
+if used == '1' and (s[3] == '' or last + step < ms) then touch(session, ms) end
+for index = 5, #ARGV do redis.call('SADD', P .. 'r:' .. session, worker .. ':' .. ARGV[index]) end
+if #ARGV > 4 then redis.call('EXPIRE', P .. 'r:' .. session, WEEK) end
+return {s[1], s[2]}
+"""
+)
+
+END_REQUESTS = (
+    _SESSIONS
+    + """
+for index = 3, #ARGV do redis.call('SREM', P .. 'r:' .. ARGV[1], ARGV[2] .. ':' .. ARGV[index]) end
+touch(ARGV[1], now_ms())
+return 1
+"""
+)
+
+SAVE_SESSION = (
+    _SESSIONS
+    + """
+local session, record, version = unpack(ARGV)
+local before = redis.call('HMGET', P .. 's:' .. session, 'version', 'record')
+if before[2] == record then return 1 end
+if before[1] ~= version then return 0 end
+redis.call('HSET', P .. 's:' .. session, 'record', record, 'version', tonumber(version) + 1)
+return 1
+"""
+)
+
+END_SESSION = (
+    _SESSIONS
+    + """
+local workers = workers_of(ARGV[1], '')
+delete(ARGV[1])
+return workers
+"""
+)
+
+END_IDLE = (
+    _SESSIONS
+    + """
+end_idle(ARGV[1])
+return 1
+"""
+)
+
+WORKERS_OF = (
+    _SESSIONS
+    + """
+return workers_of(ARGV[1], ARGV[2])
+"""
+)
+
+OPEN_QUESTION = (
+    _SESSIONS
+    + """
+local key = P .. 'q:' .. ARGV[1] .. ':' .. ARGV[2]
+redis.call('HSET', key, 'worker', ARGV[3])
+redis.call('EXPIRE', key, WEEK)
+return 1
+"""
+)
+
+ANSWER_QUESTION = (
+    _SESSIONS
+    + """
+local key, mail = P .. 'q:' .. ARGV[1] .. ':' .. ARGV[2], ARGV[3]
+local q = redis.call('HMGET', key, 'worker', 'mail')
+if not q[1] then return 'unknown' end
+if q[2] then return q[2] == mail and 'sent' or 'unknown' end
+if not alive(q[1]) then return 'worker gone' end
+redis.call('HSET', key, 'mail', mail)
+post(q[1], mail)
+return 'sent'
+"""
+)
+
+SEND_TO_LISTENERS = (
+    _SESSIONS
+    + """
+local sender, mail, most = unpack(ARGV)
+for _, worker in ipairs(redis.call('SMEMBERS', P .. 'workers')) do
+  local listening = redis.call('GET', P .. 'w:' .. worker)
+  if not listening then
+    redis.call('SREM', P .. 'workers', worker)
+  elseif worker ~= sender and listening == '1' and redis.call('LLEN', P .. 'm:' .. worker) < tonumber(most) then
+    post(worker, mail)
+  end
+end
+return 1
+"""
+)
+
+SEND = (
+    _SESSIONS
+    + """
+for index = 2, #ARGV do post(ARGV[index], ARGV[1]) end
+return 1
+"""
+)

@@ -1,0 +1,290 @@
+"""The ledger in a SQLite file: for several processes on one machine, and for claims that survive a restart."""
+
+import asyncio
+import math
+import sqlite3
+import time
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+from bespeak.state.stores.sqlite_database import Database, boot_id
+from bespeak.state.stores.sqlite_sessions import SQLiteSessions
+from bespeak.state.stores.store import (
+    PURGED_AT_ONCE,
+    Claim,
+    ClaimLimits,
+    Entry,
+    Horizon,
+    ShareTaken,
+    StoreFull,
+    key_of,
+)
+
+POLL_SECONDS = (0.02, 0.25)
+"""The first and the longest pause between two looks at a claim that is waited for."""
+
+
+class SQLiteStore:
+    """Keeps claims in a SQLite file, for one server. All processes of a machine may use the file at the same time.
+
+    With `durable`, a claim is written to the disk before its call is run, so that it survives a power failure. Without `create`,
+    the file must exist.
+    """
+
+    shared = True
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        server: str = "bespeak",
+        limits: ClaimLimits | None = None,
+        create: bool = True,
+        durable: bool = True,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        path = Path(path).absolute()
+        self._server = server
+        self._limits = limits or ClaimLimits()
+        self._steady = steady
+        self._boot = boot_id()
+        self._claims = Database(path, create=create, durable=durable)
+        # What older clients need is worth nothing after a power failure, and does not wait for claims to be on the disk.
+        self._others = Database(path, create=create, durable=False)
+        self.sessions = SQLiteSessions(self._others, server, self._boot)
+        self._users = 0
+
+    async def start(self) -> None:
+        await self._claims.read(lambda connection: connection.execute("SELECT 1 FROM totals").fetchone())
+        self._users += 1
+
+    async def close(self) -> None:
+        self._users -= 1
+        if self._users <= 0:
+            await self._claims.close()
+            await self._others.close()
+
+    def __str__(self) -> str:
+        return str(self._claims)
+
+    # Claims
+
+    async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
+        key, holder = key_of(call), _holder(entry.holder)
+
+        def work(db: sqlite3.Connection) -> Claim | None:
+            self._purge(db, entry.claimed)
+            there = self._read(db, key)
+            if there is not None:
+                return None if there.owner == entry.owner else there  # ours already, if the answer was lost
+            self._horizon(db).check(entry.issued, entry.deadline)
+            taken = self._taken(db, entry.claimed)
+            if taken >= self._limits.max_claims:
+                raise StoreFull
+            self._check_share(db, holder, taken)
+            db.execute(
+                "INSERT INTO claims (server, call, answers, request, owner, claimed, kept_until, deadline, holder, boot, "
+                "lease_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    self._server,
+                    key,
+                    entry.answers,
+                    entry.request,
+                    entry.owner,
+                    entry.claimed,
+                    entry.kept_until,
+                    entry.deadline,
+                    holder,
+                    self._boot,
+                    self._steady() + lease,
+                ),
+            )
+            db.execute("UPDATE totals SET claims = claims + 1 WHERE server = ?", (self._server,))
+            if holder is not None:
+                db.execute(
+                    "INSERT INTO holders VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET held = held + 1",
+                    (self._server, holder),
+                )
+            return None
+
+        return await self._claims.write(work)
+
+    async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
+        key = key_of(call)
+
+        def work(db: sqlite3.Connection) -> bool:
+            there = self._read(db, key)
+            if there is not None and there.owner == entry.owner:
+                return True
+            if there is None or there.done or there.owner != lapsed_owner:
+                return False
+            db.execute(
+                "UPDATE claims SET answers = ?, request = ?, owner = ?, claimed = max(claimed, ?), "
+                "kept_until = max(kept_until, ?), boot = ?, lease_until = ? WHERE server = ? AND call = ?",
+                (
+                    entry.answers,
+                    entry.request,
+                    entry.owner,
+                    entry.claimed,
+                    entry.kept_until,
+                    self._boot,
+                    self._steady() + lease,
+                    self._server,
+                    key,
+                ),
+            )
+            return True
+
+        return await self._claims.write(work)
+
+    async def renew(self, call: str, owner: str, lease: float) -> None:
+        key = key_of(call)
+
+        def work(db: sqlite3.Connection) -> None:
+            db.execute(
+                "UPDATE claims SET boot = ?, lease_until = ? WHERE server = ? AND call = ? AND owner = ?",
+                (self._boot, self._steady() + lease, self._server, key, owner),
+            )
+
+        await self._claims.write(work)
+
+    async def finish(self, call: str, owner: str, result: bytes) -> None:
+        key = key_of(call)
+
+        def work(db: sqlite3.Connection) -> None:
+            changed = db.execute(
+                "UPDATE claims SET done = 1 WHERE server = ? AND call = ? AND owner = ? AND NOT done",
+                (self._server, key, owner),
+            )
+            if changed.rowcount:
+                db.execute("INSERT INTO results (server, call, result) VALUES (?, ?, ?)", (self._server, key, result))
+                self._count_bytes(db, len(result))
+                self._evict(db)
+
+        await self._claims.write(work)
+
+    async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
+        key = key_of(call)
+
+        def work(db: sqlite3.Connection) -> Claim | None:
+            there = self._read(db, key)
+            if there is None:
+                self._horizon(db).check(issued, deadline)
+            return there
+
+        return await self._claims.read(work)
+
+    async def changed(self, call: str, timeout: float) -> None:
+        key = key_of(call)
+        give_up, (pause, longest) = asyncio.get_running_loop().time() + timeout, POLL_SECONDS
+        while True:
+            there = await self._claims.read(lambda db: self._read(db, key))
+            left = give_up - asyncio.get_running_loop().time()
+            if there is None or there.done or left <= 0:
+                return
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 2, longest)
+
+    async def check_room(self, holder: str | None, now: float) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            self._horizon(db).check(now, math.inf)
+            taken = self._taken(db, now)
+            if taken >= self._limits.most_for_questions:
+                raise StoreFull
+            self._check_share(db, _holder(holder), taken)
+
+        await self._claims.read(work)
+
+    # Rows
+
+    def _read(self, db: sqlite3.Connection, key: bytes) -> Claim | None:
+        row = db.execute(
+            "SELECT answers, request, owner, boot, lease_until, done, result FROM claims LEFT JOIN results USING (server, call) "
+            "WHERE server = ? AND call = ?",
+            (self._server, key),
+        ).fetchone()
+        if row is None:
+            return None
+        answers, request, owner, boot, lease_until, done, result = row
+        left = lease_until - self._steady() if boot == self._boot else 0.0
+        return Claim(answers, request, owner, left, bool(done), result)
+
+    def _horizon(self, db: sqlite3.Connection) -> Horizon:
+        row = db.execute(
+            "SELECT dropped_claimed, dropped_deadline FROM totals WHERE server = ?", (self._server,)
+        ).fetchone()
+        return Horizon(*row) if row is not None else Horizon()
+
+    def _taken(self, db: sqlite3.Connection, now: float) -> int:
+        """Return how many claims there are, without those that wait to be dropped."""
+        row = db.execute("SELECT claims FROM totals WHERE server = ?", (self._server,)).fetchone()
+        if row is None or not row[0]:
+            return 0
+        (due,) = db.execute(
+            "SELECT count(*) FROM claims WHERE server = ? AND kept_until <= ?", (self._server, now)
+        ).fetchone()
+        return row[0] - due
+
+    def _check_share(self, db: sqlite3.Connection, holder: bytes | None, taken: int) -> None:
+        if holder is None or taken <= self._limits.most_without_shares:
+            return
+        row = db.execute("SELECT held FROM holders WHERE server = ? AND holder = ?", (self._server, holder)).fetchone()
+        if row is not None and row[0] >= self._limits.most_of_one:
+            raise ShareTaken
+
+    # Making room
+
+    def _purge(self, db: sqlite3.Connection, now: float) -> None:
+        """Drop some of what need not be kept any longer. A claim whose lease is renewed is kept a little longer."""
+        db.execute("INSERT OR IGNORE INTO totals (server) VALUES (?)", (self._server,))
+        due = db.execute(
+            "SELECT call, holder, claimed, kept_until, deadline, boot, lease_until, done, length(result) FROM claims "
+            "LEFT JOIN results USING (server, call) WHERE server = ? AND kept_until <= ? ORDER BY kept_until LIMIT ?",
+            (self._server, now, PURGED_AT_ONCE),
+        ).fetchall()
+        if not due:
+            return
+        horizon = self._horizon(db)
+        for call, holder, claimed, kept_until, deadline, boot, lease_until, done, size in due:
+            left = lease_until - self._steady() if boot == self._boot else 0.0
+            if not done and left > 0:
+                db.execute(
+                    "UPDATE claims SET kept_until = ? WHERE server = ? AND call = ?",
+                    (now + max(1.0, left), self._server, call),
+                )
+                continue
+            at_deadline = kept_until >= deadline
+            horizon.move(-math.inf if at_deadline else claimed, deadline if at_deadline else -math.inf)
+            db.execute("DELETE FROM claims WHERE server = ? AND call = ?", (self._server, call))
+            db.execute("UPDATE totals SET claims = claims - 1 WHERE server = ?", (self._server,))
+            if size is not None:
+                db.execute("DELETE FROM results WHERE server = ? AND call = ?", (self._server, call))
+                self._count_bytes(db, -size)
+            if holder is not None:
+                db.execute("UPDATE holders SET held = held - 1 WHERE server = ? AND holder = ?", (self._server, holder))
+                db.execute("DELETE FROM holders WHERE server = ? AND holder = ? AND held <= 0", (self._server, holder))
+        db.execute(
+            "UPDATE totals SET dropped_claimed = ?, dropped_deadline = ? WHERE server = ?",
+            (horizon.claimed, horizon.deadline, self._server),
+        )
+
+    def _evict(self, db: sqlite3.Connection) -> None:
+        """Drop the oldest results, while all of them together are too large."""
+        while self._bytes(db) > self._limits.max_result_bytes:
+            number, size = db.execute(
+                "SELECT number, length(result) FROM results WHERE server = ? ORDER BY number LIMIT 1", (self._server,)
+            ).fetchone()
+            db.execute("DELETE FROM results WHERE number = ?", (number,))
+            self._count_bytes(db, -size)
+
+    def _bytes(self, db: sqlite3.Connection) -> int:
+        return db.execute("SELECT result_bytes FROM totals WHERE server = ?", (self._server,)).fetchone()[0]
+
+    def _count_bytes(self, db: sqlite3.Connection, size: int) -> None:
+        db.execute("UPDATE totals SET result_bytes = result_bytes + ? WHERE server = ?", (size, self._server))
+
+
+def _holder(holder: str | None) -> bytes | None:
+    """A digest, because a holder may be the name of a person."""
+    return blake2b(holder.encode(), digest_size=16).digest() if holder is not None else None
