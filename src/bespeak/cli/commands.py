@@ -31,11 +31,22 @@ def run(
             metavar="ADDRESS|NETWORK",
         ),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help="Where spent approvals are remembered: sqlite:/path/to/file or redis://host:port/0. Default: BESPEAK_STORE, "
+            "or a store of this run.",
+            metavar="URL",
+        ),
+    ] = None,
 ) -> None:
-    """Run a server over stdio, or over HTTP with --http."""
+    """Run a server over stdio, or over HTTP with --http.
+
+    Exit codes: 0 it was stopped, 1 an approved call was cut off, 2 an option or the file is wrong, 3 the server cannot start.
+    """
     from bespeak.cli.run_command import Flags, run_server
 
-    raise typer.Exit(run_server(Flags(target, http, host, port, path, number, proxies or [])))
+    raise typer.Exit(run_server(Flags(target, http, host, port, path, number, proxies or [], store)))
 
 
 @app.command("test")

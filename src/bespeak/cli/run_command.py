@@ -1,15 +1,19 @@
 """`bespeak run`: start a server over stdio or HTTP."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bespeak.cli import workers
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
+from bespeak.cli.run_directories import UnsafeDirectory
 from bespeak.server.running import run_stdio
 from bespeak.server.targets import NoServer, load
+from bespeak.state.stores.store import BadStore, StoreUnavailable
+from bespeak.state.stores.store_urls import STORE_VARIABLE
 from bespeak.transports.http.client_addresses import ClientAddresses
-from bespeak.transports.interfaces import MissingExtra
+from bespeak.transports.interfaces import CannotStart, MissingExtra
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Flags:
     path: str | None
     workers: int
     proxies: Sequence[str]
+    store: str | None = None
 
 
 class BadFlags(Exception):
@@ -33,12 +38,16 @@ def run_server(flags: Flags) -> int:
     """Run the server until it is told to stop. Return the exit code."""
     try:
         _check(flags)
+        if flags.store is not None:
+            os.environ[STORE_VARIABLE] = flags.store
         if flags.http:
             _run_http(flags)
         else:
             run_stdio(lambda: load(flags.target))
-    except (BadFlags, NoServer, MissingExtra) as error:
+    except (BadFlags, BadStore, NoServer, MissingExtra, UnsafeDirectory) as error:
         return complain(str(error), ExitCode.BAD_USAGE)
+    except (CannotStart, StoreUnavailable) as error:
+        return complain(f"the server cannot start: {error}", ExitCode.UNREACHABLE)
     return ExitCode.OK
 
 
@@ -62,8 +71,8 @@ def _run_http(flags: Flags) -> None:
         flags.path or "/mcp",
         tuple(flags.proxies),
     )
-    server = load(flags.target)  # with several workers too: an error in it is reported once, not by each worker
     if flags.workers > 1:
         workers.run(workers.Settings(flags.target, host, port, path, proxies), flags.workers)
     else:
+        server = load(flags.target)
         server.run("streamable-http", host=host, port=port, streamable_http_path=path, trusted_proxies=proxies)

@@ -1,17 +1,27 @@
-"""Several worker processes behind one port: each loads the server for itself, and all share its state keys."""
+"""Several worker processes behind one port: each loads the server for itself, and all share its state keys and its store."""
 
 import os
 import secrets
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
 
+from bespeak.cli.output import tell
+from bespeak.cli.run_directories import LEDGER, hold, run_directory
 from bespeak.server.running import CUT_OFF_STATUS, SHUTDOWN, require_uvicorn
 from bespeak.server.targets import load
 from bespeak.state.seal import KEYS_VARIABLE
+from bespeak.state.stores.store_urls import STORE_VARIABLE, check_store
 from bespeak.transports.http.app import HttpApp
 from bespeak.transports.http.connection_limits import ConnectionLimits
+from bespeak.transports.interfaces import CannotStart
 
 _PREFIX = "BESPEAK_RUN_"
+_DIRECTORY = f"{_PREFIX}DIRECTORY"
+KEYS_OUTLIVE = "State keys outlive this run, its ledger does not; give --store"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +46,72 @@ class Settings:
 
 
 def run(settings: Settings, number: int) -> None:
-    """Run workers until they are stopped. State keys are made here, once, unless they are configured."""
+    """Run workers until they are stopped. Keys and a store are made here, once, unless they are configured.
+
+    Raises `CannotStart` if the server would not share its approvals, `StoreUnavailable` or `UnsafeDirectory`.
+    """
     require_uvicorn()
     from bespeak.transports.http.uvicorn_server import STARTUP_FAILURE, run_workers
 
-    if not os.environ.get(KEYS_VARIABLE, "").strip(" ,"):
-        os.environ[KEYS_VARIABLE] = secrets.token_urlsafe(32)
-    settings.hand_down()
-    limits = ConnectionLimits(trusted_proxies=settings.proxies)
-    statuses = run_workers("bespeak.cli.workers:make_app", number, settings.host, settings.port, limits, SHUTDOWN)
+    with _shared_store(), _shared_keys():
+        # An error in it is reported once, not by each worker.
+        if not load(settings.target).store_is_shared:
+            raise CannotStart(
+                f"{settings.target} passes a store of one process to MCPServer, so each worker would accept the same approval "
+                "once. Pass a shared store, such as 'sqlite:/path/to/file', or none"
+            )
+        settings.hand_down()
+        limits = ConnectionLimits(trusted_proxies=settings.proxies)
+        statuses = run_workers("bespeak.cli.workers:make_app", number, settings.host, settings.port, limits, SHUTDOWN)
     for status in (STARTUP_FAILURE, CUT_OFF_STATUS):
         if status in statuses:
             sys.exit(status)
 
 
+@contextmanager
+def _shared_store() -> Generator[None]:
+    """Have the workers share the configured store, or one of their own for this run."""
+    url = os.environ.get(STORE_VARIABLE, "").strip()
+    if url:
+        check_store(url)
+        yield
+        return
+    if os.environ.get(KEYS_VARIABLE, "").strip(" ,"):
+        tell(KEYS_OUTLIVE)
+    with run_directory() as directory:
+        file = quote(str(directory / LEDGER))
+        check_store(f"sqlite:{file}?durable=no")  # which creates it
+        os.environ[STORE_VARIABLE] = f"sqlite:{file}?create=no&durable=no"
+        os.environ[_DIRECTORY] = str(directory)
+        try:
+            yield
+        finally:
+            for name in (STORE_VARIABLE, _DIRECTORY):
+                os.environ.pop(name, None)
+
+
+@contextmanager
+def _shared_keys() -> Generator[None]:
+    """Have the workers share the configured state keys, or one that is made for this run."""
+    if os.environ.get(KEYS_VARIABLE, "").strip(" ,"):
+        yield
+        return
+    os.environ[KEYS_VARIABLE] = secrets.token_urlsafe(32)
+    try:
+        yield
+    finally:
+        os.environ.pop(KEYS_VARIABLE, None)
+
+
 def make_app() -> HttpApp:
-    """A worker's app, without sessions: a session lives in one process, and the next request may reach another."""
+    """A worker's app."""
     settings = Settings.inherited()
-    return load(settings.target).streamable_http_app(
-        host=settings.host,
-        streamable_http_path=settings.path,
-        stateless_http=True,
-        trusted_proxies=settings.proxies,
+    if _DIRECTORY in os.environ:
+        hold(Path(os.environ[_DIRECTORY]))
+    server = load(settings.target)
+    # What the author's code starts, or prints, has no need of them.
+    for name in (KEYS_VARIABLE, STORE_VARIABLE):
+        os.environ.pop(name, None)
+    return server.streamable_http_app(
+        host=settings.host, streamable_http_path=settings.path, trusted_proxies=settings.proxies
     )

@@ -32,7 +32,7 @@ from bespeak.server.legacy.pushing import Asker
 from bespeak.server.legacy.waiting_calls import WaitingCalls
 from bespeak.server.middleware import Around, RequestEnd, RequestHook, RequestInfo
 from bespeak.server.tracing import is_tracing, traced
-from bespeak.transports.interfaces import Notify, WrittenResponse
+from bespeak.transports.interfaces import Notify, OpenQuestions, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
 
@@ -91,7 +91,9 @@ class Dispatch:
         """End the streams of modern clients that listen, because the server stops."""
         self._listening.end()
 
-    def peer(self, unaskable: AskingObstacle | None, assumed: str | None) -> LegacyConnection:
+    def peer(
+        self, unaskable: AskingObstacle | None, assumed: str | None, other_workers: OpenQuestions | None = None
+    ) -> LegacyConnection:
         """Return the server's side of a connection, for clients of older revisions."""
         return LegacyConnection(
             self.answer_legacy,
@@ -102,6 +104,7 @@ class Dispatch:
             changes=self._catalogue.changes,
             unaskable=unaskable,
             assumed=assumed,
+            other_workers=other_workers,
         )
 
     def answer(

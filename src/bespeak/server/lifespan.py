@@ -20,8 +20,11 @@ class Lifespan:
         self,
         enter: Callable[[], AbstractAsyncContextManager[Any]] | None,
         drain: Callable[[], Awaitable[None]],
+        around: Callable[[], AbstractAsyncContextManager[None]] | None = None,
     ) -> None:
         self._own = enter
+        self._around = around
+        """Entered before everything else, and left last: the store that other processes use too."""
         self._included: list[Lifespan] = []
         """Those of included servers, which are entered inside this one."""
         self._drain = drain
@@ -37,11 +40,13 @@ class Lifespan:
     @property
     def needed(self) -> bool:
         """Whether there is anything to enter."""
-        return self._own is not None or any(one.needed for one in self._included)
+        return self._own is not None or self._around is not None or any(one.needed for one in self._included)
 
     @asynccontextmanager
     async def _enter(self) -> AsyncGenerator[Any]:
         async with AsyncExitStack() as stack:
+            if self._around is not None:
+                await stack.enter_async_context(self._around())
             value = await stack.enter_async_context(self._own()) if self._own is not None else None
             for one in self._included:
                 if one.needed:

@@ -117,6 +117,9 @@ def require_uvicorn() -> None:
 class RunnableServer(Answering):
     """A server that can run itself over every transport."""
 
+    store_is_shared = False
+    """Whether other processes may use the same store."""
+
     def __init__(self) -> None:
         self._routes: list[Route] = []
         self._authenticator: Authenticator | None = None
@@ -176,7 +179,8 @@ class RunnableServer(Answering):
 
         Only clients of 2025-11-25 and earlier have sessions. With `stateless_http` they are served without sessions and
         cannot be asked anything. With an `event_store` they can resume a broken stream, after `retry_interval`
-        milliseconds.
+        milliseconds. If the server has a shared store, several workers may serve it, and the event store must be shared by them
+        too: it says so with an attribute `shared` that is true.
 
         A body may have `max_request_body_size` bytes, and must arrive within `request_body_timeout` seconds. All bodies
         above 64 KiB that arrive at the same time may have `max_incoming_bytes` together; others wait for their turn.
@@ -200,6 +204,11 @@ class RunnableServer(Answering):
             raise ValueError("max_incoming_bytes must be at least 1")
         if max_sessions is not None and max_sessions < 1:
             raise ValueError("max_sessions must be at least 1; for no sessions at all use stateless_http=True")
+        if event_store is not None and self.store_is_shared and not getattr(event_store, "shared", False):
+            raise ValueError(
+                "the server has a shared store, so several workers may serve it, but event_store keeps the events of one process. "
+                "Pass an event store that all workers share, with the attribute shared = True, or none"
+            )
         paths = (streamable_http_path.rstrip("/"), streamable_http_path.rstrip("/") + "/")
         if any(route.match(path) is not None for route in self._all_routes() for path in paths):
             raise ValueError(f"a custom route matches the path of the MCP endpoint, {streamable_http_path!r}")

@@ -2,7 +2,6 @@
 
 import logging
 import math
-import warnings
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -39,12 +38,12 @@ from bespeak.server.middleware import CallHook, RequestHook
 from bespeak.server.registration import Registration
 from bespeak.server.running import RunnableServer
 from bespeak.server.server_extensions import declared_extensions
+from bespeak.server.shared_store import SharedStore, choose_store
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
-from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Store
 from bespeak.transports.http.custom_routes import Route
-from bespeak.transports.interfaces import Notify, Peer, WrittenResponse
+from bespeak.transports.interfaces import Notify, OpenQuestions, Peer, SharedSessions, WrittenResponse
 
 if TYPE_CHECKING:
     from bespeak.server.auth.access_tokens import TokenVerifier
@@ -74,7 +73,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         resource_security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY,
         request_state_security: RequestStateSecurity | None = None,
         cache_hints: Mapping[CacheableMethod, CacheHint] | None = None,
-        store: Store | None = None,
+        store: Store | str | None = None,
         log_level: LogLevel = "INFO",
         page_size: int | None = None,
         question_timeout: float = 600.0,
@@ -92,6 +91,10 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
 
         `question_heartbeat` is how many seconds of silence such a client hears while its question is open: then a progress
         notification tells it that the call is alive, if it asked for progress. `None` sends none.
+
+        `store` is where spent approvals are remembered, and what workers share: `"sqlite:/path/to/file"` for several processes on
+        one machine, `"redis://host:port/0"` for several machines. Without it, the environment variable `BESPEAK_STORE` names the
+        store; otherwise it is the memory of this process.
 
         `auth` and `token_verifier` come together: over HTTP, only requests with an access token that the verifier accepts are
         served. stdio has no authentication.
@@ -146,17 +149,15 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         ).model_dump(mode="json", by_alias=True, exclude_none=True)
         logging.getLogger("bespeak").setLevel(log_level)
         security = request_state_security or RequestStateSecurity()
-        if store is None and security.shared:
-            warnings.warn(
-                "state keys are configured, but no shared store is: approvals are remembered in this process only. "
-                "After a restart, or on another worker, the same approval could be spent again. Pass a shared store: "
-                "MCPServer(store=...)",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        kept = store if store is not None else MemoryStore()
+        kept = choose_store(store, self.name, security)
         self._calls = Calls(security, Ledger(kept, security.clock, security.ttl), self.name)
-        self._lifespan = Lifespan((lambda: lifespan(self)) if lifespan else None, self._calls.tasks.drain)
+        self.store_is_shared = kept.shared
+        self._shared = SharedStore(kept, self._calls, self._catalogue.changes) if kept.shared else None
+        self._lifespan = Lifespan(
+            (lambda: lifespan(self)) if lifespan else None,
+            self._calls.tasks.drain,
+            self._shared.opened if self._shared is not None else None,
+        )
         self._included: list[MCPServer[Any]] = []
         catalogue = self._catalogue
         catalogue.extensions = declared_extensions(extensions or {})
@@ -339,9 +340,19 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         """
         return self._lifespan.running()
 
-    def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
+    def peer(
+        self,
+        unaskable: AskingObstacle | None = None,
+        assumed: str | None = None,
+        other_workers: OpenQuestions | None = None,
+    ) -> Peer:
         """Return the server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
-        return self._dispatch.peer(unaskable, assumed)
+        return self._dispatch.peer(unaskable, assumed, other_workers)
+
+    @property
+    def shared_sessions(self) -> SharedSessions | None:
+        """The sessions that the workers of the server share; `None` if this process is alone."""
+        return self._shared.worker if self._shared is not None else None
 
     def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False

@@ -204,7 +204,7 @@ class Opened(NamedTuple):
 
 _Payload = tuple[int, str, str, str, str, str | None, float, float, float, int, str, bool, str]
 _payload = TypeAdapter[_Payload](_Payload)
-_STATE, _RESULT = b"s", b"r"
+_STATE, _RESULT, _SHARED = b"s", b"r", b"w"
 
 
 class Seal:
@@ -289,6 +289,18 @@ class Seal:
         head = _RESULT + call.encode() + b"\n"
         if not opened.startswith(head):
             raise InvalidRequestState("not a stored result of this call")
+        return opened[len(head) :]
+
+    def close_shared(self, purpose: str, content: bytes) -> bytes:
+        """Return what workers share, sealed for a store. It can only be opened for the same purpose."""
+        return self._security.codec.seal(_SHARED + purpose.encode() + b"\n" + content).encode()
+
+    def open_shared(self, purpose: str, sealed: bytes) -> bytes:
+        """Return what another worker has sealed. Raises `InvalidRequestState` if it is not valid for this purpose."""
+        opened = self._unseal(sealed.decode("latin-1"))
+        head = _SHARED + purpose.encode() + b"\n"
+        if not opened.startswith(head):
+            raise InvalidRequestState(f"not sealed as {purpose.partition(' ')[0]}")
         return opened[len(head) :]
 
     def _unseal(self, token: str) -> bytes:

@@ -10,7 +10,8 @@ from pydantic_core import to_json
 
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.headers import Headers
-from bespeak.protocol.messages import LegacyRequest, Notification, Request, Response
+from bespeak.protocol.messages import LegacyRequest, Notification, Request, RequestId, Response
+from bespeak.protocol.session_facts import Delivery, SessionFacts, SessionLimits
 
 if TYPE_CHECKING:
     from bespeak.protocol.callers import Caller
@@ -57,6 +58,18 @@ class Channel(Protocol):
         ...
 
 
+class OpenQuestions(Protocol):
+    """Tells other workers which questions this one has asked, because an answer may arrive at any of them."""
+
+    async def open(self, question: str) -> None:
+        """Have answers to a question sent here. Raises `ConnectionError` if the others cannot be told."""
+        ...
+
+    def close(self, question: str) -> None:
+        """Nobody waits for its answer any more."""
+        ...
+
+
 class Peer(Protocol):
     """A server's side of one handshake: one client of an older revision."""
 
@@ -84,6 +97,18 @@ class Peer(Protocol):
         """Take a notification or a response."""
         ...
 
+    def waits_for(self, response: Response) -> bool:
+        """Return whether a response answers a question that was sent over this connection."""
+        ...
+
+    def facts(self) -> SessionFacts:
+        """Return what was agreed with the client, for another worker to continue with."""
+        ...
+
+    def restore(self, facts: SessionFacts) -> None:
+        """Continue with what was agreed with another worker."""
+        ...
+
     def stand(self, notify: Notify) -> Coroutine[Any, Any, None]:
         """Send what belongs to no request, such as changes of lists, as long as this runs."""
         ...
@@ -93,15 +118,104 @@ class Peer(Protocol):
         ...
 
 
+class LocalSession(Protocol):
+    """The part of a shared session that is on this worker."""
+
+    def answered(self, response: Response) -> None:
+        """Take an answer that arrived at another worker."""
+        ...
+
+    def cancelled(self, id_: RequestId) -> None:
+        """Cancel a request, because another worker got its cancellation."""
+        ...
+
+    def ended(self, reason: str) -> None:
+        """End everything, because the session was ended at another worker."""
+        ...
+
+    def refresh(self, facts: SessionFacts) -> None:
+        """Take what another worker has changed."""
+        ...
+
+
+class SharedSessions(Protocol):
+    """The sessions of older clients that all workers of a server share. Every method may raise `SessionsUnavailable`."""
+
+    @property
+    def name(self) -> str:
+        """The name of this worker."""
+        ...
+
+    async def add(self, id_: str, facts: SessionFacts, address: str | None, limits: SessionLimits) -> None:
+        """Add a session. Raises `TooManySessions` or `TooManyOfOne`."""
+        ...
+
+    async def use(
+        self, id_: str, requests: Sequence[RequestId], *, used: bool, idle_seconds: float | None
+    ) -> SessionFacts | None:
+        """Return what is known of a session; `None` if it does not exist or has ended. Its requests belong to this worker then."""
+        ...
+
+    def attach(self, id_: str, session: LocalSession) -> None:
+        """Have mail for a session handed to its part on this worker."""
+        ...
+
+    def detach(self, id_: str) -> None:
+        """The session has nothing under way on this worker any more."""
+        ...
+
+    def release(self, id_: str, requests: Sequence[RequestId]) -> None:
+        """Record in the background that requests of a session are over."""
+        ...
+
+    async def change(self, id_: str, change: Callable[[SessionFacts], SessionFacts]) -> None:
+        """Change what all workers know of a session."""
+        ...
+
+    async def end(self, id_: str, reason: str) -> None:
+        """End a session on all workers."""
+        ...
+
+    async def cancel(self, id_: str, request: RequestId) -> None:
+        """Cancel a request that another worker serves."""
+        ...
+
+    async def is_busy_elsewhere(self, id_: str) -> bool:
+        """Return whether another worker serves requests of a session."""
+        ...
+
+    async def open_question(self, id_: str, question: str) -> None:
+        """Have answers to a question sent to this worker."""
+        ...
+
+    def close_question(self, id_: str, question: str) -> None:
+        """Record in the background that this worker waits no longer."""
+        ...
+
+    async def answer(self, id_: str, response: Response) -> Delivery:
+        """Hand an answer to the worker that asked, and return when it has it."""
+        ...
+
+
 class Answering(Protocol):
     """A server, as a transport sees it."""
 
-    def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
+    def peer(
+        self,
+        unaskable: AskingObstacle | None = None,
+        assumed: str | None = None,
+        other_workers: OpenQuestions | None = None,
+    ) -> Peer:
         """Return the server's side of a new connection, for clients of older revisions.
 
         `unaskable` says why questions cannot be sent over it, if they cannot. `assumed` is the revision to serve without
-        a handshake.
+        a handshake. `other_workers` are told of its questions, if a client's answers may arrive at them.
         """
+        ...
+
+    @property
+    def shared_sessions(self) -> "SharedSessions | None":
+        """The sessions that the workers of the server share; `None` if this process is alone."""
         ...
 
     def answer(
@@ -190,6 +304,10 @@ class Outgoing(NamedTuple):
     message: bytes
     headers: Mapping[str, str]
     """The headers that repeat parts of it; empty where `Transport.sends_headers` is not set."""
+
+
+class CannotStart(Exception):
+    """A server cannot be started. The message says what it needs."""
 
 
 class MissingExtra(ImportError):

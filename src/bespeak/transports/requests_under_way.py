@@ -70,6 +70,9 @@ class RequestsUnderWay:
     def __bool__(self) -> bool:
         return bool(self._tasks)
 
+    def __contains__(self, id_: RequestId) -> bool:
+        return id_ in self._tasks
+
     def start(
         self, message: LegacyRequest | Request | MalformedMessage, serve: Serve, responses: Responses, *, batch: bool
     ) -> None:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 from bespeak.aio.timers import after
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, MCPError
@@ -64,6 +64,18 @@ class ResourceUpdated:
 Change = ListChanged | ResourceUpdated
 
 
+class OtherWorkers(Protocol):
+    """The workers beside this one, whose clients want to know of the same changes."""
+
+    async def listen(self) -> None:
+        """Have this worker told of changes. Returns when the others know."""
+        ...
+
+    def publish(self, change: Mapping[str, Any]) -> None:
+        """Tell the others of a change. May be called from any thread."""
+        ...
+
+
 class Subscriber:
     """One client's choice of changes, and those it has not been told yet."""
 
@@ -108,6 +120,28 @@ class Changes:
         self._lock = threading.Lock()
         self._forwarded: list[tuple[Changes, Callable[[str], str]]] = []
         """The changes of servers that include this one, each with the URIs it gives."""
+        self._others: dict[asyncio.AbstractEventLoop, OtherWorkers] = {}
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody here wants to know of changes."""
+        return bool(self._subscribers)
+
+    @contextlib.contextmanager
+    def shared_with(self, others: OtherWorkers) -> Generator[None]:
+        """Tell other workers too, while the block is open, which is in an event loop."""
+        loop = asyncio.get_running_loop()
+        self._others[loop] = others
+        try:
+            yield
+        finally:
+            del self._others[loop]
+
+    async def listen_everywhere(self) -> None:
+        """Return when all other workers know that somebody in this event loop wants to know of changes."""
+        others = self._others.get(asyncio.get_running_loop())
+        if others is not None:
+            await others.listen()
 
     def forward(self, to: "Changes", rename: Callable[[str], str]) -> None:
         """Publish the updates of resources elsewhere too, under other URIs. Lists of that server change by themselves."""
@@ -118,6 +152,15 @@ class Changes:
         if isinstance(change, ResourceUpdated):
             for to, rename in self._forwarded:
                 to.publish(ResourceUpdated(rename(change.uri)))
+        for others in list(self._others.values())[:1]:  # all event loops of this process have the same others
+            others.publish({"list": change.list} if isinstance(change, ListChanged) else {"uri": change.uri})
+        self._tell(change)
+
+    def heard(self, change: Mapping[str, Any]) -> None:
+        """Tell everybody here of a change that another worker has published."""
+        self._tell(ListChanged(change["list"]) if "list" in change else ResourceUpdated(change["uri"]))
+
+    def _tell(self, change: Change) -> None:
         if not self._subscribers:
             return
         with self._lock:
@@ -184,6 +227,7 @@ class Listening:
             return notify(_written(method, params, id_))
 
         with self._admitted(Subscriber(frozenset(lists), set(uris)), incoming.address) as subscriber:
+            await self._changes.listen_everywhere()
             agreed: dict[str, Any] = {name: True for name, one in _FIELDS.items() if one in lists}
             if uris:
                 agreed["resourceSubscriptions"] = uris

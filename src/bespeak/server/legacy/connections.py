@@ -23,13 +23,14 @@ from bespeak.protocol.messages import (
     write_notification,
     write_result,
 )
+from bespeak.protocol.session_facts import SessionFacts
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.features.logging import DEFAULT_LOG_LEVEL, read_level
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from bespeak.server.features.subscriptions import Change, Changes, Subscriber
 from bespeak.server.legacy.pushing import Asker, Questions
 from bespeak.server.legacy.waiting_calls import WaitingCalls, weigh
-from bespeak.transports.interfaces import Channel, Notify, WrittenResponse
+from bespeak.transports.interfaces import Channel, Notify, OpenQuestions, WrittenResponse
 
 logger = logging.getLogger("bespeak.server")
 
@@ -59,6 +60,7 @@ class LegacyConnection:
         changes: Changes,
         unaskable: AskingObstacle | None = None,
         assumed: str | None = None,
+        other_workers: OpenQuestions | None = None,
     ) -> None:
         self._serve = serve
         self._hello = hello
@@ -71,7 +73,7 @@ class LegacyConnection:
         self._declared: dict[str, Any] = {}
         self._client_info: dict[str, Any] | None = None
         self._log_level = DEFAULT_LOG_LEVEL
-        self._questions = Questions()
+        self._questions = Questions(other_workers)
         self._waiting = waiting.of_session()
         self._under_way: dict[RequestId, Asker] = {}
         self._changes = changes
@@ -137,6 +139,10 @@ class LegacyConnection:
             return WrittenResponse(write_error(request.id, error), error.code)
         return None
 
+    def waits_for(self, response: Response) -> bool:
+        """Return whether a question of this connection waits for an answer, or has given up waiting for it."""
+        return self._questions.knows(response)
+
     def heard(self, message: Notification | Response) -> None:
         """Process a message that expects no response."""
         if isinstance(message, Response):
@@ -167,17 +173,40 @@ class LegacyConnection:
     async def stand(self, notify: Notify) -> None:
         """Tell the client what has changed, as long as this runs."""
         await self._agreed.wait()
+        subscriber = self._subscribing()
+        await self._changes.listen_everywhere()
 
         def send(change: Change) -> Awaitable[None] | None:
             return notify(write_notification(*change.notification()))
 
-        await self._subscribing().deliver(send)
+        await subscriber.deliver(send)
 
     def _subscribing(self) -> Subscriber:
         if self._subscriber is None:
             self._subscriber = Subscriber(frozenset({"tools", "prompts", "resources"}), set())
             self._changes.join(self._subscriber)
         return self._subscriber
+
+    # What other workers have to know
+
+    def facts(self) -> SessionFacts:
+        """Return what was said in the handshake and later, for another worker to continue with."""
+        assert self.version is not None, "a session is shared after its handshake"
+        uris = self._subscriber.uris if self._subscriber is not None else ()
+        return SessionFacts(self.version, self._declared, self._client_info, self._log_level, tuple(sorted(uris)))
+
+    def restore(self, facts: SessionFacts) -> None:
+        """Continue with what was said to another worker."""
+        self.version, self._log_level = facts.version, facts.log_level
+        self._declared = dict(facts.capabilities)
+        self._client_info = dict(facts.client_info) if facts.client_info is not None else None
+        self._agreed.set()
+        before = self._subscriber.uris if self._subscriber is not None else set[str]()
+        if before != set(facts.uris):
+            subscriber = self._subscribing()
+            self._changes.unsubscribe(subscriber, *before.difference(facts.uris))
+            for uri in facts.uris:
+                self._changes.subscribe(subscriber, uri)
 
     def close(self, reason: str) -> None:
         """Called when the client is gone. Stops waiting for its answers, and tells it nothing more."""

@@ -26,7 +26,7 @@ from bespeak.resolve.markers import Question
 from bespeak.server.calls.concurrency import Slot
 from bespeak.server.features.progress_notifications import ProgressNotifications
 from bespeak.server.legacy.waiting_calls import SessionCalls
-from bespeak.transports.interfaces import Channel
+from bespeak.transports.interfaces import Channel, OpenQuestions
 
 EXCERPT = 200
 MOST_GIVEN_UP = 100
@@ -67,7 +67,9 @@ class AskingCall(Protocol):
 class Questions:
     """The open questions of one client. Ids are never used twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, other_workers: OpenQuestions | None = None) -> None:
+        self._other_workers = other_workers
+        """Told of each question, because its answer may arrive at another worker; `None` if there are no others."""
         self._open: dict[RequestId, asyncio.Future[Response | NotAnswered | None]] = {}
         self._given_up: dict[RequestId, GivenUp] = {}
         """The last of them that were taken back, the oldest first."""
@@ -83,6 +85,10 @@ class Questions:
             return False
         waiting.set_result(response)
         return True
+
+    def knows(self, response: Response) -> bool:
+        """Return whether an answer belongs to one of its questions, open or withdrawn."""
+        return response.id is not None and (response.id in self._open or response.id in self._given_up)
 
     def given_up(self, response: Response) -> GivenUp | None:
         """Return the question that an answer came too late for; `None` for any other answer, and for a second one."""
@@ -113,6 +119,11 @@ class Questions:
         if self._over is not None:
             raise NotAnswered(self._over)
         id_ = next(self._ids)
+        if self._other_workers is not None:
+            try:
+                await self._other_workers.open(id_)  # before the client can answer
+            except ConnectionError as error:
+                raise NotAnswered(str(error)) from None
         loop = asyncio.get_running_loop()
         # Whatever ends the wait is put here, so that the call goes on in the next turn of the loop.
         waiting = self._open[id_] = loop.create_future()
@@ -158,6 +169,8 @@ class Questions:
             if dropped is not None:
                 dropped.remove_done_callback(drop)
             del self._open[id_]
+            if self._other_workers is not None:
+                self._other_workers.close(id_)
 
     def _give_up(self, id_: str, question: GivenUp) -> None:
         self._given_up[id_] = question

@@ -61,6 +61,7 @@ class MemoryStore:
     """
 
     shared = False
+    sessions = None
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from logging import getLogger
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, urlsplit
 
-from bespeak.state.stores.store import StoreFull, StoreUnavailable
+from bespeak.state.stores.store import BadStore, StoreFull, StoreUnavailable
 
 logger = getLogger("bespeak.state")
 
@@ -44,6 +44,10 @@ class RedisConnection:
     def __init__(self, url: str, server: str) -> None:
         if find_spec("redis") is None:
             raise ImportError(f"a store at {redacted(url)} needs the redis package: pip install 'bespeak[redis]'")
+        try:
+            import_module("redis.connection").parse_url(url)
+        except ValueError as error:
+            raise BadStore(f"{redacted(url)} is not the URL of a Redis server: {error}") from None
         self._url = url
         self.prefix = f"bespeak:{{{quote(server, safe='')}}}:"
         """Comes before all keys of this server. The braces keep them together in a cluster."""

@@ -6,8 +6,9 @@ Whatever concerns them may arrive at another worker, and is sent on by mail. Rec
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
+
+from bespeak.protocol.session_facts import Delivery, SessionLimits
 
 WORKER_LEASE = 15.0
 """How many seconds after its last sign of life a worker counts as dead."""
@@ -20,43 +21,12 @@ MOST_MAIL = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class SessionLimits:
-    """How many sessions there may be, for all workers together."""
-
-    most: int | None
-    idle_seconds: float | None
-    recent_seconds: float
-    """A session used within this time is not ended to make room for a newcomer."""
-    pressure: int
-    """Once there are 1 / `pressure` of all allowed sessions, each holder is limited to its share."""
-    share: int
-    """The share of one holder: 1 / `share` of all allowed sessions."""
-
-
-@dataclass(frozen=True, slots=True)
 class SessionRow:
     """A session as a store has it."""
 
     record: bytes
     version: int
     """Counts the changes of the record."""
-
-
-class Delivery(Enum):
-    """What became of an answer that arrived at another worker than the one that asked."""
-
-    SENT = "sent"
-    UNKNOWN = "unknown"
-    """Nobody waits for it: it was not asked, is answered, or was withdrawn."""
-    WORKER_GONE = "worker gone"
-
-
-class TooManySessions(Exception):
-    """All sessions that are allowed are in use."""
-
-
-class TooManyOfOne(Exception):
-    """There are many sessions, and this address has its share. The argument is the number of its sessions."""
 
 
 class SessionStore(Protocol):

@@ -6,15 +6,12 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import cast
 
+from bespeak.protocol.session_facts import Delivery, SessionLimits, TooManyOfOne, TooManySessions
 from bespeak.state.stores.session_store import (
     GONE_SECONDS,
     MOST_MAIL,
     WORKER_LEASE,
-    Delivery,
-    SessionLimits,
     SessionRow,
-    TooManyOfOne,
-    TooManySessions,
 )
 from bespeak.state.stores.sqlite_database import Database
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol
 
+from bespeak.state.stores.session_store import SessionStore
+
 CLOCK_DIFFERENCE = 60.0
 """How many seconds the clocks of two workers may differ."""
 DIGEST_BYTES = 8
@@ -100,6 +102,11 @@ class Store(Protocol):
         """Whether other processes can use the same claims."""
         ...
 
+    @property
+    def sessions(self) -> SessionStore | None:
+        """What workers share about older clients; `None` if the store serves one process."""
+        ...
+
     async def start(self) -> None:
         """Check that the store can be used. Called in each event loop before the first claim there."""
         ...
@@ -169,6 +176,10 @@ class Horizon:
 def key_of(call: str) -> bytes:
     """Return the digest under which a store keeps a call."""
     return blake2b(call.encode(), digest_size=KEY_BYTES).digest()
+
+
+class BadStore(ValueError):
+    """The URL of a store cannot be used. The message says what is wrong with it, without its password."""
 
 
 class StoreUnavailable(Exception):

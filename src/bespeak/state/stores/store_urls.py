@@ -1,5 +1,6 @@
 """Opening a store by its URL: `memory:`, `sqlite:/path/to/file` or `redis://host:port/0`."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from bespeak.state.stores.memory import MemoryStore
-from bespeak.state.stores.store import ClaimLimits, Store
+from bespeak.state.stores.store import BadStore, ClaimLimits, Store
 
 STORE_VARIABLE = "BESPEAK_STORE"
 _FORMS = "memory:, sqlite:/path/to/file or redis://host:port/0"
@@ -26,7 +27,7 @@ def store_from_environment() -> str | None:
 
 
 def open_store(url: str, server: str) -> Store:
-    """Return the store at a URL, for one server. Nothing is connected yet. Raises `ValueError` for a URL that cannot be used.
+    """Return the store at a URL, for one server. Nothing is connected yet. Raises `BadStore` for a URL that cannot be used.
 
     Limits may be given in its query, as in `sqlite:/var/lib/shop.db?max_claims=100000`. A SQLite store is created unless it says
     `create=no`, and with `durable=no` it may lose claims in a power failure.
@@ -42,7 +43,7 @@ def open_store(url: str, server: str) -> Store:
 
         path = unquote(parts.path)
         if parts.netloc or not path or path.endswith("/") or path == ":memory:":
-            raise ValueError("a SQLite store needs the path of a file, as in sqlite:/var/lib/shop.db")
+            raise BadStore("a SQLite store needs the path of a file, as in sqlite:/var/lib/shop.db")
         create, durable = _yes_or_no(query, "create"), _yes_or_no(query, "durable")
         _check_rest(query)
         return SQLiteStore(Path(path), server=server, limits=ClaimLimits(**limits), create=create, durable=durable)
@@ -52,7 +53,25 @@ def open_store(url: str, server: str) -> Store:
         # What is left in the query are options of the redis package.
         return RedisStore(parts._replace(query=urlencode(query)).geturl(), server=server, limits=ClaimLimits(**limits))
     scheme = f"{parts.scheme}:" if parts.scheme else "a URL without a scheme"
-    raise ValueError(f"{scheme} is not a store; use {_FORMS}")
+    raise BadStore(f"{scheme} is not a store; use {_FORMS}")
+
+
+def check_store(url: str) -> None:
+    """Connect to a shared store, and create it if it is a file that does not exist.
+
+    Raises `StoreUnavailable`, or `BadStore` for a URL that cannot be used or a store of one process.
+    """
+    store = open_store(url, "bespeak")
+    if not store.shared:
+        raise BadStore(
+            "memory: keeps approvals in one process; several workers need sqlite:/path/to/file or redis://host:port/0"
+        )
+
+    async def connect() -> None:
+        await store.start()
+        await store.close()
+
+    asyncio.run(connect())
 
 
 def _limits(query: dict[str, str]) -> dict[str, Any]:
@@ -62,17 +81,17 @@ def _limits(query: dict[str, str]) -> dict[str, Any]:
             try:
                 limits[name] = kind(query.pop(name))
             except ValueError:
-                raise ValueError(f"the option {name} of a store must be a number") from None
+                raise BadStore(f"the option {name} of a store must be a number") from None
     return limits
 
 
 def _yes_or_no(query: dict[str, str], name: str) -> bool:
     said = query.pop(name, "yes")
     if said not in ("yes", "no"):
-        raise ValueError(f"the option {name} of a store must be yes or no")
+        raise BadStore(f"the option {name} of a store must be yes or no")
     return said == "yes"
 
 
 def _check_rest(query: Mapping[str, str]) -> None:
     if query:
-        raise ValueError(f"this store has no option {next(iter(query))!r}; it has {', '.join(_LIMITS)}")
+        raise BadStore(f"this store has no option {next(iter(query))!r}; it has {', '.join(_LIMITS)}")

@@ -33,7 +33,7 @@ from bespeak.transports.http.legacy.endpoint import LegacyHttp, LegacyOptions
 from bespeak.transports.http.modern_responses import ModernResponse
 from bespeak.transports.http.public_documents import is_at, serve_document
 from bespeak.transports.http.refusals import NO_ROOM, challenge, refuse
-from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, Authenticator, Challenge
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, Authenticator, CannotStart, Challenge
 
 logger = logging.getLogger("bespeak.http")
 
@@ -288,6 +288,9 @@ class HttpApp:
                 try:
                     running = self._server.running()
                     await running.__aenter__()
+                except CannotStart as error:
+                    await send({"type": "lifespan.startup.failed", "message": f"the server cannot start: {error}"})
+                    return
                 except Exception as error:  # the ASGI server stops, and says why
                     logger.exception("the server's lifespan failed to start")
                     await send({"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"})

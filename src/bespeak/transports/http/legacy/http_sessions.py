@@ -1,23 +1,19 @@
-"""The HTTP sessions of older clients, the limits on their number, and the end of idle sessions."""
+"""The HTTP sessions of older clients in one process, the limits on their number, and the end of idle sessions."""
 
 import asyncio
 import secrets
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bespeak.protocol.messages import LegacyRequest, Notification, Response
+from bespeak.protocol.messages import LegacyRequest, Notification, RequestId, Response
+from bespeak.protocol.session_facts import Delivery, SessionFacts, SessionLimits, TooManyOfOne, TooManySessions
 from bespeak.transports.http.event_streams import EventStream
 from bespeak.transports.http.legacy.post_streams import PostStream
 from bespeak.transports.http.refusals import LegacyRefusal
 from bespeak.transports.interfaces import Peer
 from bespeak.transports.requests_under_way import RequestsUnderWay
 
-RECENT_SECONDS = 300.0
-"""A session used within this time is not ended to make room for a newcomer."""
-PRESSURE = 2
-"""Once there are 1 / `PRESSURE` of all allowed sessions, each address is limited to its share."""
-SHARE = 10
-"""The share of one address: 1 / `SHARE` of all allowed sessions."""
 RETRY_SECONDS = 30
 """When a client that was refused may try again."""
 LOOKED_AT = 100
@@ -40,6 +36,8 @@ class HttpSession:
     streams: dict[str, PostStream] = field(default_factory=dict[str, PostStream])
     standing: list[EventStream] = field(default_factory=list[EventStream])
     count: int = 0
+    users: int = 0
+    """The HTTP requests that use it now. Counted where sessions are shared with other workers."""
     closed: bool = False
 
     @property
@@ -54,6 +52,25 @@ class HttpSession:
         for stream in self.standing:
             stream.end()
 
+    # What other workers send
+
+    def answered(self, response: Response) -> None:
+        self.peer.heard(response)
+
+    def cancelled(self, id_: RequestId) -> None:
+        self.heard(Notification("notifications/cancelled", {"requestId": id_}))
+
+    def ended(self, reason: str) -> None:
+        self.close(reason)
+
+    def refresh(self, facts: SessionFacts) -> None:
+        self.peer.restore(facts)
+
+    def heard(self, notification: Notification) -> None:
+        """Take a notification of the client."""
+        self.peer.heard(notification)
+        self.requests.heard(notification)
+
 
 def is_use(message: object) -> bool:
     """Return whether a message counts as use of its session. The end of the handshake and `ping` do not."""
@@ -64,12 +81,24 @@ def is_use(message: object) -> bool:
     return isinstance(message, Response)
 
 
-class HttpSessions:
-    """All sessions of one app."""
+def refusal(error: TooManySessions | TooManyOfOne) -> LegacyRefusal:
+    """Return how a client is told that there is no room for its session."""
+    if isinstance(error, TooManyOfOne):
+        reason = (
+            f"your address has {error.held} sessions, which is the limit while the server has many sessions; end one, "
+            "or try again later"
+        )
+        return LegacyRefusal(429, reason, retry_seconds=RETRY_SECONDS)
+    return LegacyRefusal(
+        503, "there are too many sessions, all of them in use; try again later", retry_seconds=RETRY_SECONDS
+    )
 
-    def __init__(self, most: int | None, idle_seconds: float | None) -> None:
-        self._most = most
-        self._idle_seconds = idle_seconds
+
+class HttpSessions:
+    """All sessions of one app, if no other worker has a part in them."""
+
+    def __init__(self, limits: SessionLimits) -> None:
+        self._limits = limits
         self._silent: OrderedDict[str, HttpSession] = OrderedDict()
         """The sessions that were not used since their handshake, the oldest first."""
         self._used: OrderedDict[str, HttpSession] = OrderedDict()
@@ -86,14 +115,43 @@ class HttpSessions:
     def all(self) -> list[HttpSession]:
         return [*self._silent.values(), *self._used.values()]
 
-    def get(self, id_: str) -> HttpSession | None:
-        return self._used.get(id_) or self._silent.get(id_)
+    async def get(
+        self, id_: str, principal: str | None, requests: Sequence[RequestId], *, used: bool
+    ) -> HttpSession | None:
+        """Return the session with an id; `None` if it does not exist, or belongs to another principal."""
+        session = self._used.get(id_) or self._silent.get(id_)
+        return session if session is not None and session.principal == principal else None
 
-    def admit(self, session: HttpSession) -> None:
+    def leave(self, session: HttpSession) -> None:
+        """Called when an HTTP request that used a session is answered."""
+
+    def over(self, session: HttpSession, requests: Sequence[RequestId]) -> None:
+        """Called when requests of a session are over."""
+
+    async def changed(self, session: HttpSession, request: LegacyRequest) -> None:
+        """Called when a request has changed what is known of a session."""
+
+    async def answered(self, session: HttpSession, response: Response) -> Delivery:
+        """Hand an answer to the question it belongs to."""
+        session.peer.heard(response)
+        return Delivery.SENT
+
+    async def heard(self, session: HttpSession, notification: Notification) -> None:
+        """Take a notification of a session's client."""
+        session.heard(notification)
+
+    async def is_busy_elsewhere(self, session: HttpSession) -> bool:
+        """Return whether another worker serves requests of a session."""
+        return False
+
+    async def admit(self, session: HttpSession) -> None:
         """Add a new session. Raises `LegacyRefusal` if there is no room for it."""
         address, now = session.address, asyncio.get_running_loop().time()
-        if self._most is not None:
-            self._make_room(self._most, address, now)
+        if self._limits.most is not None:
+            try:
+                self._make_room(self._limits.most, address, now)
+            except (TooManySessions, TooManyOfOne) as error:
+                raise refusal(error) from None
         session.last_used = now
         self._silent[session.id] = session
         if address is not None:
@@ -102,24 +160,18 @@ class HttpSessions:
 
     def _make_room(self, most: int, address: str | None, now: float) -> None:
         held = self._of_address.get(address, 0) if address is not None else 0
-        if len(self) > most // PRESSURE and held >= max(1, most // SHARE):
-            reason = (
-                f"your address has {held} sessions, which is the limit while the server has many sessions; end one, "
-                "or try again later"
-            )
-            raise LegacyRefusal(429, reason, retry_seconds=RETRY_SECONDS)
+        if len(self) > most // self._limits.pressure and held >= max(1, most // self._limits.share):
+            raise TooManyOfOne(held)
         if len(self) < most:
             return
         silent = _first_idle(self._silent)
         used = _first_idle(self._used) if silent is None else None
         if silent is not None:
-            self.end(silent, "there were too many sessions, and this one was not used after its handshake")
-        elif used is not None and used.last_used + RECENT_SECONDS <= now:
-            self.end(used, "there were too many sessions")
+            self._end(silent, "there were too many sessions, and this one was not used after its handshake")
+        elif used is not None and used.last_used + self._limits.recent_seconds <= now:
+            self._end(used, "there were too many sessions")
         else:
-            raise LegacyRefusal(
-                503, "there are too many sessions, all of them in use; try again later", retry_seconds=RETRY_SECONDS
-            )
+            raise TooManySessions
 
     def touch(self, session: HttpSession) -> None:
         """Called when a session is used."""
@@ -130,8 +182,11 @@ class HttpSessions:
         self._used[session.id] = session
         self._used.move_to_end(session.id)
 
-    def end(self, session: HttpSession, reason: str) -> None:
+    async def end(self, session: HttpSession, reason: str) -> None:
         """Close a session and remove it."""
+        self._end(session, reason)
+
+    def _end(self, session: HttpSession, reason: str) -> None:
         if self._used.pop(session.id, None) is None:
             del self._silent[session.id]
         if session.address is not None:
@@ -146,12 +201,12 @@ class HttpSessions:
             self._sweeping.cancel()
             self._sweeping = None
         for session in self.all():
-            self.end(session, reason)
+            self._end(session, reason)
 
     # Idle sessions
 
     def _sweep_later(self) -> None:
-        idle = self._idle_seconds
+        idle = self._limits.idle_seconds
         oldest = [next(iter(some.values())).last_used for some in (self._silent, self._used) if some]
         if idle is None or self._sweeping is not None or not oldest:
             return
@@ -168,7 +223,7 @@ class HttpSessions:
                 if session.busy:
                     self.touch(session)
                 else:
-                    self.end(session, "the session was idle for too long")
+                    self._end(session, "the session was idle for too long")
         self._sweep_later()
 
 
