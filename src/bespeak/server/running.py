@@ -14,7 +14,14 @@ from bespeak.server.calls.call_tasks import cut_off_here, were_cut_off_here
 from bespeak.server.leftover_threads import leave_threads_behind
 from bespeak.transports.http.connection_limits import ConnectionLimits
 from bespeak.transports.http.custom_routes import Route
-from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, Authenticator, MissingExtra, Shutdown
+from bespeak.transports.interfaces import (
+    MESSAGE_LIMIT,
+    Answering,
+    Authenticator,
+    MissingExtra,
+    SessionServer,
+    Shutdown,
+)
 from bespeak.transports.stdio.private_stdio import PrivateFiles, private_stdio
 from bespeak.transports.stdio.stdio_server import StdioServer
 
@@ -114,7 +121,7 @@ def require_uvicorn() -> None:
         raise MissingExtra("serving over HTTP needs uvicorn: pip install 'bespeak[http]'")
 
 
-class RunnableServer(Answering):
+class RunnableServer(SessionServer):
     """A server that can run itself over every transport."""
 
     store_is_shared = False

@@ -43,7 +43,7 @@ from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.store import Store
 from bespeak.transports.http.custom_routes import Route
-from bespeak.transports.interfaces import Notify, OpenQuestions, Peer, SharedSessions, WrittenResponse
+from bespeak.transports.interfaces import Notify, OpenQuestions, SessionPeer, SharedSessions, WrittenResponse
 
 if TYPE_CHECKING:
     from bespeak.server.auth.access_tokens import TokenVerifier
@@ -345,7 +345,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         unaskable: AskingObstacle | None = None,
         assumed: str | None = None,
         other_workers: OpenQuestions | None = None,
-    ) -> Peer:
+    ) -> SessionPeer:
         """Return the server's side of a new connection, for clients of older revisions. See `Answering.peer`."""
         return self._dispatch.peer(unaskable, assumed, other_workers)
 

@@ -97,18 +97,6 @@ class Peer(Protocol):
         """Take a notification or a response."""
         ...
 
-    def waits_for(self, response: Response) -> bool:
-        """Return whether a response answers a question that was sent over this connection."""
-        ...
-
-    def facts(self) -> SessionFacts:
-        """Return what was agreed with the client, for another worker to continue with."""
-        ...
-
-    def restore(self, facts: SessionFacts) -> None:
-        """Continue with what was agreed with another worker."""
-        ...
-
     def stand(self, notify: Notify) -> Coroutine[Any, Any, None]:
         """Send what belongs to no request, such as changes of lists, as long as this runs."""
         ...
@@ -200,22 +188,12 @@ class SharedSessions(Protocol):
 class Answering(Protocol):
     """A server, as a transport sees it."""
 
-    def peer(
-        self,
-        unaskable: AskingObstacle | None = None,
-        assumed: str | None = None,
-        other_workers: OpenQuestions | None = None,
-    ) -> Peer:
+    def peer(self, unaskable: AskingObstacle | None = None, assumed: str | None = None) -> Peer:
         """Return the server's side of a new connection, for clients of older revisions.
 
         `unaskable` says why questions cannot be sent over it, if they cannot. `assumed` is the revision to serve without
-        a handshake. `other_workers` are told of its questions, if a client's answers may arrive at them.
+        a handshake.
         """
-        ...
-
-    @property
-    def shared_sessions(self) -> "SharedSessions | None":
-        """The sessions that the workers of the server share; `None` if this process is alone."""
         ...
 
     def answer(
@@ -240,6 +218,40 @@ class Answering(Protocol):
     @property
     def attended(self) -> bool:
         """Whether its lifespan is running and will wait, at its end, for calls that outlive their requests."""
+        ...
+
+
+class SessionPeer(Peer, Protocol):
+    """A peer with which another worker can continue."""
+
+    def waits_for(self, response: Response) -> bool:
+        """Return whether a response answers a question that was sent over this connection."""
+        ...
+
+    def facts(self) -> SessionFacts:
+        """Return what was agreed with the client, for another worker to continue with."""
+        ...
+
+    def restore(self, facts: SessionFacts) -> None:
+        """Continue with what was agreed with another worker."""
+        ...
+
+
+class SessionServer(Answering, Protocol):
+    """A server whose older clients have sessions, which several workers may share."""
+
+    def peer(
+        self,
+        unaskable: AskingObstacle | None = None,
+        assumed: str | None = None,
+        other_workers: OpenQuestions | None = None,
+    ) -> SessionPeer:
+        """As for any server. `other_workers` are told of its questions, if a client's answers may arrive at them."""
+        ...
+
+    @property
+    def shared_sessions(self) -> SharedSessions | None:
+        """The sessions that the workers of the server share; `None` if this process is alone."""
         ...
 
 

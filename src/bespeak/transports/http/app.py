@@ -33,7 +33,7 @@ from bespeak.transports.http.legacy.endpoint import LegacyHttp, LegacyOptions
 from bespeak.transports.http.modern_responses import ModernResponse
 from bespeak.transports.http.public_documents import is_at, serve_document
 from bespeak.transports.http.refusals import NO_ROOM, challenge, refuse
-from bespeak.transports.interfaces import MESSAGE_LIMIT, Answering, Authenticator, CannotStart, Challenge
+from bespeak.transports.interfaces import MESSAGE_LIMIT, Authenticator, CannotStart, Challenge, SessionServer
 
 logger = logging.getLogger("bespeak.http")
 
@@ -63,7 +63,7 @@ class HttpApp:
 
     def __init__(
         self,
-        server: Answering,
+        server: SessionServer,
         options: HttpOptions,
         routes: Callable[[], Sequence[Route]] = tuple,
         authenticator: Authenticator | None = None,

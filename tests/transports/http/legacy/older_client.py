@@ -282,7 +282,7 @@ class Served:
     @property
     def readers(self) -> int:
         """How many POSTs under way have a client that is still connected."""
-        sessions = self.app._legacy._sessions.all()  # pyright: ignore[reportPrivateUsage] - nobody else knows
+        sessions = self.app._legacy._own_sessions.all()  # pyright: ignore[reportPrivateUsage] - nobody else knows
         return sum(stream.has_reader for session in sessions for stream in session.streams.values())
 
     def stranger(self, version: str | None = None, *, address: str = "127.0.0.1") -> Older:

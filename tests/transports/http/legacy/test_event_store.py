@@ -128,7 +128,7 @@ async def test_a_client_from_before_gets_ids_but_no_event_without_a_message(serv
 
 def inside(server: Served) -> HttpSession:
     """The server's side of the only session."""
-    (session,) = server.app._legacy._sessions.all()  # pyright: ignore[reportPrivateUsage] - nobody else knows
+    (session,) = server.app._legacy._own_sessions.all()  # pyright: ignore[reportPrivateUsage] - nobody else knows
     return session
 
 

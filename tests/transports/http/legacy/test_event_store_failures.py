@@ -87,7 +87,7 @@ async def test_a_store_that_fails_takes_no_call_with_it() -> None:
             async with older.stand() as standing:
                 assert await standing.head() == 200
                 standing.leave()
-            await eventually(lambda: not any(one.standing for one in server.app._legacy._sessions.all()))  # pyright: ignore[reportPrivateUsage] - nobody else knows
+            await eventually(lambda: not any(one.standing for one in server.app._legacy._own_sessions.all()))  # pyright: ignore[reportPrivateUsage] - nobody else knows
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["no store", "store"])

@@ -33,7 +33,7 @@ from bespeak.transports.http.legacy.http_sessions import RETRY_SECONDS, HttpSess
 from bespeak.transports.http.legacy.post_streams import STOPPING, PostStream
 from bespeak.transports.http.legacy.shared_http_sessions import SharedHttpSessions
 from bespeak.transports.http.refusals import LegacyRefusal
-from bespeak.transports.interfaces import CANCELLED_INSIDE, Answering, OpenQuestions, Peer, WrittenResponse
+from bespeak.transports.interfaces import CANCELLED_INSIDE, OpenQuestions, SessionPeer, SessionServer, WrittenResponse
 from bespeak.transports.requests_under_way import RequestsUnderWay, Responses, Task, cancel_and_wait
 
 logger = logging.getLogger("bespeak.http")
@@ -79,7 +79,7 @@ class LegacyOptions:
 class LegacyHttp:
     """Serves the older clients of one app."""
 
-    def __init__(self, server: Answering, options: LegacyOptions) -> None:
+    def __init__(self, server: SessionServer, options: LegacyOptions) -> None:
         self._server = server
         self._options = options
         self._limits = SessionLimits(options.max_sessions, options.idle_seconds)
@@ -206,7 +206,7 @@ class LegacyHttp:
         return await respond(send, 200, answer.message, JSON, (SESSION_HEADER.lower().encode(), session.id.encode()))
 
     def _new_session(
-        self, id_: str, peer: Peer, address: str | None = None, principal: str | None = None
+        self, id_: str, peer: SessionPeer, address: str | None = None, principal: str | None = None
     ) -> HttpSession:
         requests = RequestsUnderWay(lambda: self._broken_off(session), all_tasks=self._tasks)
         session = HttpSession(id_, peer, requests, address, principal)

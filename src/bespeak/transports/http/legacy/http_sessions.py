@@ -11,7 +11,7 @@ from bespeak.protocol.session_facts import Delivery, SessionFacts, SessionLimits
 from bespeak.transports.http.event_streams import EventStream
 from bespeak.transports.http.legacy.post_streams import PostStream
 from bespeak.transports.http.refusals import LegacyRefusal
-from bespeak.transports.interfaces import Peer
+from bespeak.transports.interfaces import SessionPeer
 from bespeak.transports.requests_under_way import RequestsUnderWay
 
 RETRY_SECONDS = 30
@@ -25,7 +25,7 @@ class HttpSession:
     """The session of one older client."""
 
     id: str
-    peer: Peer
+    peer: SessionPeer
     requests: RequestsUnderWay
     address: str | None = None
     principal: str | None = None
