@@ -70,6 +70,8 @@ class SessionWorker:
         """Changes that other workers are to be told of, each once."""
         self._changed = asyncio.Event()
         self._background: set[asyncio.Task[None]] = set()
+        self._stopping = False
+        """Read by the tasks of the worker, because a client of a store may swallow a cancellation that comes with its answer."""
         self._loop = asyncio.get_running_loop()
 
     @asynccontextmanager
@@ -83,6 +85,7 @@ class SessionWorker:
         try:
             yield
         finally:
+            self._stopping = True
             await cancel_all(tasks)
             if self._background:
                 await asyncio.wait(self._background, timeout=TAKEN_SECONDS)
@@ -206,7 +209,7 @@ class SessionWorker:
         self._changed.set()
 
     async def _send_changes(self) -> None:
-        while True:
+        while not self._stopping:
             await self._changed.wait()
             self._changed.clear()
             while self._changes:
@@ -220,10 +223,11 @@ class SessionWorker:
 
     async def _fetch(self) -> None:
         """Fetch mail while this worker has something that mail could be for."""
-        while True:
-            while not self._local and not self._questions and not self._wants_changes():
+        while not self._stopping:
+            if not self._local and not self._questions and not self._wants_changes():
                 self._stirred.clear()
                 await self._stirred.wait()
+                continue
             try:
                 pause = self._store.pause(urgent=bool(self._questions))
                 if pause:
@@ -278,7 +282,7 @@ class SessionWorker:
 
     async def _live(self) -> None:
         swept = self._loop.time()
-        while True:
+        while not self._stopping:
             await asyncio.sleep(BEAT_SECONDS)
             with suppress(SessionsUnavailable):
                 await self._beat()

@@ -224,6 +224,10 @@ class Answering(Protocol):
 class SessionPeer(Peer, Protocol):
     """A peer with which another worker can continue."""
 
+    async def listen(self) -> None:
+        """Have the client told of changes from now on. Returns when all other workers know. Raises `SessionsUnavailable`."""
+        ...
+
     def waits_for(self, response: Response) -> bool:
         """Return whether a response answers a question that was sent over this connection."""
         ...

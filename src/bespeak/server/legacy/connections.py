@@ -174,12 +174,16 @@ class LegacyConnection:
         """Tell the client what has changed, as long as this runs."""
         await self._agreed.wait()
         subscriber = self._subscribing()
-        await self._changes.listen_everywhere()
 
         def send(change: Change) -> Awaitable[None] | None:
             return notify(write_notification(*change.notification()))
 
         await subscriber.deliver(send)
+
+    async def listen(self) -> None:
+        """Note changes from now on, for `stand` to tell. Returns when other workers know."""
+        self._subscribing()
+        await self._changes.listen_everywhere()
 
     def _subscribing(self) -> Subscriber:
         if self._subscriber is None:

@@ -3,6 +3,8 @@
 Every script gets the prefix of the server's keys. Numbers are passed as text and kept as they are, because Lua would round them.
 """
 
+from bespeak.state.stores.session_store import WORKER_LEASE
+
 _COMMON = """
 local P = KEYS[1]
 local WEEK = 604800
@@ -170,6 +172,7 @@ return {'ok'}
 
 _SESSIONS = (
     _COMMON
+    + f"local LEASE = {round(WORKER_LEASE * 1000)}\n"
     + """
 local function alive(worker) return redis.call('EXISTS', P .. 'w:' .. worker) == 1 end
 local function workers_of(session, request)
@@ -185,6 +188,13 @@ local function workers_of(session, request)
     end
   end
   return found
+end
+local function present(worker)
+  -- What a worker does is a sign of life, too: Redis may have been restarted without its data.
+  if not alive(worker) then
+    redis.call('SET', P .. 'w:' .. worker, '0', 'PX', LEASE)
+    redis.call('SADD', P .. 'workers', worker)
+  end
 end
 local function busy(session) return #workers_of(session, '') > 0 end
 local function delete(session)
@@ -227,8 +237,8 @@ end
 BEAT = (
     _SESSIONS
     + """
-local worker, listening, lease = unpack(ARGV)
-redis.call('SET', P .. 'w:' .. worker, listening, 'PX', lease)
+local worker, listening = unpack(ARGV)
+redis.call('SET', P .. 'w:' .. worker, listening, 'PX', LEASE)
 redis.call('SADD', P .. 'workers', worker)
 redis.call('EXPIRE', P .. 'workers', WEEK)
 redis.call('EXPIRE', P .. 'm:' .. worker, 60)
@@ -288,7 +298,10 @@ end
 local step = idle ~= '' and tonumber(idle) / 10 or 60000
 if used == '1' and (s[3] == '' or last + step < ms) then touch(session, ms) end
 for index = 5, #ARGV do redis.call('SADD', P .. 'r:' .. session, worker .. ':' .. ARGV[index]) end
-if #ARGV > 4 then redis.call('EXPIRE', P .. 'r:' .. session, WEEK) end
+if #ARGV > 4 then
+  present(worker)
+  redis.call('EXPIRE', P .. 'r:' .. session, WEEK)
+end
 return {s[1], s[2]}
 """
 )
@@ -342,6 +355,7 @@ OPEN_QUESTION = (
     _SESSIONS
     + """
 local key = P .. 'q:' .. ARGV[1] .. ':' .. ARGV[2]
+present(ARGV[3])
 redis.call('HSET', key, 'worker', ARGV[3])
 redis.call('EXPIRE', key, WEEK)
 return 1

@@ -9,7 +9,6 @@ from bespeak.state.stores import redis_scripts as scripts
 from bespeak.state.stores.redis_connection import RedisConnection
 from bespeak.state.stores.session_store import (
     MOST_MAIL,
-    WORKER_LEASE,
     SessionRow,
 )
 
@@ -26,7 +25,7 @@ class RedisSessions:
     # Workers
 
     async def beat(self, worker: str, *, listening: bool) -> None:
-        await self._redis.run(scripts.BEAT, worker, int(listening), _ms(WORKER_LEASE))
+        await self._redis.run(scripts.BEAT, worker, int(listening))
 
     async def leave(self, worker: str) -> None:
         await self._redis.run(scripts.LEAVE, worker)

@@ -41,10 +41,14 @@ class GetStreams:
         self._retry_ms = retry_ms
 
     async def stand(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Keep a stream open for messages that belong to no request: changes. Raises `LegacyRefusal`."""
+        """Keep a stream open for messages that belong to no request: changes.
+
+        Raises `LegacyRefusal`, or `SessionsUnavailable` if other workers cannot be told that changes are wanted here.
+        """
         session, store = self._session, self._store
         if len(session.standing) >= MOST_STANDING:
             raise LegacyRefusal(409, f"this session already has {MOST_STANDING} standing streams, which is the limit")
+        await session.peer.listen()
         connection = EventStream(send)
         session.standing.append(connection)
         version = session.peer.version
@@ -91,6 +95,9 @@ class GetStreams:
         async with AsyncExitStack() as held:
             for one in list(session.streams.values()):
                 await held.enter_async_context(one.holding)
+            more_to_come = (
+                await busy_elsewhere()
+            )  # asked first: what is written before a worker is done must not be missed
             found, missed = await self._missed(last)
             if session.closed:
                 raise LegacyRefusal(404, NO_SUCH_SESSION)
@@ -101,7 +108,7 @@ class GetStreams:
                 _add(connection, missed)
                 if stream is not None:
                     stream.join(connection)
-                elif await busy_elsewhere():
+                elif more_to_come:
                     last = missed[-1].event_id or last if missed else last
                     follow = self._follow(connection, last, busy_elsewhere, answered=_has_response(missed))
                     following = asyncio.create_task(follow, name="bespeak stream of another worker")
