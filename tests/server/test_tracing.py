@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from opentelemetry import trace
@@ -11,7 +11,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from bespeak import Client, MCPError, MCPServer
+from bespeak import Client, Elicit, MCPError, MCPServer, Resolve
+from tests.answering import Person, accept
 from tests.conftest import Connect
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -34,6 +35,10 @@ def shop() -> MCPServer[Any]:
         return a + b
 
     return mcp
+
+
+async def sure() -> Elicit[bool]:
+    return Elicit("Sure?", bool)
 
 
 def span_of(exporter: InMemorySpanExporter, name: str) -> ReadableSpan:
@@ -89,3 +94,30 @@ def test_a_program_without_opentelemetry_loads_nothing_of_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.asking_revisions
+async def test_a_decision_has_a_span_below_its_request_and_an_answer_lasts_as_long_as_it_took(
+    connect: Connect, exporter: InMemorySpanExporter
+) -> None:
+    mcp = shop()
+
+    @mcp.tool()
+    async def buy(sure: Annotated[bool, Resolve(sure, key="sure")]) -> str:
+        return "bought"
+
+    async with connect(mcp, elicitation_callback=Person({"sure": accept(value=True)})) as client:
+        await client.call_tool("buy")
+    names = [span.name for span in exporter.get_finished_spans() if span.name.startswith("decision ")]
+    assert names == [f"decision {event}" for event in ("asked", "answered", "claimed", "finished")]
+    answered = span_of(exporter, "decision answered")
+    attributes: Any = answered.attributes
+    assert (attributes["bespeak.key"], attributes["bespeak.decided_by"]) == ("sure", "client")
+    assert answered.start_time is not None
+    assert answered.end_time is not None
+    assert answered.end_time - answered.start_time == round(attributes["bespeak.seconds"] * 1e9)
+    assert answered.parent is not None
+    requests = {
+        span.context.span_id for span in exporter.get_finished_spans() if span.name == "tools/call buy" and span.context
+    }
+    assert answered.parent.span_id in requests

@@ -1,6 +1,7 @@
 """The server side: `MCPServer`, its registries, and how a call is run."""
 
 from bespeak.server.context import Context
+from bespeak.server.decisions import Decision
 from bespeak.server.features.listings import CacheHint
 from bespeak.server.features.prompts import Prompt
 from bespeak.server.features.resource_results import ReadResourceContents
@@ -25,6 +26,7 @@ __all__ = [
     "CallEnd",
     "CallInfo",
     "Context",
+    "Decision",
     "DirectoryResource",
     "EventMessage",
     "EventStore",

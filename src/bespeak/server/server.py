@@ -25,6 +25,7 @@ from bespeak.server.calls.serving import CallServing
 from bespeak.server.composition import Prefix, include
 from bespeak.server.context import CallFacts, Context, LifespanT, headers_of
 from bespeak.server.context_errors import NoClient
+from bespeak.server.decisions import DecisionHook
 from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
 from bespeak.server.features.listings import CacheableMethod, CacheHint
 from bespeak.server.features.resource_results import ReadResourceContents, read_contents
@@ -205,6 +206,15 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         It runs when the state of the request was found valid, and may raise `ToolError` or `MCPError` to refuse the call.
         """
         self._serving.hooks.append(hook)
+        return hook
+
+    def on_decision(self, hook: DecisionHook) -> DecisionHook:
+        """Register a function that is told of every decision: a question asked, answered or declined, an approval spent or refused.
+
+        It may be asynchronous; then it has finished before an approved body begins, and before the client gets its response. What
+        it raises is logged and changes nothing. It never gets what was answered.
+        """
+        self._calls.decisions.hooks.append(hook)
         return hook
 
     # Several servers

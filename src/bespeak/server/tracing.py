@@ -1,7 +1,9 @@
-"""Spans of OpenTelemetry, if the program uses it: one for each request, below the span that the client names in `_meta`."""
+"""Spans of OpenTelemetry, if the program uses it: one for each request, below the span that the client names in `_meta`, and one
+for each decision below that."""
 
 import sys
-from collections.abc import Coroutine
+import time
+from collections.abc import Coroutine, Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
@@ -48,3 +50,16 @@ def _span(trace: Any, request: Request) -> AbstractContextManager[Any]:
         kind=trace.SpanKind.SERVER,
         attributes=attributes,
     )
+
+
+def trace_decision(decision: Mapping[str, Any]) -> None:
+    """Add a span for a decision. It begins when the question was asked, or the call was claimed, if that is known."""
+    now = time.time_ns()
+    began = now - round((decision["seconds"] or 0.0) * 1e9)
+    attributes = {f"bespeak.{name}": value for name, value in decision.items() if value is not None}
+    span = (
+        import_module(_TRACE)
+        .get_tracer("bespeak")
+        .start_span(f"decision {decision['event']}", attributes=attributes, start_time=began)
+    )
+    span.end(now)

@@ -31,6 +31,15 @@ class InvalidRequestState(Exception):
     """A state was not issued by this server, belongs to another call, or has expired. The message is for the log."""
 
 
+class ExpiredRequestState(InvalidRequestState):
+    """A state was valid for this call, and its time has run out."""
+
+    def __init__(self, reason: str, call_id: str, round: int) -> None:
+        super().__init__(reason)
+        self.call_id = call_id
+        self.round = round
+
+
 class RequestStateCodec(Protocol):
     """Turns a payload into a token and back. It must keep the payload secret and reject tokens that it did not seal."""
 
@@ -274,9 +283,9 @@ class Seal:
                 raise InvalidRequestState(f"the {name} of the state and of the request differ")
         now = self._security.clock()
         if now >= deadline:
-            raise InvalidRequestState("past the deadline of the call")
+            raise ExpiredRequestState("past the deadline of the call", call_id, round_)
         if now >= expiry:
-            raise InvalidRequestState("expired")
+            raise ExpiredRequestState("expired", call_id, round_)
         return Opened(State(call_id, round_, deadline, by_hand, body), issued, expiry)
 
     def close_result(self, call: str, result: bytes) -> bytes:

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -241,16 +242,22 @@ def test_a_worker_s_server_is_one_of_these() -> None:
 
 @pytest.mark.parametrize(("statuses", "status"), [({0}, None), ({0, 1}, 1), ({3, 1}, 3), ({-9, 0}, None)])
 def test_the_status_of_workers_is_that_of_their_program(
-    monkeypatch: pytest.MonkeyPatch, statuses: set[int], status: int | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, statuses: set[int], status: int | None
 ) -> None:
     def ran(*_: object) -> Any:
         return statuses
 
     monkeypatch.setattr(uvicorn_server, "run_workers", ran)
-    monkeypatch.setenv("BESPEAK_STATE_KEYS", "a key for this test only, long enough")
+    monkeypatch.setenv("BESPEAK_STATE_KEYS", "a-key-for-this-test-only-long-enough")
     for name in ("TARGET", "HOST", "PORT", "PATH"):
         monkeypatch.setenv(f"BESPEAK_RUN_{name}", "")  # which the run sets, and monkeypatch takes back
-    settings = workers.Settings("nowhere.py", "127.0.0.1", 0, "/mcp")
+
+    def loaded(_: str) -> MCPServer[Any]:
+        return MCPServer("shop")
+
+    monkeypatch.setattr(workers, "load", loaded)
+    monkeypatch.setenv("BESPEAK_STORE", f"sqlite:{tmp_path / 'shop.db'}")
+    settings = workers.Settings("shop.py", "127.0.0.1", 0, "/mcp")
     if status is None:
         return workers.run(settings, 2)
     with pytest.raises(SystemExit) as ended:

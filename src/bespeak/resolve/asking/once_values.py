@@ -1,13 +1,21 @@
 """Values computed once per call: serialised from round to round, and checked to survive that unchanged."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any, cast
 
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr, TypeAdapter
 from pydantic_core import to_json
 
+from bespeak.resolve.errors import ResolverFailed
+from bespeak.resolve.graph.model import Node
 from bespeak.resolve.reading.misplaced_markers import Search, walk
 from bespeak.resolve.reading.type_hints import is_class
+
+logger = logging.getLogger("bespeak.resolve")
+
+LOST: Any = object()
+"""A value that can no longer be read."""
 
 
 def kept(adapter: TypeAdapter[Any], value: Any) -> Any:
@@ -18,6 +26,31 @@ def kept(adapter: TypeAdapter[Any], value: Any) -> Any:
 def restored(adapter: TypeAdapter[Any], json: Any) -> Any:
     """Return a value from its JSON. Raises `ValueError` if it no longer fits the declared type."""
     return adapter.validate_json(to_json(json), by_alias=False, by_name=True)
+
+
+def sealed_once(node: Node, adapter: TypeAdapter[Any], value: Any) -> tuple[Any, Any]:
+    """Return the value of a `once=True` resolver as JSON, and as later rounds will see it. Raises `ResolverFailed`."""
+    try:
+        json = kept(adapter, value)
+        again = restored(adapter, json)
+    except ValueError as error:
+        reason = "returned a value that cannot be serialised by its return type, which once=True needs"
+        raise ResolverFailed(node.name, node.path, reason) from error
+    if not survives(value, again):
+        reason = "returned a value that changes when it is serialised and read back, which once=True does not allow"
+        raise ResolverFailed(node.name, node.path, reason)
+    return json, again
+
+
+def restored_once(node: Node, adapter: TypeAdapter[Any], json: Any) -> Any:
+    """Return the value of a `once=True` resolver from an earlier round; `LOST` if it no longer fits the declared type."""
+    try:
+        return restored(adapter, json)
+    except ValueError:
+        logger.warning(
+            "the once=True value of %r no longer matches its return type; it will be computed again", node.name
+        )
+        return LOST
 
 
 def lost_parts(hint: Any) -> str | None:

@@ -135,6 +135,7 @@ class _Compiler:
             signatures=self.signatures,
             has_generators=any(node.kind.is_generator for node in nodes),
             may_ask=any(node.may_ask for node in nodes),
+            overridden=any(node.overridden for node in nodes),
         )
 
     def _closure(self, indices: Iterable[int]) -> set[int]:
@@ -161,6 +162,7 @@ class _Compiler:
             name=draft.signature.name,
             kind=draft.signature.kind,
             may_ask=draft.signature.may_ask,
+            overridden=draft.fn is not draft.marker.fn,
         )
 
     # Walking the functions

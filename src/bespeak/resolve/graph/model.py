@@ -90,6 +90,8 @@ class Node:
     name: str
     kind: Kind
     may_ask: bool
+    overridden: bool = False
+    """Whether an override stands in for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ class Graph:
     """The signature of every function, so that the graph can be compiled again without the frames it was read from."""
     has_generators: bool
     may_ask: bool
+    overridden: bool = False
+    """Whether an override stands in for one of the resolvers."""
 
     def drawing(self) -> str:
         """Return the graph as a tree of parameters, each with its resolver and the resolver's traits."""

@@ -26,10 +26,10 @@ from pydantic import TypeAdapter
 from bespeak.aio.in_place import CancelledItself, catch_self_cancellation
 from bespeak.aio.tasks import is_cancelled
 from bespeak.aio.threads import in_thread
-from bespeak.protocol.capabilities import NOT_DECLARED, lacking
+from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle, lacking
 from bespeak.resolve.asking.drift import shown_again
 from bespeak.resolve.asking.form_schemas import FormError, Refused
-from bespeak.resolve.asking.once_values import kept, restored, survives
+from bespeak.resolve.asking.once_values import LOST, restored_once, sealed_once
 from bespeak.resolve.asking.pins import Pins
 from bespeak.resolve.asking.progress import Kept, Progress, Settled
 from bespeak.resolve.asking.questions import Outcome, Rendered, outcome_of, render, settle, too_often
@@ -49,6 +49,7 @@ from bespeak.resolve.reading.misplaced_markers import is_official_question
 from bespeak.resolve.running.generators import OpenGenerators
 from bespeak.resolve.running.injection import Settlements
 from bespeak.resolve.running.phases import Phase
+from bespeak.resolve.running.round_watcher import RoundWatcher
 from bespeak.resolve.running.turns import Push, Turns
 
 logger = logging.getLogger("bespeak.resolve")
@@ -81,6 +82,7 @@ class Round:
         declared: Mapping[str, Any],
         call: str = "",
         push: Push | None = None,
+        watcher: RoundWatcher | None = None,
     ) -> None:
         self.graph = graph
         self.progress = progress
@@ -92,6 +94,7 @@ class Round:
         self._pins = Pins(graph, progress, call, self._settlements.outcomes, self._settlements.not_asked)
         self._open: dict[int, tuple[Rendered, str | None]] = {}
         self._guarded = False
+        self._watcher = watcher
         if push is not None:
             asking = [index for index in graph.questions if graph.nodes[index].may_ask]
             self._turns = Turns(push, asking, alone=graph.questions in graph.chains)
@@ -185,6 +188,8 @@ class Round:
             raise
         except BaseException as error:
             raise ResolverFailed(node.name, node.path) from error
+        if node.overridden and self._watcher is not None:
+            self._watcher.overridden(node.key_name)
         self._settlements.put(node, result)
 
     async def _result(self, node: Node) -> Any:
@@ -227,15 +232,7 @@ class Round:
 
     def _seal_once(self, node: Node, adapter: TypeAdapter[Any], value: Any) -> Any:
         """Keep a value for the rounds to come, and give it as they will see it."""
-        try:
-            json = kept(adapter, value)
-            again = restored(adapter, json)
-        except ValueError as error:
-            reason = "returned a value that cannot be serialised by its return type, which once=True needs"
-            raise ResolverFailed(node.name, node.path, reason) from error
-        if not survives(value, again):
-            reason = "returned a value that changes when it is serialised and read back, which once=True does not allow"
-            raise ResolverFailed(node.name, node.path, reason)
+        json, again = sealed_once(node, adapter, value)
         self.progress.once[node.key_name] = Kept(self._pins.rests(node), json)
         return again
 
@@ -243,12 +240,8 @@ class Round:
         before = self.progress.once[node.key_name]
         if node.once is None or before.rests != self._pins.rests(node):  # an answer it was computed from is another now
             return False
-        try:
-            value = restored(node.once, before.value)
-        except ValueError:
-            logger.warning(
-                "the once=True value of %r no longer matches its return type; it will be computed again", node.name
-            )
+        value = restored_once(node, node.once, before.value)
+        if value is LOST:
             return False
         self._settlements.put(node, value)
         return True
@@ -278,7 +271,7 @@ class Round:
         missing = lacking(question.requires, self._declared)
         obstacle = turns.push.obstacle(question.request(), missing)
         if obstacle is not None:
-            self._settlements.cannot_ask(node, obstacle, missing or question.requires)
+            self._cannot_ask(node, obstacle, missing or question.requires)
             if not self._settlements.done[node.index]:
                 turns.drop()
             return SETTLED
@@ -287,10 +280,16 @@ class Round:
             self.asked = True
             try:
                 answer = await turns.ask(
-                    node.index, self._pins.keys[node.index], question.request(note), lambda: self._settlements.limit
+                    node.index,
+                    self._pins.keys[node.index],
+                    question.request(note),
+                    lambda: self._settlements.limit,
+                    functools.partial(self._shown, node, pin, again=attempt > 1 or opened > 0),
                 )
             except NotAnswered as failure:
                 logger.warning("the question of resolver %r got no answer: %s", node.name, failure)
+                if self._watcher is not None:
+                    self._watcher.unanswered(node.key_name, pin, str(failure))
                 raise NotAnswered(f"resolver {node.name!r} got no answer: {failure}") from failure
             if answer is None:
                 return SETTLED
@@ -363,11 +362,25 @@ class Round:
                     pin, rests = self._pins.pin(node, question)
         missing = lacking(question.requires, self._declared)
         if missing:
-            self._settlements.cannot_ask(node, NOT_DECLARED, missing)
+            self._cannot_ask(node, NOT_DECLARED, missing)
             return SETTLED
+        again = shown is not None and shown.pin == pin
+        if self._watcher is not None and shown is not None and shown.pin != pin and shown.rests == rests:
+            self._watcher.drifted(node.key_name, pin)
         self.progress.shown[node.key_name] = shown_again(node, question, pin, rests, attempts, shown)
         self._open[node.index] = (question, note)
+        self._shown(node, pin, again=again)
         return SETTLED
+
+    def _shown(self, node: Node, pin: str, *, again: bool) -> None:
+        if self._watcher is not None:
+            self._watcher.asked(node.key_name, pin, again=again)
+
+    def _cannot_ask(self, node: Node, obstacle: AskingObstacle, missing: dict[str, Any]) -> None:
+        self._settlements.cannot_ask(node, obstacle, missing)
+        if self._watcher is not None and self._settlements.done[node.index]:
+            default = all(not use.input.takes_not_asked for use in self.graph.uses[node.index])
+            self._watcher.not_asked(node.key_name, default=default)
 
     def _recorded(self, node: Node, question: Rendered, pin: str) -> bool:
         """Use the outcome recorded for exactly this question; drop one for another."""
@@ -385,6 +398,8 @@ class Round:
         if not isinstance(outcome, AcceptedElicitation):
             said = "declined" if isinstance(outcome, DeclinedElicitation) else "dismissed without an answer"
             logger.info("the question of resolver %r was %s", node.name, said)
+        if self._watcher is not None:
+            self._watcher.answered(node.key_name, entry.pin, entry.action)
         self._settled(node, entry, outcome)
 
     def _settled(self, node: Node, entry: Settled, outcome: Outcome) -> None:

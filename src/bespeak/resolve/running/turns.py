@@ -41,11 +41,16 @@ class Turns:
         self._dropped = asyncio.get_running_loop().create_future()
 
     async def ask(
-        self, place: int, key: str, request: Mapping[str, Any], limit: Callable[[], int]
+        self,
+        place: int,
+        key: str,
+        request: Mapping[str, Any],
+        limit: Callable[[], int],
+        begin: Callable[[], None] = lambda: None,
     ) -> dict[str, Any] | None:
         """Wait for this resolver's turn and return the client's answer; `None` if no more questions are asked.
 
-        From the place `limit` on in graph order, there is no use in asking.
+        From the place `limit` on in graph order, there is no use in asking. `begin` is called when the question is asked.
         """
         if self._ahead[0] != place:
             turn = self._waiting[place] = asyncio.get_running_loop().create_future()
@@ -54,6 +59,7 @@ class Turns:
             await asyncio.sleep(0)  # another resolver that is ready may end the call, and nobody need be asked
         if self._dropped.done() or place >= limit():
             return None
+        begin()
         return await self.push(key, request, self._dropped)
 
     def settled(self, place: int) -> None:

@@ -28,6 +28,7 @@ from bespeak.server.calls.replies import Consumer
 from bespeak.server.calls.spending import Approval, ApprovalSpender, raising
 from bespeak.server.context import Context, facts_of
 from bespeak.server.context_errors import NoClient
+from bespeak.server.decisions import CallDecisions, Decisions, Era
 from bespeak.state.ledger import Ledger, Ticket
 from bespeak.state.seal import Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
 
@@ -46,6 +47,7 @@ class Calls:
 
     def __init__(self, security: RequestStateSecurity, ledger: Ledger, audience: str) -> None:
         self.security = security
+        self.decisions = Decisions()
         self.seal = Seal(security)
         self.ledger = ledger
         self._audience = security.audience or audience
@@ -84,6 +86,7 @@ class Call(Outliving):
     _ticket: Ticket | None = None
     _bound: Binding | None = None
     _progress: Progress | None = None
+    _era: Era = "modern"
     in_its_own_task = False
     """Whether only this server can cancel its task."""
 
@@ -107,6 +110,11 @@ class Call(Outliving):
         # Taken before any author code runs, which may change the arguments in place.
         self._arguments = digest(sent) if consumer.may_ask and declared is not None else None
         self._raise_exceptions = raise_exceptions
+        self._record = (
+            CallDecisions(calls.decisions, consumer, self._facts, self._era, calls.security.clock)
+            if declared is not None and (consumer.may_ask or consumer.graph.overridden) and calls.decisions.wanted
+            else None
+        )
 
     def resume(self, token: Any, request_id: str | int) -> None:
         """Continue where an earlier round ended. The client sees the same error for every refusal; the log has the reason."""
@@ -127,9 +135,13 @@ class Call(Outliving):
                 self._progress = Progress.decode(state.body.encode())
         except (InvalidRequestState, ValueError) as reason:
             logger.warning("refused the requestState of %r, request %r: %s", self.consumer.name, request_id, reason)
+            if self._record is not None:
+                self._record.refused_state(reason)
             raise MCPError(INVALID_PARAMS, "invalid or expired requestState; start the call again") from None
         self._state, self._ticket = state, Ticket(issued, expiry, state.deadline)
         self._facts.id, self._facts.round = state.call_id, state.round + 1
+        if self._record is not None:
+            self._record.resumed(issued)
 
     def _binding(self) -> Binding:
         if self._bound is None:
@@ -145,6 +157,14 @@ class Call(Outliving):
 
     async def run(self) -> dict[str, Any]:
         """The wire result. Raises `MCPError` for a protocol error."""
+        if self._record is None:
+            return await self._run()
+        try:
+            return await self._run()
+        finally:
+            await self._record.written()
+
+    async def _run(self) -> dict[str, Any]:
         try:
             return await self.outcome()
         except asyncio.CancelledError as error:
@@ -181,6 +201,8 @@ class Call(Outliving):
         arguments = self.consumer.arguments.read(self._sent)
         for key, answer in (self._facts.answers or {}).items():
             typed_answer(key, answer)  # a malformed one is refused before anything is spent
+            if self._record is not None:
+                self._record.answered(key, None, answer.get("action", "accept"))
         # Each round is spent by itself: the body decides anew whether it asks.
         approval = self._approval(f"{self._state.call_id}/{self._state.round}")
         return await self._spender().spend(approval, self._facts.answers, lambda: self._plain(arguments))
@@ -203,6 +225,7 @@ class Call(Outliving):
             answers=self._facts.answers or {},
             declared=EVERYTHING if self._declared is None else self._declared,
             call=self._called(),
+            watcher=self._record,
         )
 
     def _called(self) -> str:
@@ -253,7 +276,13 @@ class Call(Outliving):
     def _spender(self) -> ApprovalSpender:
         calls = self.calls
         return ApprovalSpender(
-            calls.ledger, calls.seal, self.consumer, self, self._cancelled, raise_exceptions=self._raise_exceptions
+            calls.ledger,
+            calls.seal,
+            self.consumer,
+            self,
+            self._cancelled,
+            self._record,
+            raise_exceptions=self._raise_exceptions,
         )
 
     async def _conclude(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -301,6 +330,9 @@ class Call(Outliving):
         requests = self._questions_by_hand(asked)
         body = state_of(self.consumer.name, asked, requests)
         result = await self._input_required(requests, body, lambda: "the request_state", by_hand=True)
+        if self._record is not None:
+            for key in requests:
+                self._record.asked(key, None, again=False)
         return {**result, "_meta": asked.meta} if asked.meta else result
 
     # Both

@@ -69,6 +69,10 @@ class Reply:
     result: dict[str, Any] | None
     error: MCPError | None = None
 
+    @property
+    def failed(self) -> bool:
+        return self.error is not None or bool(self.result and self.result.get("isError"))
+
     def encode(self) -> bytes:
         return to_json({"error": self.error.body()} if self.error else {"result": self.result})
 

@@ -9,7 +9,8 @@ one that failed.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,8 @@ from bespeak.resolve.asking.digests import digest
 from bespeak.server.calls.body import failure_of
 from bespeak.server.calls.call_tasks import Outliving
 from bespeak.server.calls.replies import Consumer, Reply
-from bespeak.state.ledger import Lease, Ledger, ResultGone, Spending, Ticket
+from bespeak.server.decisions import CallDecisions
+from bespeak.state.ledger import Lease, Ledger, LedgerError, ResultGone, Spending, Ticket
 from bespeak.state.seal import InvalidRequestState, Seal
 
 Work = Callable[[], Awaitable[dict[str, Any]]]
@@ -47,6 +49,7 @@ class ApprovalSpender:
         consumer: Consumer,
         call: Outliving,
         cancelled: Callable[[asyncio.CancelledError], Exception],
+        record: CallDecisions | None = None,
         *,
         raise_exceptions: bool,
     ) -> None:
@@ -55,21 +58,27 @@ class ApprovalSpender:
         self._consumer = consumer
         self._call = call
         self._cancelled = cancelled
+        self._record = record
         self._raise_exceptions = raise_exceptions
         self._raised: Exception | None = None
 
     async def settled(self, approval: Approval) -> dict[str, Any] | None:
         """Return the reply to a request that was settled before; `None` if it is new."""
         idempotent = self._consumer.idempotent
-        stored = await self._ledger.settled(approval.key, approval.request, approval.ticket, idempotent=idempotent)
-        return self._opened(approval.key, stored) if stored is not None else None
+        with self._refusals_recorded():
+            stored = await self._ledger.settled(approval.key, approval.request, approval.ticket, idempotent=idempotent)
+            return self._opened(approval.key, stored) if stored is not None else None
 
     async def spend(self, approval: Approval, answers: Any, work: Work) -> dict[str, Any]:
         """Run `work` once, and return its one reply to every request with the same answers."""
-        claimed = await self._claim(approval, answers)
-        if isinstance(claimed, bytes):
-            return self._opened(approval.key, claimed)
+        with self._refusals_recorded():
+            claimed = await self._claim(approval, answers)
+            if isinstance(claimed, bytes):
+                return self._opened(approval.key, claimed)
         self._call.approved = True
+        if self._record is not None:
+            self._record.claimed()
+            await self._record.written()
         reply = await claimed.hold(self._reply(work))
         try:
             raw = reply.encode()
@@ -77,6 +86,8 @@ class ApprovalSpender:
             reply = self._failure(error)
             raw = reply.encode()
         await claimed.finish(self._seal.close_result(approval.key, raw))
+        if self._record is not None:
+            self._record.finished(failed=reply.failed)
         if self._raised is not None:
             raise self._raised
         return reply.unwrap()
@@ -99,12 +110,24 @@ class ApprovalSpender:
             found = await ledger.take_over(key, settled, spending)
         return found
 
+    @contextlib.contextmanager
+    def _refusals_recorded(self) -> Generator[None]:
+        try:
+            yield
+        except LedgerError as error:
+            if self._record is not None:
+                self._record.refused(error)
+            raise
+
     def _opened(self, key: str, stored: bytes) -> dict[str, Any]:
         """Return the stored reply of the claim that came first."""
         try:
-            return Reply.decode(self._seal.open_result(key, stored)).unwrap()
+            reply = Reply.decode(self._seal.open_result(key, stored))
         except InvalidRequestState:
             raise ResultGone from None
+        if self._record is not None:
+            self._record.replayed()
+        return reply.unwrap()
 
     async def _reply(self, work: Work) -> Reply:
         try:

@@ -28,6 +28,8 @@ PAUSES = (0.05, 0.25)
 class PushedCall(Call):
     """A call of an older client. It ends with its request, except that an approved body still finishes."""
 
+    _era = "legacy"
+
     def __init__(
         self,
         calls: Calls,
@@ -65,12 +67,24 @@ class PushedCall(Call):
             declared=self._asker.declared,
             call=self._called(),
             push=self._asker,
+            watcher=self._record,
         )
 
     async def _run_round(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
         await round_.ask()
         self.closed = self.approved = round_.asked  # from here on an approval is spent
-        return await self._conclude(round_, arguments)
+        record = self._record if round_.asked else None
+        if record is None:
+            return await self._conclude(round_, arguments)
+        record.claimed()
+        await record.written()
+        try:
+            result = await self._conclude(round_, arguments)
+        except BaseException:
+            record.finished(failed=True)
+            raise
+        record.finished(failed=bool(result.get("isError")))
+        return result
 
     # By hand
 
@@ -101,6 +115,8 @@ class PushedCall(Call):
         raise ToolError(f"it is still asking after {RUNS} runs")
 
     async def _one(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
+        if self._record is not None:
+            self._record.asked(key, None, again=False)
         try:
             answer = await self._asker.ask(key, request)
         except NotAnswered as failure:
@@ -109,4 +125,6 @@ class PushedCall(Call):
             typed_answer(key, answer, request["method"])
         except MCPError:
             raise ToolError(f"the answer to {key!r} is not a response to {request['method']}") from None
+        if self._record is not None:
+            self._record.answered(key, None, answer.get("action", "accept"))
         return answer
