@@ -117,10 +117,12 @@ frameworks-short: $(VENV)/.installed $(FRAMEWORKS)/langgraph/.installed $(FRAMEW
 bench: $(VENV)/.installed $(PEER)/.installed
 	$(BIN)/python -m bench --peer $(PEER)/bin/python
 	$(BIN)/python -m bench.held
+	$(BIN)/python -m bench.stores
 
 bench-short: $(VENV)/.installed $(PEER)/.installed
 	$(BIN)/python -m bench --peer $(PEER)/bin/python --turns 1 --scale 0.1
 	$(BIN)/python -m bench.held 0.1
+	$(BIN)/python -m bench.stores 0.1
 
 # Attacks on a server over loopback, while an honest client uses it; see docs/siege.md. Needs Linux and two cores.
 siege: $(VENV)/.installed

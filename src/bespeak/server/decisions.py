@@ -74,20 +74,21 @@ class Decisions:
     @property
     def wanted(self) -> bool:
         """Whether anybody reads them."""
-        return bool(self.hooks) or (logger.isEnabledFor(logging.INFO) and logger.hasHandlers()) or is_tracing()
+        return bool(self.hooks) or _is_logged() or is_tracing()
 
     def report(self, decision: Decision) -> "list[Awaitable[None]]":
         """Report a decision. Returns what the author's asynchronous functions still have to do."""
-        named = f", question {decision.key!r}" if decision.key is not None else ""
-        logger.info(
-            "%s: %s %s%s, round %d",
-            decision.event,
-            decision.method,
-            decision.target,
-            named,
-            decision.round,
-            extra={"decision": asdict(decision)},
-        )
+        if _is_logged():
+            named = f", question {decision.key!r}" if decision.key is not None else ""
+            logger.info(
+                "%s: %s %s%s, round %d",
+                decision.event,
+                decision.method,
+                decision.target,
+                named,
+                decision.round,
+                extra={"decision": asdict(decision)},
+            )
         if is_tracing():
             trace_decision(asdict(decision))
         work: list[Awaitable[None]] = []
@@ -106,6 +107,10 @@ class Decisions:
             await work
         except Exception:  # noqa: BLE001 - the same
             _failed(hook)
+
+
+def _is_logged() -> bool:
+    return logger.isEnabledFor(logging.INFO) and logger.hasHandlers()
 
 
 def _failed(hook: DecisionHook) -> None:
