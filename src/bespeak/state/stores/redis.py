@@ -109,6 +109,7 @@ class RedisStore:
                 limits.most_for_questions,
                 limits.most_without_shares,
                 limits.most_of_one,
+                PURGED_AT_ONCE,
                 CLOCK_DIFFERENCE,
             )
         )

@@ -1,6 +1,8 @@
 """The Lua scripts of the Redis store. Redis runs each of them as one step, and its clock measures the leases.
 
 Every script gets the prefix of the server's keys. Numbers are passed as text and kept as they are, because Lua would round them.
+When Redis has no memory left, it refuses a script if its first write could add something. Thus a script that makes room, or keeps
+something alive, begins with a write that cannot.
 """
 
 _COMMON = """
@@ -33,20 +35,32 @@ local function move(field, value)
   local before = redis.call('HGET', P .. 'dropped', field)
   if not before or tonumber(before) < tonumber(value) then redis.call('HSET', P .. 'dropped', field, value) end
 end
+local function keep_claim(call, claimed, kept)
+  redis.call('EXPIRE', claim_key(call), math.ceil(math.max(0, tonumber(kept) - tonumber(claimed))) + 3 * WEEK)
+end
+local function keep_totals()
+  for _, name in ipairs({'due', 'held', 'dropped', 'results', 'bytes'}) do redis.call('EXPIRE', P .. name, 2 * WEEK) end
+end
 local function drop_result(call)
   local size = redis.call('HGET', claim_key(call), 'size')
-  if size and redis.call('ZREM', P .. 'results', call) == 1 then redis.call('DECRBY', P .. 'bytes', size) end
+  if redis.call('ZREM', P .. 'results', call) == 1 then
+    if size then redis.call('DECRBY', P .. 'bytes', size) end
+    -- The sizes of claims that have expired are not known.
+    if redis.call('EXISTS', P .. 'results') == 0 then redis.call('DEL', P .. 'bytes') end
+  end
   redis.call('HDEL', claim_key(call), 'result')
 end
 local function purge(now, most)
-  local ms = now_ms()
+  local ms, running = now_ms(), {}
   for _, call in ipairs(redis.call('ZRANGEBYSCORE', P .. 'due', '-inf', now, 'LIMIT', 0, most)) do
     local c = redis.call('HMGET', claim_key(call), 'done', 'lease', 'holder', 'claimed', 'kept', 'deadline')
     if c[4] and not c[1] and tonumber(c[2]) > ms then
-      redis.call('ZADD', P .. 'due', tonumber(now) + math.max(1, (tonumber(c[2]) - ms) / 1000), call)
+      running[call] = (tonumber(c[2]) - ms) / 1000
     else
+      local due = redis.call('ZSCORE', P .. 'due', call)
+      redis.call('ZREM', P .. 'due', call)
       if not c[4] then
-        move('claimed', redis.call('ZSCORE', P .. 'due', call))
+        move('claimed', due)
       elseif tonumber(c[5]) >= tonumber(c[6]) then
         move('deadline', c[6])
       else
@@ -57,9 +71,9 @@ local function purge(now, most)
       end
       drop_result(call)
       redis.call('DEL', claim_key(call))
-      redis.call('ZREM', P .. 'due', call)
     end
   end
+  for call, left in pairs(running) do redis.call('ZADD', P .. 'due', tonumber(now) + math.max(1, left), call) end
 end
 local function taken(now)
   return redis.call('ZCARD', P .. 'due') - redis.call('ZCOUNT', P .. 'due', '-inf', now)
@@ -88,10 +102,10 @@ if count >= tonumber(most) then return {'full'} end
 if share_taken(holder, count, pressure, share) then return {'share'} end
 redis.call('HSET', claim_key(call), 'answers', answers, 'request', request, 'owner', owner, 'claimed', claimed, 'kept', kept,
   'deadline', deadline, 'holder', holder, 'lease', now_ms() + tonumber(lease))
-redis.call('EXPIREAT', claim_key(call), math.ceil(tonumber(kept)) + WEEK)
+keep_claim(call, claimed, kept)
 redis.call('ZADD', P .. 'due', kept, call)
 if holder ~= '' then redis.call('HINCRBY', P .. 'held', holder, 1) end
-for _, name in ipairs({'due', 'held', 'dropped', 'results', 'bytes'}) do redis.call('EXPIRE', P .. name, 2 * WEEK) end
+keep_totals()
 return {'ours'}
 """
 )
@@ -105,6 +119,7 @@ if c[1] == owner then return 1 end
 if not c[1] or c[2] or c[1] ~= lapsed_owner then return 0 end
 if tonumber(c[3]) > tonumber(kept) then kept = c[3] end
 if tonumber(c[4]) > tonumber(claimed) then claimed = c[4] end
+keep_claim(call, claimed, kept)
 redis.call('HSET', claim_key(call), 'answers', answers, 'request', request, 'owner', owner, 'claimed', claimed, 'kept', kept,
   'lease', now_ms() + tonumber(lease))
 redis.call('ZADD', P .. 'due', kept, call)
@@ -116,7 +131,9 @@ RENEW = (
     _CLAIMS
     + """
 local call, owner, lease = unpack(ARGV)
-if redis.call('HGET', claim_key(call), 'owner') == owner then
+local c = redis.call('HMGET', claim_key(call), 'owner', 'claimed', 'kept')
+if c[1] == owner then
+  keep_claim(call, c[2], c[3])
   redis.call('HSET', claim_key(call), 'lease', now_ms() + tonumber(lease))
 end
 return 1
@@ -135,8 +152,9 @@ redis.call('ZADD', P .. 'results', tonumber(last[2] or '0') + 1, call)
 local total = redis.call('INCRBY', P .. 'bytes', #result)
 while total > tonumber(most) do
   drop_result(redis.call('ZRANGE', P .. 'results', 0, 0)[1])
-  total = tonumber(redis.call('GET', P .. 'bytes'))
+  total = tonumber(redis.call('GET', P .. 'bytes') or '0')
 end
+keep_totals()
 return 1
 """
 )
@@ -155,11 +173,14 @@ return {'none'}
 CHECK_ROOM = (
     _CLAIMS
     + """
-local holder, now, most, pressure, share, difference = unpack(ARGV)
+local holder, now, most, pressure, share, purged, difference = unpack(ARGV)
 if forgotten(now, 'inf', difference) then return {'forgotten'} end
 local count = taken(now)
 if count >= tonumber(most) then return {'full'} end
-if share_taken(holder, count, pressure, share) then return {'share'} end
+if share_taken(holder, count, pressure, share) then
+  purge(now, purged)  -- perhaps it is taken by claims that need not be kept any longer
+  if share_taken(holder, count, pressure, share) then return {'share'} end
+end
 return {'ok'}
 """
 )
