@@ -185,37 +185,53 @@ return {'ok'}
 """
 )
 
-# Sessions. `s:SESSION` is a session, `unused` and `used` hold them by the time of their last use, `sheld` counts those of each
-# holder. `r:SESSION` has `WORKER:REQUEST` for each request under way, `q:SESSION:QUESTION` is an open question. `w:WORKER`
-# expires unless the worker gives signs of life, `workers` lists them, `m:WORKER` is the mail for one.
+# Sessions. `s:SESSION` is a session, `unused` and `used` hold them by the time of their last use, `sholder` has the holder of each,
+# `sheld` counts those of each holder. `r:SESSION` has the worker and the request for each request under way, `q:SESSION` the worker
+# for each open question, `a:SESSION` the answer if it has come. `rw:WORKER` and `qw:WORKER` list the same requests and questions by
+# worker. `w:WORKER` expires unless the worker gives signs of life, `workers` lists them, `m:WORKER` is the mail for one. Where two
+# names stand together, a line feed separates them.
 
 _SESSIONS = (
     _COMMON
     + """
+local function split(pair)
+  local at = string.find(pair, '\\n', 1, true)
+  return string.sub(pair, 1, at - 1), string.sub(pair, at + 1)
+end
 local function alive(worker) return redis.call('EXISTS', P .. 'w:' .. worker) == 1 end
 local function workers_of(session, request)
   local found, seen = {}, {}
   for _, member in ipairs(redis.call('SMEMBERS', P .. 'r:' .. session)) do
-    local at = string.find(member, ':', 1, true)
-    local worker, one = string.sub(member, 1, at - 1), string.sub(member, at + 1)
-    if not alive(worker) then
-      redis.call('SREM', P .. 'r:' .. session, member)
-    elseif not seen[worker] and (request == '' or one == request) then
+    local worker, one = split(member)
+    if not seen[worker] and (not request or one == request) and alive(worker) then
       seen[worker] = true
       found[#found + 1] = worker
     end
   end
   return found
 end
-local function busy(session) return #workers_of(session, '') > 0 end
-local function delete(session)
-  local holder = redis.call('HGET', P .. 's:' .. session, 'holder')
-  if holder and holder ~= '' and redis.call('HINCRBY', P .. 'sheld', holder, -1) <= 0 then
-    redis.call('HDEL', P .. 'sheld', holder)
+local function busy(session) return #workers_of(session) > 0 end
+local function keep_totals()
+  for _, name in ipairs({'unused', 'used', 'sholder', 'sheld'}) do redis.call('EXPIRE', P .. name, 2 * WEEK) end
+end
+local function close_question(session, question)
+  local worker = redis.call('HGET', P .. 'q:' .. session, question)
+  if worker then
+    redis.call('SREM', P .. 'qw:' .. worker, session .. '\\n' .. question)
+    redis.call('HDEL', P .. 'q:' .. session, question)
+    redis.call('HDEL', P .. 'a:' .. session, question)
   end
+end
+local function delete(session)
+  for _, question in ipairs(redis.call('HKEYS', P .. 'q:' .. session)) do close_question(session, question) end
   redis.call('DEL', P .. 's:' .. session, P .. 'r:' .. session)
   redis.call('ZREM', P .. 'unused', session)
   redis.call('ZREM', P .. 'used', session)
+  local holder = redis.call('HGET', P .. 'sholder', session)
+  if holder then
+    redis.call('HDEL', P .. 'sholder', session)
+    if redis.call('HINCRBY', P .. 'sheld', holder, -1) <= 0 then redis.call('HDEL', P .. 'sheld', holder) end
+  end
 end
 local function touch(session, ms)
   if redis.call('EXISTS', P .. 's:' .. session) == 1 then
@@ -223,19 +239,25 @@ local function touch(session, ms)
     redis.call('ZADD', P .. 'used', ms, session)
     redis.call('HSET', P .. 's:' .. session, 'used', '1', 'last_used', ms)
     redis.call('EXPIRE', P .. 's:' .. session, WEEK)
+    keep_totals()
   end
 end
-local function first_idle(set, before)
-  for _, session in ipairs(redis.call('ZRANGEBYSCORE', P .. set, '-inf', before, 'LIMIT', 0, 100)) do
-    if redis.call('EXISTS', P .. 's:' .. session) == 0 or not busy(session) then return session end
+local function find_idle(set, before, most)
+  local found, seen = {}, 0
+  while #found < most do
+    local some = redis.call('ZRANGEBYSCORE', P .. set, '-inf', before, 'LIMIT', seen, 100)
+    for _, session in ipairs(some) do
+      if #found < most and not busy(session) then found[#found + 1] = session end
+    end
+    if #some < 100 then break end
+    seen = seen + 100
   end
+  return found
 end
 local function end_idle(idle_ms)
   local before = '(' .. string.format('%.0f', now_ms() - tonumber(idle_ms))
   for _, set in ipairs({'unused', 'used'}) do
-    for _, session in ipairs(redis.call('ZRANGEBYSCORE', P .. set, '-inf', before, 'LIMIT', 0, 1000)) do
-      if not busy(session) then delete(session) end
-    end
+    for _, session in ipairs(find_idle(set, before, 1000)) do delete(session) end
   end
 end
 local function post(worker, mail)
@@ -249,10 +271,10 @@ BEAT = (
     _SESSIONS
     + """
 local worker, listening, lease = unpack(ARGV)
+redis.call('EXPIRE', P .. 'm:' .. worker, 60)
 redis.call('SET', P .. 'w:' .. worker, listening, 'PX', lease)
 redis.call('SADD', P .. 'workers', worker)
 redis.call('EXPIRE', P .. 'workers', WEEK)
-redis.call('EXPIRE', P .. 'm:' .. worker, 60)
 return 1
 """
 )
@@ -260,8 +282,17 @@ return 1
 LEAVE = (
     _SESSIONS
     + """
-redis.call('DEL', P .. 'w:' .. ARGV[1], P .. 'm:' .. ARGV[1])
-redis.call('SREM', P .. 'workers', ARGV[1])
+local worker = ARGV[1]
+for _, member in ipairs(redis.call('SMEMBERS', P .. 'rw:' .. worker)) do
+  local session, request = split(member)
+  redis.call('SREM', P .. 'r:' .. session, worker .. '\\n' .. request)
+end
+for _, member in ipairs(redis.call('SMEMBERS', P .. 'qw:' .. worker)) do
+  local session, question = split(member)
+  if redis.call('HGET', P .. 'q:' .. session, question) == worker then close_question(session, question) end
+end
+for _, name in ipairs({'w:', 'm:', 'rw:', 'qw:'}) do redis.call('DEL', P .. name .. worker) end
+redis.call('SREM', P .. 'workers', worker)
 return 1
 """
 )
@@ -281,16 +312,19 @@ if most ~= '' then
     return {'share', tostring(held)}
   end
   if count >= most then
-    local victim = first_idle('unused', '+inf') or first_idle('used', string.format('%.0f', ms - tonumber(recent)))
+    local victim = find_idle('unused', '+inf', 1)[1] or find_idle('used', string.format('%.0f', ms - tonumber(recent)), 1)[1]
     if not victim then return {'full'} end
     delete(victim)
   end
 end
-redis.call('HSET', P .. 's:' .. session, 'record', record, 'version', '1', 'holder', holder, 'used', '', 'last_used', ms)
+redis.call('HSET', P .. 's:' .. session, 'record', record, 'version', '1', 'used', '', 'last_used', ms)
 redis.call('EXPIRE', P .. 's:' .. session, WEEK)
 redis.call('ZADD', P .. 'unused', ms, session)
-if holder ~= '' then redis.call('HINCRBY', P .. 'sheld', holder, 1) end
-for _, name in ipairs({'unused', 'used', 'sheld'}) do redis.call('EXPIRE', P .. name, 2 * WEEK) end
+if holder ~= '' then
+  redis.call('HSET', P .. 'sholder', session, holder)
+  redis.call('HINCRBY', P .. 'sheld', holder, 1)
+end
+keep_totals()
 return {'ok'}
 """
 )
@@ -308,8 +342,14 @@ if idle ~= '' and last + tonumber(idle) < ms and not busy(session) then
 end
 local step = idle ~= '' and tonumber(idle) / 10 or 60000
 if used == '1' and (s[3] == '' or last + step < ms) then touch(session, ms) end
-for index = 5, #ARGV do redis.call('SADD', P .. 'r:' .. session, worker .. ':' .. ARGV[index]) end
-if #ARGV > 4 then redis.call('EXPIRE', P .. 'r:' .. session, WEEK) end
+for index = 5, #ARGV do
+  redis.call('SADD', P .. 'r:' .. session, worker .. '\\n' .. ARGV[index])
+  redis.call('SADD', P .. 'rw:' .. worker, session .. '\\n' .. ARGV[index])
+end
+if #ARGV > 4 then
+  redis.call('EXPIRE', P .. 'r:' .. session, WEEK)
+  redis.call('EXPIRE', P .. 'rw:' .. worker, WEEK)
+end
 return {s[1], s[2]}
 """
 )
@@ -317,8 +357,12 @@ return {s[1], s[2]}
 END_REQUESTS = (
     _SESSIONS
     + """
-for index = 3, #ARGV do redis.call('SREM', P .. 'r:' .. ARGV[1], ARGV[2] .. ':' .. ARGV[index]) end
-touch(ARGV[1], now_ms())
+local session, worker = ARGV[1], ARGV[2]
+for index = 3, #ARGV do
+  redis.call('SREM', P .. 'r:' .. session, worker .. '\\n' .. ARGV[index])
+  redis.call('SREM', P .. 'rw:' .. worker, session .. '\\n' .. ARGV[index])
+end
+touch(session, now_ms())
 return 1
 """
 )
@@ -338,7 +382,7 @@ return 1
 END_SESSION = (
     _SESSIONS
     + """
-local workers = workers_of(ARGV[1], '')
+local workers = workers_of(ARGV[1])
 delete(ARGV[1])
 return workers
 """
@@ -362,9 +406,20 @@ return workers_of(ARGV[1], ARGV[2])
 OPEN_QUESTION = (
     _SESSIONS
     + """
-local key = P .. 'q:' .. ARGV[1] .. ':' .. ARGV[2]
-redis.call('HSET', key, 'worker', ARGV[3])
-redis.call('EXPIRE', key, WEEK)
+local session, question, worker = unpack(ARGV)
+close_question(session, question)
+redis.call('HSET', P .. 'q:' .. session, question, worker)
+redis.call('SADD', P .. 'qw:' .. worker, session .. '\\n' .. question)
+redis.call('EXPIRE', P .. 'q:' .. session, WEEK)
+redis.call('EXPIRE', P .. 'qw:' .. worker, WEEK)
+return 1
+"""
+)
+
+CLOSE_QUESTION = (
+    _SESSIONS
+    + """
+close_question(ARGV[1], ARGV[2])
 return 1
 """
 )
@@ -372,13 +427,15 @@ return 1
 ANSWER_QUESTION = (
     _SESSIONS
     + """
-local key, mail = P .. 'q:' .. ARGV[1] .. ':' .. ARGV[2], ARGV[3]
-local q = redis.call('HMGET', key, 'worker', 'mail')
-if not q[1] then return 'unknown' end
-if q[2] then return q[2] == mail and 'sent' or 'unknown' end
-if not alive(q[1]) then return 'worker gone' end
-redis.call('HSET', key, 'mail', mail)
-post(q[1], mail)
+local session, question, mail = unpack(ARGV)
+local worker = redis.call('HGET', P .. 'q:' .. session, question)
+if not worker then return 'unknown' end
+local before = redis.call('HGET', P .. 'a:' .. session, question)
+if before then return before == mail and 'sent' or 'unknown' end
+if not alive(worker) then return 'worker gone' end
+redis.call('HSET', P .. 'a:' .. session, question, mail)
+redis.call('EXPIRE', P .. 'a:' .. session, WEEK)
+post(worker, mail)
 return 'sent'
 """
 )
