@@ -8,6 +8,7 @@ import hypothesis
 import pytest
 
 from bespeak import Client, MCPServer
+from tests.state.stores.redis_servers import SKIPPED as REDIS_SKIPPED
 from tests.wires import OverHttp, OverPipes
 
 pytest_plugins = ["pytester"]
@@ -31,6 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Naming a test runs it, though it is long."""
     if config.option.markexpr == "not long" and any("::" in argument for argument in config.args):
         config.option.markexpr = ""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say it in one line if tests were skipped because no Redis is there."""
+    if any(REDIS_SKIPPED in str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())):
+        terminalreporter.write_line(REDIS_SKIPPED, yellow=True)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from bespeak.state.ledger import (
     Lease,
     Ledger,
     LedgerFull,
+    LedgerUnavailable,
     OutcomeUnknown,
     ResultGone,
     SettledOtherwise,
@@ -24,8 +25,8 @@ from bespeak.state.ledger import (
     TooLate,
 )
 from bespeak.state.stores.memory import MemoryStore
-from bespeak.state.stores.store import Entry
-from tests.waiting import eventually, turns
+from bespeak.state.stores.store import Claim, Entry, StoreFull, StoreUnavailable
+from tests.waiting import eventually, pass_time, turns
 
 DEADLINE = 10_000.0
 
@@ -162,7 +163,8 @@ async def test_a_result_that_was_evicted_is_said_to_be_gone_and_the_work_is_not_
 
 
 async def test_every_refusal_is_a_text_the_model_may_read() -> None:
-    for error in (SettledOtherwise, ResultGone, OutcomeUnknown, StillRunning, TooLate, LedgerFull, ShareUsedUp):
+    refusals = (SettledOtherwise, ResultGone, OutcomeUnknown, StillRunning, TooLate, LedgerFull, ShareUsedUp)
+    for error in (*refusals, LedgerUnavailable):
         assert issubclass(error, ToolError)
 
 
@@ -528,3 +530,172 @@ async def test_one_holder_is_told_that_its_share_is_used_up_and_another_is_serve
         await spend(ledger, Work(), call="one more", holder="address 10.0.0.1")
     await ledger.check_room("address 10.0.0.2")
     assert await spend(ledger, Work(), call="another", holder="address 10.0.0.2") == b"result"
+
+
+# A store that cannot be reached
+
+
+class Away(MemoryStore):
+    """Can be away, for some or all of its methods."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(steady=clock)
+        self.away: tuple[str, ...] = ()
+        self.error: Exception = StoreUnavailable("the store is away")
+        self.finished = 0
+        """How often it was tried to store a result."""
+
+    def _go(self, method: str) -> None:
+        if method in self.away:
+            raise self.error
+
+    async def check_room(self, holder: str | None, now: float) -> None:
+        self._go("check_room")
+        await super().check_room(holder, now)
+
+    async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
+        self._go("claim")
+        return await super().claim(call, entry, lease)
+
+    async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
+        self._go("take_over")
+        return await super().take_over(call, lapsed_owner, entry, lease)
+
+    async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
+        self._go("read")
+        return await super().read(call, issued, deadline)
+
+    async def changed(self, call: str, timeout: float) -> None:
+        self._go("changed")
+        await super().changed(call, timeout)
+
+    async def finish(self, call: str, owner: str, result: bytes) -> None:
+        self.finished += 1
+        self._go("finish")
+        await super().finish(call, owner, result)
+
+
+async def ask(ledger: Ledger) -> object:
+    return await ledger.check_room(None)
+
+
+async def look_up(ledger: Ledger) -> object:
+    return await ledger.settled("call", "sent yes", a_ticket())
+
+
+async def look_up_unspent(ledger: Ledger) -> object:
+    return await ledger.check_unspent("another", a_ticket())
+
+
+async def spend_again(ledger: Ledger) -> object:
+    return await spend(ledger, Work(b"again"), idempotent=True)
+
+
+@pytest.mark.parametrize(
+    ("method", "send", "lapsed"),
+    [
+        ("check_room", ask, False),
+        ("read", look_up, False),
+        ("read", look_up_unspent, False),
+        ("changed", look_up, False),
+        ("claim", spend_again, False),
+        ("changed", spend_again, False),
+        ("take_over", spend_again, True),
+    ],
+)
+async def test_a_sendthat_needs_a_store_that_is_away_can_be_sent_again_later(
+    method: str,
+    send: Callable[[Ledger], Coroutine[Any, Any, object]],
+    lapsed: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    store, work = Away(clock), Work(held=True)
+    running = await start(a_ledger(store, clock), work)
+    clock.now = 15.0 if lapsed else 0.0
+    ledger, store.away = a_ledger(store, clock), (method,)
+    words = (
+        "the server cannot reach the store that remembers which calls were approved, so the call was not run; send the same "
+        "request again later"
+    )
+    with pytest.raises(LedgerUnavailable, match=f"^{words}$"):
+        await send(ledger)
+    assert [(record.levelno, record.message) for record in caplog.records] == [(logging.ERROR, "the store is away")]
+    store.away = ()
+    work.go_on.set()
+    assert await running == b"result"
+    assert await send(ledger) in (None, b"result")
+    assert work.runs == 1
+
+
+async def spend_while_away(ledger: Ledger, store: Away) -> None:
+    store.away = ("finish",)
+    assert await spend(ledger, Work()) == b"result"
+    await turns()
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("the store is away"), StoreFull("the store has no memory left")])
+async def test_a_result_that_cannot_be_stored_at_once_is_stored_when_the_store_is_back(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    before, store = asyncio.all_tasks(), Away(Clock())
+    store.error = error
+    ledger = Ledger(store, Clock())
+    await spend_while_away(ledger, store)
+    await pass_time(0.5)
+    assert [record.message for record in caplog.records] == [
+        f"the result of a call could not be stored; will try again: {error}"
+    ]
+    store.away = ()
+    await pass_time(1.0)
+    assert await ledger.settled("call", "sent yes", a_ticket()) == b"result"
+    assert store.finished == 3
+    assert asyncio.all_tasks() == before
+
+
+async def test_a_result_that_cannot_be_stored_for_a_minute_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    before, store = asyncio.all_tasks(), Away(Clock())
+    await spend_while_away(Ledger(store, Clock()), store)
+    await pass_time(57.5, steps=115)
+    assert store.finished == 1 + 14, "at once, then after 0.5, 1, 2 and 4 seconds, and from then on after 5"
+    await pass_time(5.0)
+    words = "the result of a call could not be stored within 60 s; if the same request is sent again, its outcome is unknown"
+    assert [record.message for record in caplog.records][1:] == [words]
+    assert asyncio.all_tasks() == before
+
+
+async def test_the_end_of_a_server_waits_for_results_that_are_not_stored_yet() -> None:
+    store = Away(Clock())
+    ledger = Ledger(store, Clock())
+    await ledger.close()
+    await spend_while_away(ledger, store)
+    closing = asyncio.create_task(ledger.close())
+    await turns()
+    assert not closing.done()
+    store.away = ()
+    await pass_time(0.5)
+    await asyncio.wait_for(closing, 5)
+    assert await ledger.settled("call", "sent yes", a_ticket()) == b"result"
+
+
+async def test_the_end_of_a_server_waits_five_seconds_for_a_store_that_is_away() -> None:
+    before, store = asyncio.all_tasks(), Away(Clock())
+    ledger = Ledger(store, Clock())
+    await spend_while_away(ledger, store)
+    closing = asyncio.create_task(ledger.close())
+    await turns()
+    await pass_time(4.5, steps=9)
+    assert not closing.done()
+    await pass_time(0.6)
+    await asyncio.wait_for(closing, 5)
+    assert asyncio.all_tasks() == before
+
+
+async def test_the_end_in_one_event_loop_does_not_wait_for_the_results_of_another() -> None:
+    store = Away(Clock())
+    ledger = Ledger(store, Clock())
+    await spend_while_away(ledger, store)
+    await asyncio.to_thread(asyncio.run, ledger.close())
+    store.away = ()
+    await pass_time(0.5)
+    assert await ledger.settled("call", "sent yes", a_ticket()) == b"result"

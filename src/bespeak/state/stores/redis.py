@@ -2,10 +2,11 @@
 
 import asyncio
 from hashlib import blake2b
+from logging import getLogger
 from typing import Any
 
 from bespeak.state.stores import redis_scripts as scripts
-from bespeak.state.stores.redis_connection import RedisConnection
+from bespeak.state.stores.redis_connection import OutOfMemory, RedisConnection
 from bespeak.state.stores.redis_sessions import RedisSessions
 from bespeak.state.stores.store import (
     CLOCK_DIFFERENCE,
@@ -18,6 +19,8 @@ from bespeak.state.stores.store import (
     StoreFull,
     key_of,
 )
+
+logger = getLogger("bespeak.state")
 
 POLL_SECONDS = (0.02, 0.25)
 """The first and the longest pause between two looks at a claim that is waited for."""
@@ -45,7 +48,7 @@ class RedisStore:
     async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
         limits = self._limits
         return _claim(
-            await self._redis.run(
+            await self._add(
                 scripts.CLAIM,
                 _key(call),
                 entry.answers,
@@ -83,7 +86,7 @@ class RedisStore:
         await self._redis.run(scripts.RENEW, _key(call), owner, round(lease * 1000))
 
     async def finish(self, call: str, owner: str, result: bytes) -> None:
-        await self._redis.run(scripts.FINISH, _key(call), owner, result, self._limits.max_result_bytes)
+        await self._add(scripts.FINISH, _key(call), owner, result, self._limits.max_result_bytes)
 
     async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
         return _claim(await self._redis.run(scripts.READ, _key(call), issued, deadline, CLOCK_DIFFERENCE))
@@ -109,9 +112,18 @@ class RedisStore:
                 limits.most_for_questions,
                 limits.most_without_shares,
                 limits.most_of_one,
+                PURGED_AT_ONCE,
                 CLOCK_DIFFERENCE,
             )
         )
+
+    async def _add(self, script: str, *values: Any) -> Any:
+        """Run a script that adds something. Raises `StoreFull` if Redis has no memory left for it."""
+        try:
+            return await self._redis.run(script, *values)
+        except OutOfMemory as error:
+            logger.error("%s", error)
+            raise StoreFull(str(error)) from None
 
 
 def _claim(reply: list[Any]) -> Claim | None:

@@ -8,9 +8,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from logging import getLogger
 from typing import Any, Protocol, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
-from bespeak.state.stores.store import BadStore, StoreFull, StoreUnavailable
+from bespeak.state.stores.store import BadStore, StoreUnavailable
 
 logger = getLogger("bespeak.state")
 
@@ -20,6 +20,12 @@ WAIT_SECONDS = 5.0
 """How long an operation may take, second tries included."""
 TRIES = 3
 """How often an operation is tried whose connection broke. All of them can be repeated."""
+_OUR_OPTIONS = ("decode_responses", "encoding", "encoding_errors", "socket_timeout", "socket_connect_timeout", "retry")
+"""Options of the redis package that a URL may not change: replies would be misread, or waiting for mail would fail."""
+
+
+class OutOfMemory(StoreUnavailable):
+    """Redis has no memory left for what is to be added."""
 
 
 class _Client(Protocol):
@@ -42,12 +48,10 @@ class RedisConnection:
     """The connections of one server to Redis."""
 
     def __init__(self, url: str, server: str) -> None:
+        """Raises `BadStore` for a URL that cannot be used."""
         if find_spec("redis") is None:
             raise ImportError(f"a store at {redacted(url)} needs the redis package: pip install 'bespeak[redis]'")
-        try:
-            import_module("redis.connection").parse_url(url)
-        except ValueError as error:
-            raise BadStore(f"{redacted(url)} is not the URL of a Redis server: {error}") from None
+        _check(url)
         self._url = url
         self.prefix = f"bespeak:{{{quote(server, safe='')}}}:"
         """Comes before all keys of this server. The braces keep them together in a cluster."""
@@ -79,8 +83,9 @@ class RedisConnection:
 
     async def _drop(self) -> None:
         with self._lock:
-            here = self._loops.pop(asyncio.get_running_loop())
-        await here.client.aclose()
+            here = self._loops.pop(asyncio.get_running_loop(), None)
+        if here is not None:
+            await here.client.aclose()
 
     async def run(self, script: str, *values: Any) -> Any:
         """Run a script with the prefix as its key, and return its result. Raises `StoreUnavailable`."""
@@ -107,8 +112,7 @@ class RedisConnection:
             async with asyncio.timeout(WAIT_SECONDS):
                 return await work
         except OutOfMemoryError:
-            logger.error("%s has no memory left for new claims", self)
-            raise StoreFull from None
+            raise OutOfMemory(f"{self} has no memory left") from None
         except TimeoutError:
             raise StoreUnavailable(f"{self} did not answer within {WAIT_SECONDS:g} s") from None
         except (RedisError, OSError) as error:
@@ -136,8 +140,28 @@ class RedisConnection:
             )
 
 
-def _connect(url: str) -> _Client:
-    """Return a client for a URL. It connects when it is first used. Raises `ValueError` for a URL that cannot be used."""
+def _check(url: str) -> None:
+    """Raises `BadStore` for a URL that cannot be used. Its password is not in the message."""
+    parts = urlsplit(url)
+    try:
+        _ = parts.port
+    except ValueError:
+        raise BadStore(
+            "the port in the URL of a Redis store is not a number; special characters in a password must be quoted, as in %2F for /"
+        ) from None
+    for name, _ in parse_qsl(parts.query):
+        if name in _OUR_OPTIONS:
+            raise BadStore(f"the option {name} of a Redis store cannot be changed")
+    from redis.exceptions import RedisError
+
+    try:
+        _connect(url).connection_pool.make_connection()
+    except (RedisError, TypeError, ValueError) as error:
+        raise BadStore(f"the options of {redacted(url)} cannot be used: {error}") from None
+
+
+def _connect(url: str) -> Any:
+    """Return a client for a URL. It connects when it is first used."""
     redis: Any = import_module("redis.asyncio")
     retry: Any = import_module("redis.asyncio.retry")
     backoff: Any = import_module("redis.backoff")
@@ -153,4 +177,6 @@ def _connect(url: str) -> _Client:
 def redacted(url: str) -> str:
     """Return a URL without user, password and options."""
     parts = urlsplit(url)
+    if "@" in parts.path + parts.query + parts.fragment:  # a password that is not quoted may end anywhere
+        return f"{parts.scheme}://..."
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -1,6 +1,8 @@
 """The Lua scripts of the Redis store. Redis runs each of them as one step, and its clock measures the leases.
 
 Every script gets the prefix of the server's keys. Numbers are passed as text and kept as they are, because Lua would round them.
+When Redis has no memory left, it refuses a script if its first write could add something. Thus a script that makes room, or keeps
+something alive, begins with a write that cannot.
 """
 
 from bespeak.state.stores.session_store import WORKER_LEASE
@@ -35,20 +37,32 @@ local function move(field, value)
   local before = redis.call('HGET', P .. 'dropped', field)
   if not before or tonumber(before) < tonumber(value) then redis.call('HSET', P .. 'dropped', field, value) end
 end
+local function keep_claim(call, claimed, kept)
+  redis.call('EXPIRE', claim_key(call), math.ceil(math.max(0, tonumber(kept) - tonumber(claimed))) + 3 * WEEK)
+end
+local function keep_totals()
+  for _, name in ipairs({'due', 'held', 'dropped', 'results', 'bytes'}) do redis.call('EXPIRE', P .. name, 2 * WEEK) end
+end
 local function drop_result(call)
   local size = redis.call('HGET', claim_key(call), 'size')
-  if size and redis.call('ZREM', P .. 'results', call) == 1 then redis.call('DECRBY', P .. 'bytes', size) end
+  if redis.call('ZREM', P .. 'results', call) == 1 then
+    if size then redis.call('DECRBY', P .. 'bytes', size) end
+    -- The sizes of claims that have expired are not known.
+    if redis.call('EXISTS', P .. 'results') == 0 then redis.call('DEL', P .. 'bytes') end
+  end
   redis.call('HDEL', claim_key(call), 'result')
 end
 local function purge(now, most)
-  local ms = now_ms()
+  local ms, running = now_ms(), {}
   for _, call in ipairs(redis.call('ZRANGEBYSCORE', P .. 'due', '-inf', now, 'LIMIT', 0, most)) do
     local c = redis.call('HMGET', claim_key(call), 'done', 'lease', 'holder', 'claimed', 'kept', 'deadline')
     if c[4] and not c[1] and tonumber(c[2]) > ms then
-      redis.call('ZADD', P .. 'due', tonumber(now) + math.max(1, (tonumber(c[2]) - ms) / 1000), call)
+      running[call] = (tonumber(c[2]) - ms) / 1000
     else
+      local due = redis.call('ZSCORE', P .. 'due', call)
+      redis.call('ZREM', P .. 'due', call)
       if not c[4] then
-        move('claimed', redis.call('ZSCORE', P .. 'due', call))
+        move('claimed', due)
       elseif tonumber(c[5]) >= tonumber(c[6]) then
         move('deadline', c[6])
       else
@@ -59,9 +73,9 @@ local function purge(now, most)
       end
       drop_result(call)
       redis.call('DEL', claim_key(call))
-      redis.call('ZREM', P .. 'due', call)
     end
   end
+  for call, left in pairs(running) do redis.call('ZADD', P .. 'due', tonumber(now) + math.max(1, left), call) end
 end
 local function taken(now)
   return redis.call('ZCARD', P .. 'due') - redis.call('ZCOUNT', P .. 'due', '-inf', now)
@@ -90,10 +104,10 @@ if count >= tonumber(most) then return {'full'} end
 if share_taken(holder, count, pressure, share) then return {'share'} end
 redis.call('HSET', claim_key(call), 'answers', answers, 'request', request, 'owner', owner, 'claimed', claimed, 'kept', kept,
   'deadline', deadline, 'holder', holder, 'lease', now_ms() + tonumber(lease))
-redis.call('EXPIREAT', claim_key(call), math.ceil(tonumber(kept)) + WEEK)
+keep_claim(call, claimed, kept)
 redis.call('ZADD', P .. 'due', kept, call)
 if holder ~= '' then redis.call('HINCRBY', P .. 'held', holder, 1) end
-for _, name in ipairs({'due', 'held', 'dropped', 'results', 'bytes'}) do redis.call('EXPIRE', P .. name, 2 * WEEK) end
+keep_totals()
 return {'ours'}
 """
 )
@@ -107,6 +121,7 @@ if c[1] == owner then return 1 end
 if not c[1] or c[2] or c[1] ~= lapsed_owner then return 0 end
 if tonumber(c[3]) > tonumber(kept) then kept = c[3] end
 if tonumber(c[4]) > tonumber(claimed) then claimed = c[4] end
+keep_claim(call, claimed, kept)
 redis.call('HSET', claim_key(call), 'answers', answers, 'request', request, 'owner', owner, 'claimed', claimed, 'kept', kept,
   'lease', now_ms() + tonumber(lease))
 redis.call('ZADD', P .. 'due', kept, call)
@@ -118,7 +133,9 @@ RENEW = (
     _CLAIMS
     + """
 local call, owner, lease = unpack(ARGV)
-if redis.call('HGET', claim_key(call), 'owner') == owner then
+local c = redis.call('HMGET', claim_key(call), 'owner', 'claimed', 'kept')
+if c[1] == owner then
+  keep_claim(call, c[2], c[3])
   redis.call('HSET', claim_key(call), 'lease', now_ms() + tonumber(lease))
 end
 return 1
@@ -137,8 +154,9 @@ redis.call('ZADD', P .. 'results', tonumber(last[2] or '0') + 1, call)
 local total = redis.call('INCRBY', P .. 'bytes', #result)
 while total > tonumber(most) do
   drop_result(redis.call('ZRANGE', P .. 'results', 0, 0)[1])
-  total = tonumber(redis.call('GET', P .. 'bytes'))
+  total = tonumber(redis.call('GET', P .. 'bytes') or '0')
 end
+keep_totals()
 return 1
 """
 )
@@ -157,32 +175,38 @@ return {'none'}
 CHECK_ROOM = (
     _CLAIMS
     + """
-local holder, now, most, pressure, share, difference = unpack(ARGV)
+local holder, now, most, pressure, share, purged, difference = unpack(ARGV)
 if forgotten(now, 'inf', difference) then return {'forgotten'} end
 local count = taken(now)
 if count >= tonumber(most) then return {'full'} end
-if share_taken(holder, count, pressure, share) then return {'share'} end
+if share_taken(holder, count, pressure, share) then
+  purge(now, purged)  -- perhaps it is taken by claims that need not be kept any longer
+  if share_taken(holder, count, pressure, share) then return {'share'} end
+end
 return {'ok'}
 """
 )
 
-# Sessions. `s:SESSION` is a session, `unused` and `used` hold them by the time of their last use, `sheld` counts those of each
-# holder. `r:SESSION` has `WORKER:REQUEST` for each request under way, `q:SESSION:QUESTION` is an open question. `w:WORKER`
-# expires unless the worker gives signs of life, `workers` lists them, `m:WORKER` is the mail for one.
+# Sessions. `s:SESSION` is a session, `unused` and `used` hold them by the time of their last use, `sholder` has the holder of each,
+# `sheld` counts those of each holder. `r:SESSION` has the worker and the request for each request under way, `q:SESSION` the worker
+# for each open question, `a:SESSION` the answer if it has come. `rw:WORKER` and `qw:WORKER` list the same requests and questions by
+# worker. `w:WORKER` expires unless the worker gives signs of life, `workers` lists them, `m:WORKER` is the mail for one. Where two
+# names stand together, a line feed separates them.
 
 _SESSIONS = (
     _COMMON
     + f"local LEASE = {round(WORKER_LEASE * 1000)}\n"
     + """
+local function split(pair)
+  local at = string.find(pair, '\\n', 1, true)
+  return string.sub(pair, 1, at - 1), string.sub(pair, at + 1)
+end
 local function alive(worker) return redis.call('EXISTS', P .. 'w:' .. worker) == 1 end
 local function workers_of(session, request)
   local found, seen = {}, {}
   for _, member in ipairs(redis.call('SMEMBERS', P .. 'r:' .. session)) do
-    local at = string.find(member, ':', 1, true)
-    local worker, one = string.sub(member, 1, at - 1), string.sub(member, at + 1)
-    if not alive(worker) then
-      redis.call('SREM', P .. 'r:' .. session, member)
-    elseif not seen[worker] and (request == '' or one == request) then
+    local worker, one = split(member)
+    if not seen[worker] and (not request or one == request) and alive(worker) then
       seen[worker] = true
       found[#found + 1] = worker
     end
@@ -196,15 +220,28 @@ local function present(worker)
     redis.call('SADD', P .. 'workers', worker)
   end
 end
-local function busy(session) return #workers_of(session, '') > 0 end
-local function delete(session)
-  local holder = redis.call('HGET', P .. 's:' .. session, 'holder')
-  if holder and holder ~= '' and redis.call('HINCRBY', P .. 'sheld', holder, -1) <= 0 then
-    redis.call('HDEL', P .. 'sheld', holder)
+local function busy(session) return #workers_of(session) > 0 end
+local function keep_totals()
+  for _, name in ipairs({'unused', 'used', 'sholder', 'sheld'}) do redis.call('EXPIRE', P .. name, 2 * WEEK) end
+end
+local function close_question(session, question)
+  local worker = redis.call('HGET', P .. 'q:' .. session, question)
+  if worker then
+    redis.call('SREM', P .. 'qw:' .. worker, session .. '\\n' .. question)
+    redis.call('HDEL', P .. 'q:' .. session, question)
+    redis.call('HDEL', P .. 'a:' .. session, question)
   end
+end
+local function delete(session)
+  for _, question in ipairs(redis.call('HKEYS', P .. 'q:' .. session)) do close_question(session, question) end
   redis.call('DEL', P .. 's:' .. session, P .. 'r:' .. session)
   redis.call('ZREM', P .. 'unused', session)
   redis.call('ZREM', P .. 'used', session)
+  local holder = redis.call('HGET', P .. 'sholder', session)
+  if holder then
+    redis.call('HDEL', P .. 'sholder', session)
+    if redis.call('HINCRBY', P .. 'sheld', holder, -1) <= 0 then redis.call('HDEL', P .. 'sheld', holder) end
+  end
 end
 local function touch(session, ms)
   if redis.call('EXISTS', P .. 's:' .. session) == 1 then
@@ -212,19 +249,25 @@ local function touch(session, ms)
     redis.call('ZADD', P .. 'used', ms, session)
     redis.call('HSET', P .. 's:' .. session, 'used', '1', 'last_used', ms)
     redis.call('EXPIRE', P .. 's:' .. session, WEEK)
+    keep_totals()
   end
 end
-local function first_idle(set, before)
-  for _, session in ipairs(redis.call('ZRANGEBYSCORE', P .. set, '-inf', before, 'LIMIT', 0, 100)) do
-    if redis.call('EXISTS', P .. 's:' .. session) == 0 or not busy(session) then return session end
+local function find_idle(set, before, most)
+  local found, seen = {}, 0
+  while #found < most do
+    local some = redis.call('ZRANGEBYSCORE', P .. set, '-inf', before, 'LIMIT', seen, 100)
+    for _, session in ipairs(some) do
+      if #found < most and not busy(session) then found[#found + 1] = session end
+    end
+    if #some < 100 then break end
+    seen = seen + 100
   end
+  return found
 end
 local function end_idle(idle_ms)
   local before = '(' .. string.format('%.0f', now_ms() - tonumber(idle_ms))
   for _, set in ipairs({'unused', 'used'}) do
-    for _, session in ipairs(redis.call('ZRANGEBYSCORE', P .. set, '-inf', before, 'LIMIT', 0, 1000)) do
-      if not busy(session) then delete(session) end
-    end
+    for _, session in ipairs(find_idle(set, before, 1000)) do delete(session) end
   end
 end
 local function post(worker, mail)
@@ -238,10 +281,10 @@ BEAT = (
     _SESSIONS
     + """
 local worker, listening = unpack(ARGV)
+redis.call('EXPIRE', P .. 'm:' .. worker, 60)
 redis.call('SET', P .. 'w:' .. worker, listening, 'PX', LEASE)
 redis.call('SADD', P .. 'workers', worker)
 redis.call('EXPIRE', P .. 'workers', WEEK)
-redis.call('EXPIRE', P .. 'm:' .. worker, 60)
 return 1
 """
 )
@@ -249,8 +292,17 @@ return 1
 LEAVE = (
     _SESSIONS
     + """
-redis.call('DEL', P .. 'w:' .. ARGV[1], P .. 'm:' .. ARGV[1])
-redis.call('SREM', P .. 'workers', ARGV[1])
+local worker = ARGV[1]
+for _, member in ipairs(redis.call('SMEMBERS', P .. 'rw:' .. worker)) do
+  local session, request = split(member)
+  redis.call('SREM', P .. 'r:' .. session, worker .. '\\n' .. request)
+end
+for _, member in ipairs(redis.call('SMEMBERS', P .. 'qw:' .. worker)) do
+  local session, question = split(member)
+  if redis.call('HGET', P .. 'q:' .. session, question) == worker then close_question(session, question) end
+end
+for _, name in ipairs({'w:', 'm:', 'rw:', 'qw:'}) do redis.call('DEL', P .. name .. worker) end
+redis.call('SREM', P .. 'workers', worker)
 return 1
 """
 )
@@ -270,16 +322,19 @@ if most ~= '' then
     return {'share', tostring(held)}
   end
   if count >= most then
-    local victim = first_idle('unused', '+inf') or first_idle('used', string.format('%.0f', ms - tonumber(recent)))
+    local victim = find_idle('unused', '+inf', 1)[1] or find_idle('used', string.format('%.0f', ms - tonumber(recent)), 1)[1]
     if not victim then return {'full'} end
     delete(victim)
   end
 end
-redis.call('HSET', P .. 's:' .. session, 'record', record, 'version', '1', 'holder', holder, 'used', '', 'last_used', ms)
+redis.call('HSET', P .. 's:' .. session, 'record', record, 'version', '1', 'used', '', 'last_used', ms)
 redis.call('EXPIRE', P .. 's:' .. session, WEEK)
 redis.call('ZADD', P .. 'unused', ms, session)
-if holder ~= '' then redis.call('HINCRBY', P .. 'sheld', holder, 1) end
-for _, name in ipairs({'unused', 'used', 'sheld'}) do redis.call('EXPIRE', P .. name, 2 * WEEK) end
+if holder ~= '' then
+  redis.call('HSET', P .. 'sholder', session, holder)
+  redis.call('HINCRBY', P .. 'sheld', holder, 1)
+end
+keep_totals()
 return {'ok'}
 """
 )
@@ -297,10 +352,14 @@ if idle ~= '' and last + tonumber(idle) < ms and not busy(session) then
 end
 local step = idle ~= '' and tonumber(idle) / 10 or 60000
 if used == '1' and (s[3] == '' or last + step < ms) then touch(session, ms) end
-for index = 5, #ARGV do redis.call('SADD', P .. 'r:' .. session, worker .. ':' .. ARGV[index]) end
+for index = 5, #ARGV do
+  redis.call('SADD', P .. 'r:' .. session, worker .. '\\n' .. ARGV[index])
+  redis.call('SADD', P .. 'rw:' .. worker, session .. '\\n' .. ARGV[index])
+end
 if #ARGV > 4 then
   present(worker)
   redis.call('EXPIRE', P .. 'r:' .. session, WEEK)
+  redis.call('EXPIRE', P .. 'rw:' .. worker, WEEK)
 end
 return {s[1], s[2]}
 """
@@ -309,8 +368,12 @@ return {s[1], s[2]}
 END_REQUESTS = (
     _SESSIONS
     + """
-for index = 3, #ARGV do redis.call('SREM', P .. 'r:' .. ARGV[1], ARGV[2] .. ':' .. ARGV[index]) end
-touch(ARGV[1], now_ms())
+local session, worker = ARGV[1], ARGV[2]
+for index = 3, #ARGV do
+  redis.call('SREM', P .. 'r:' .. session, worker .. '\\n' .. ARGV[index])
+  redis.call('SREM', P .. 'rw:' .. worker, session .. '\\n' .. ARGV[index])
+end
+touch(session, now_ms())
 return 1
 """
 )
@@ -330,7 +393,7 @@ return 1
 END_SESSION = (
     _SESSIONS
     + """
-local workers = workers_of(ARGV[1], '')
+local workers = workers_of(ARGV[1])
 delete(ARGV[1])
 return workers
 """
@@ -354,10 +417,21 @@ return workers_of(ARGV[1], ARGV[2])
 OPEN_QUESTION = (
     _SESSIONS
     + """
-local key = P .. 'q:' .. ARGV[1] .. ':' .. ARGV[2]
-present(ARGV[3])
-redis.call('HSET', key, 'worker', ARGV[3])
-redis.call('EXPIRE', key, WEEK)
+local session, question, worker = unpack(ARGV)
+present(worker)
+close_question(session, question)
+redis.call('HSET', P .. 'q:' .. session, question, worker)
+redis.call('SADD', P .. 'qw:' .. worker, session .. '\\n' .. question)
+redis.call('EXPIRE', P .. 'q:' .. session, WEEK)
+redis.call('EXPIRE', P .. 'qw:' .. worker, WEEK)
+return 1
+"""
+)
+
+CLOSE_QUESTION = (
+    _SESSIONS
+    + """
+close_question(ARGV[1], ARGV[2])
 return 1
 """
 )
@@ -365,13 +439,15 @@ return 1
 ANSWER_QUESTION = (
     _SESSIONS
     + """
-local key, mail = P .. 'q:' .. ARGV[1] .. ':' .. ARGV[2], ARGV[3]
-local q = redis.call('HMGET', key, 'worker', 'mail')
-if not q[1] then return 'unknown' end
-if q[2] then return q[2] == mail and 'sent' or 'unknown' end
-if not alive(q[1]) then return 'worker gone' end
-redis.call('HSET', key, 'mail', mail)
-post(q[1], mail)
+local session, question, mail = unpack(ARGV)
+local worker = redis.call('HGET', P .. 'q:' .. session, question)
+if not worker then return 'unknown' end
+local before = redis.call('HGET', P .. 'a:' .. session, question)
+if before then return before == mail and 'sent' or 'unknown' end
+if not alive(worker) then return 'worker gone' end
+redis.call('HSET', P .. 'a:' .. session, question, mail)
+redis.call('EXPIRE', P .. 'a:' .. session, WEEK)
+post(worker, mail)
 return 'sent'
 """
 )

@@ -11,6 +11,7 @@ from bespeak.state.stores.session_store import (
     MOST_MAIL,
     SessionRow,
 )
+from bespeak.state.stores.store import StoreUnavailable
 
 BLOCK_SECONDS = 2
 """How long one look for mail waits. It is shorter than an operation may take."""
@@ -71,7 +72,8 @@ class RedisSessions:
         await self._redis.run(scripts.END_IDLE, _ms(idle_seconds))
 
     async def workers_of(self, session: bytes, request: str | None = None) -> list[str]:
-        return _names(await self._redis.run(scripts.WORKERS_OF, session.hex(), request or ""))
+        which = [request] if request is not None else []
+        return _names(await self._redis.run(scripts.WORKERS_OF, session.hex(), *which))
 
     # Questions
 
@@ -79,17 +81,14 @@ class RedisSessions:
         await self._redis.run(scripts.OPEN_QUESTION, session.hex(), question, worker)
 
     async def close_question(self, session: bytes, question: str) -> None:
-        await self._redis.command("DEL", self._question(session, question))
+        await self._redis.run(scripts.CLOSE_QUESTION, session.hex(), question)
 
     async def answer_question(self, session: bytes, question: str, mail: bytes) -> Delivery:
         said = await self._redis.run(scripts.ANSWER_QUESTION, session.hex(), question, mail)
         return Delivery(said.decode())
 
     async def is_question_open(self, session: bytes, question: str) -> bool:
-        return bool(await self._redis.command("EXISTS", self._question(session, question)))
-
-    def _question(self, session: bytes, question: str) -> str:
-        return f"{self._redis.prefix}q:{session.hex()}:{question}"
+        return bool(await self._redis.command("HEXISTS", f"{self._redis.prefix}q:{session.hex()}", question))
 
     # Mail
 
@@ -105,7 +104,11 @@ class RedisSessions:
         first = await self._redis.command("BLPOP", name, BLOCK_SECONDS)
         if not first:
             return []
-        return [first[1], *(await self._redis.command("LPOP", name, 1000) or ())]
+        try:
+            more = await self._redis.command("LPOP", name, 1000)
+        except StoreUnavailable:  # the first message must not be lost
+            more = None
+        return [first[1], *(more or ())]
 
     def pause(self, *, urgent: bool) -> float:
         return 0.0

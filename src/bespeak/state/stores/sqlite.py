@@ -15,6 +15,7 @@ from bespeak.state.stores.store import (
     Claim,
     ClaimLimits,
     Entry,
+    Forgotten,
     Horizon,
     ShareTaken,
     StoreFull,
@@ -56,7 +57,8 @@ class SQLiteStore:
         self._users = 0
 
     async def start(self) -> None:
-        await self._claims.read(lambda connection: connection.execute("SELECT 1 FROM totals").fetchone())
+        for database in (self._claims, self._others):
+            await database.read(lambda connection: connection.execute("SELECT 1 FROM totals").fetchone())
         self._users += 1
 
     async def close(self) -> None:
@@ -74,7 +76,6 @@ class SQLiteStore:
         key, holder = key_of(call), _holder(entry.holder)
 
         def work(db: sqlite3.Connection) -> Claim | None:
-            self._purge(db, entry.claimed)
             there = self._read(db, key)
             if there is not None:
                 return None if there.owner == entry.owner else there  # ours already, if the answer was lost
@@ -108,7 +109,17 @@ class SQLiteStore:
                 )
             return None
 
-        return await self._claims.write(work)
+        def work_after_purge(db: sqlite3.Connection) -> Claim | StoreFull | ShareTaken | Forgotten | None:
+            self._purge(db, entry.claimed)
+            try:
+                return work(db)
+            except (StoreFull, ShareTaken, Forgotten) as refused:
+                return refused  # raised here, it would undo the purge
+
+        found = await self._claims.write(work_after_purge)
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
         key = key_of(call)
@@ -194,7 +205,11 @@ class SQLiteStore:
                 raise StoreFull
             self._check_share(db, _holder(holder), taken)
 
-        await self._claims.read(work)
+        try:
+            await self._claims.read(work)
+        except ShareTaken:  # perhaps by claims that need not be kept any longer
+            await self._claims.write(lambda db: self._purge(db, now))
+            await self._claims.read(work)
 
     # Rows
 

@@ -5,6 +5,7 @@ import os
 import sqlite3
 import stat
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -72,6 +73,8 @@ class Database:
         self._lock = threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        """Which file was opened: its device and number."""
 
     async def read(self, work: Work[T]) -> T:
         """Return what `work` reads. Raises `StoreUnavailable`."""
@@ -85,7 +88,8 @@ class Database:
             try:
                 result = work(connection)
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # SQLite itself ends it if the disk is full
+                    connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
             return result
@@ -105,6 +109,7 @@ class Database:
 
     def _work(self, work: Work[T]) -> T:
         try:
+            self._notice_other_file()
             if self._connection is None:
                 self._connection = self._open()
             return work(self._connection)
@@ -128,6 +133,28 @@ class Database:
             with suppress(sqlite3.Error):
                 connection.close()
 
+    def _notice_other_file(self) -> None:
+        """Raises `StoreUnavailable` if the file was deleted: SQLite would go on without it, and other processes with a new one."""
+        if self._file is None:
+            return
+        found = self._find()
+        if found is None:
+            self._disconnect()
+            raise StoreUnavailable(
+                f"{self} was deleted or moved while it was in use; put it back, or start the server again"
+            )
+        if found != self._file:
+            logger.error("%s was replaced by another file; approvals that were spent before could be spent again", self)
+            self._disconnect()
+            self._file = None
+
+    def _find(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
     def _open(self) -> sqlite3.Connection:
         if self._create:
             self._make_file()
@@ -141,12 +168,16 @@ class Database:
             check_same_thread=False,
         )
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN")
+            self._check_kind(connection)  # before anything is changed
+            connection.execute("COMMIT")
+            _use_write_ahead_log(connection)
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._durable else 'NORMAL'}")
             self._prepare(connection)
         except BaseException:
             connection.close()
             raise
+        self._file = self._find()
         return connection
 
     def _make_file(self) -> None:
@@ -161,27 +192,46 @@ class Database:
             raise StoreUnavailable(f"{self} cannot be created: {error.strerror}") from None
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Create the tables, unless they are there. Raises `StoreUnavailable` for a database of another kind."""
+        """Create the tables, unless they are there."""
         connection.execute("BEGIN IMMEDIATE")
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if (application, version) != (_APPLICATION, _SCHEMA_VERSION):
-            (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            if application == _APPLICATION:
-                raise StoreUnavailable(
-                    f"{self} was made by another version of bespeak (format {version}, this is format {_SCHEMA_VERSION}); "
-                    "use a new file"
-                )
-            if tables or application:
-                raise StoreUnavailable(f"{self} is a database of another program; use a new file")
+        if not self._check_kind(connection):
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
         connection.execute("COMMIT")
 
+    def _check_kind(self, connection: sqlite3.Connection) -> bool:
+        """Return whether the tables are there. Raises `StoreUnavailable` for a database of another kind."""
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if application == _APPLICATION:
+            if version != _SCHEMA_VERSION:
+                raise StoreUnavailable(
+                    f"{self} was made by another version of bespeak (format {version}, this is format {_SCHEMA_VERSION}); "
+                    "use a new file"
+                )
+            return True
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if tables or application:
+            raise StoreUnavailable(f"{self} is a database of another program; use a new file")
+        return False
+
     def __str__(self) -> str:
         return f"the store sqlite:{self._path}"
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Switch the log on. SQLite does not wait for another process that does the same at the same time."""
+    give_up = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+        time.sleep(0.01)
 
 
 def boot_id() -> str:

@@ -53,6 +53,10 @@ class SQLiteSessions:
             ).fetchall()
             for (one,) in long_dead:
                 self._forget(db, one)
+            db.execute(  # for workers that had left
+                "DELETE FROM mail WHERE server = ? AND worker NOT IN (SELECT worker FROM workers WHERE server = ?)",
+                (self._server, self._server),
+            )
 
         await self._database.write(work)
 

@@ -67,6 +67,8 @@ class ClaimLimits:
     def __post_init__(self) -> None:
         if self.max_claims < 1:
             raise ValueError("max_claims must be at least 1")
+        if self.max_result_bytes < 0:
+            raise ValueError("max_result_bytes must not be negative")
         if not (0 < self.question_limit <= 1 and 0 <= self.pressure <= 1 and 0 < self.share <= 1):
             raise ValueError("question_limit, pressure and share must be fractions of max_claims, between 0 and 1")
 

@@ -32,7 +32,7 @@ def open_store(url: str, server: str) -> Store:
     Limits may be given in its query, as in `sqlite:/var/lib/shop.db?max_claims=100000`. A SQLite store is created unless it says
     `create=no`, and with `durable=no` it may lose claims in a power failure.
     """
-    parts = urlsplit(url)
+    parts = urlsplit(url, allow_fragments=False)  # a # may be part of a path
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     limits = _limits(query)
     if parts.scheme == "memory":
@@ -45,7 +45,7 @@ def open_store(url: str, server: str) -> Store:
         if parts.netloc or not path or path.endswith("/") or path == ":memory:":
             raise BadStore("a SQLite store needs the path of a file, as in sqlite:/var/lib/shop.db")
         create, durable = _yes_or_no(query, "create"), _yes_or_no(query, "durable")
-        _check_rest(query)
+        _check_rest(query, "create", "durable")
         return SQLiteStore(Path(path), server=server, limits=ClaimLimits(**limits), create=create, durable=durable)
     if parts.scheme in ("redis", "rediss", "unix"):
         from bespeak.state.stores.redis import RedisStore
@@ -92,6 +92,6 @@ def _yes_or_no(query: dict[str, str], name: str) -> bool:
     return said == "yes"
 
 
-def _check_rest(query: Mapping[str, str]) -> None:
+def _check_rest(query: Mapping[str, str], *others: str) -> None:
     if query:
-        raise BadStore(f"this store has no option {next(iter(query))!r}; it has {', '.join(_LIMITS)}")
+        raise BadStore(f"this store has no option {next(iter(query))!r}; it has {', '.join((*_LIMITS, *others))}")
