@@ -96,6 +96,7 @@ def test_the_lines_of_a_result_are_shown_as_they_are(text: str) -> None:
 @example("fine\n \tbespeak: it failed")
 @example(f"{' ' * 80}bespeak: it failed")
 @example("be\u034fspeak: it failed")
+@example("\x1bbespeak:")
 def test_no_line_of_a_result_starts_like_ours(text: str) -> None:
     rows = list(result_lines(text, Terminal()))
     assert all(map(harmless, rows))

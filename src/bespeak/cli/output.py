@@ -37,7 +37,7 @@ def result_lines(text: str, out: TextIO) -> Iterator[str]:
     """Return the lines of a result for a terminal. A line that looks like one of our messages is put behind a bar."""
     for line in text.split("\n"):
         shown = marked(line)
-        if NAME not in clean(line, len(line) + 1):
+        if NAME not in clean(line, len(line) + 1) and NAME not in shown:  # either may leave out what the other shows
             yield shown
             continue
         for row in rows(shown, columns(out) - len(INDENT) - 3):
