@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -25,6 +26,7 @@ from tests.transports.http.legacy.older_client import (
     Older,
     accepted,
     call,
+    cancelled,
     hello,
     modern,
     notification,
@@ -248,6 +250,24 @@ async def test_a_question_is_answered_by_its_own_principal_only(server: Listenin
         renewed = f"Bearer {ISSUED.token('alice', jti='new')}"
         assert (await session.post(accepted(question["id"]), authorization=renewed)).status == 202
         assert (await exchange.message())["result"]["content"][0]["text"] == f"paid True for {ISSUER}#sub=alice"
+
+
+async def test_on_several_workers_a_session_and_its_questions_belong_to_their_principal_too(tmp_path: Path) -> None:
+    security = RequestStateSecurity(keys=["k" * 32])
+    servers = [
+        make_server(store=f"sqlite:{tmp_path / 'shop.db'}", request_state_security=security).streamable_http_app()
+        for _ in range(2)
+    ]
+    async with Listening(servers[0]) as first, Listening(servers[1]) as second:
+        session = await shake_hands(first, ISSUED.token("alice"))
+        elsewhere = Older(second.port, NOVEMBER, session.session)
+        async with session.open(call("pay"), authorization=ALICE) as exchange:
+            question = await session.asked(exchange)
+            for sent in (accepted(question["id"]), call("whoami"), cancelled(1)):
+                assert (await elsewhere.post(sent, authorization=BOB)).status == 404
+            assert (await elsewhere.delete(authorization=BOB)).status == 404
+            assert (await elsewhere.post(accepted(question["id"]), authorization=ALICE)).status == 202
+            assert (await exchange.message())["result"]["content"][0]["text"] == f"paid True for {ISSUER}#sub=alice"
 
 
 # Streams
