@@ -76,7 +76,9 @@ def test_an_empty_ring_is_refused(make: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("keys", [["x" * 31], [b"x" * 31], [NEW, ""]])
 def test_a_key_that_is_too_short_is_refused_with_a_way_to_make_one(keys: list[str | bytes]) -> None:
-    with pytest.raises(ValueError, match=r"needs at least 32 bytes, this one has (31|0); make one with `python -c"):
+    with pytest.raises(
+        ValueError, match=r"needs at least 32 bytes, this one has (31|0); make one with `bespeak keys new`"
+    ):
         RequestStateSecurity(keys=keys)
 
 

@@ -1,4 +1,4 @@
-"""The command line: `bespeak run`, `bespeak test`, `bespeak call`."""
+"""The command line: `bespeak run`, `bespeak test`, `bespeak call`, `bespeak keys`."""
 
 import sys
 

@@ -6,11 +6,12 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+keys = typer.Typer(no_args_is_help=True, help="Make and replace state keys.")
 
 
 @app.callback()
 def bespeak() -> None:
-    """Run, call and test MCP servers."""
+    """Run, call and test MCP servers, and make their state keys."""
 
 
 @app.command()
@@ -178,3 +179,27 @@ def call(
 
     given = Flags(words or [], arguments, answers or [], save, resume, era, rounds, seconds, whole)
     raise typer.Exit(call_tool(given))
+
+
+@keys.command("new")
+def new_key() -> None:
+    """Print a new state key, for the environment variable BESPEAK_STATE_KEYS."""
+    from bespeak.cli.keys_command import print_new_key
+
+    raise typer.Exit(print_new_key())
+
+
+@keys.command("rotate")
+def rotate_keys() -> None:
+    """Print how to replace the keys in BESPEAK_STATE_KEYS while servers run.
+
+    Each line on stdout is a value to set, or a comment that begins with #.
+
+    Exit codes: 0 success, 2 BESPEAK_STATE_KEYS is not set or has an invalid key.
+    """
+    from bespeak.cli.keys_command import print_rotation
+
+    raise typer.Exit(print_rotation())
+
+
+app.add_typer(keys, name="keys")

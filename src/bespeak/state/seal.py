@@ -98,8 +98,7 @@ def _key_bytes(key: bytes | bytearray | str) -> bytes:
     raw = key.encode() if isinstance(key, str) else bytes(key)
     if len(raw) < SHORTEST_KEY:
         raise ValueError(
-            f"a state key needs at least {SHORTEST_KEY} bytes, this one has {len(raw)}; make one with "
-            "`python -c 'import secrets; print(secrets.token_urlsafe(32))'`"
+            f"a state key needs at least {SHORTEST_KEY} bytes, this one has {len(raw)}; make one with `bespeak keys new`"
         )
     return raw
 
