@@ -10,6 +10,8 @@ import pytest
 from bespeak import Client, MCPServer, RequestStateSecurity
 from bespeak.server import MemoryEventStore, MemoryStore
 from bespeak.server.auth import AuthSettings
+from bespeak.state import ledger, sessions
+from bespeak.state.stores import redis_connection, session_store, sqlite_database, store
 
 SECURITY = (Path(__file__).parent.parent / "SECURITY.md").read_text()
 MIB = 1024 * 1024
@@ -54,3 +56,24 @@ def test_a_bound_is_listed_with_its_default_and_its_option(
 ) -> None:
     assert inspect.signature(owner).parameters[option].default == default
     assert any(option in line and written in line for line in SECURITY.splitlines() if line.startswith("|"))
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "row", "written"),
+    [
+        (session_store.MOST_MAIL, 10_000, "messages from other workers that wait for one worker", "10,000"),
+        (session_store.WORKER_LEASE, 15.0, "after which a worker counts as dead", "15 s"),
+        (session_store.BEAT_SECONDS, 5.0, "after which a worker counts as dead", "one sign every 5 s"),
+        (sessions.TAKEN_SECONDS, 5.0, "to take an answer that another worker has received", "5 s"),
+        (ledger.LEASE_SECONDS, 15.0, "lease of a call whose body runs", "15 s"),
+        (ledger.WAIT_SECONDS, 60.0, "time to wait for the result of the same request", "60 s"),
+        (redis_connection.WAIT_SECONDS, 5.0, "time to wait for a shared store", "5 s"),
+        (sqlite_database.WAIT_SECONDS, 5.0, "time to wait for a shared store", "5 s"),
+        (store.CLOCK_DIFFERENCE, 60.0, "difference between the clocks of workers", "60 s"),
+        (store.MAX_CLAIMS, 1_000_000, "claims of one server in a store", "1,000,000"),
+    ],
+)
+def test_a_bound_without_an_option_is_listed(bound: float, value: float, row: str, written: str) -> None:
+    assert bound == value
+    (line,) = [line for line in SECURITY.splitlines() if line.startswith("|") and row in line]
+    assert written in line

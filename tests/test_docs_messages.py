@@ -17,6 +17,7 @@ LOGGED = [
 QUOTED = [
     ("README.md", "Waiting for an answer"),
     ("docs/consent.md", "nobody answered within 600 s"),
+    ("docs/deployment.md", "State keys outlive this run, its ledger does not; give --store"),
     (
         "docs/testing.md",
         "the name 'city' fits several open questions: 'city~1a2b3c4d', 'city~5e6f7a8b'; write the whole key",
