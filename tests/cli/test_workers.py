@@ -197,3 +197,13 @@ def test_a_place_that_others_may_use_is_refused(kind: str, home: Path, tmp_path:
         home.chmod(0o755)
     with pytest.raises(UnsafeDirectory, match="must be a directory that belongs to you and that nobody else may use"):
         run_directory().__enter__()
+
+
+def test_a_runtime_directory_that_does_not_exist_is_a_clear_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "missing"))
+    with pytest.raises(
+        UnsafeDirectory, match=r"missing/bespeak cannot be used: No such file or directory; give --store"
+    ):
+        run_directory().__enter__()

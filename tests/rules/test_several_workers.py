@@ -13,11 +13,23 @@ from bespeak import Client, Elicit, MCPServer, Resolve
 from bespeak.server import MemoryEventStore
 from bespeak.state import sessions
 from bespeak.state.seal import RequestStateSecurity
+from bespeak.state.stores.store import StoreUnavailable
 from bespeak.transports.interfaces import CannotStart
 from tests.rules.raw_calls import accept, nobody, said, send
 from tests.rules.several_workers import KEYS, Worker, everything_in, kill, session_at, soon, workers
 from tests.state.stores.redis_servers import own_server
-from tests.transports.http.legacy.older_client import accepted, call, cancelled, modern, request, text, until
+from tests.transports.http.legacy.older_client import (
+    NOVEMBER,
+    Older,
+    accepted,
+    call,
+    cancelled,
+    modern,
+    request,
+    text,
+    until,
+)
+from tests.wires import Listening
 
 pytestmark = pytest.mark.timing
 
@@ -229,6 +241,91 @@ async def test_a_part_of_a_session_lives_only_while_something_is_under_way_in_it
         assert second.served.sessions == 0
 
 
+async def test_a_subscription_too_many_is_refused_wherever_the_others_were_made_and_mail_still_arrives(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bespeak.server.features.subscriptions.MOST_URIS", 3)
+    async with workers(store, 2, with_resource) as (first, second):
+        session = await session_at(first)
+        async with first.client(session).stand() as standing, second.client(session).stand() as other:
+            assert (await standing.head(), await other.head()) == (200, 200)
+            for uri in ("file:///1", "file:///2"):
+                await first.client(session).post(request("resources/subscribe", {"uri": uri}))
+            replies = await asyncio.gather(
+                first.client(session).post(request("resources/subscribe", {"uri": "file:///3"}, id_=3)),
+                second.client(session).post(request("resources/subscribe", {"uri": "file:///4"}, id_=4)),
+            )
+            assert sorted("error" in reply.json for reply in replies) == [False, True]
+            first.desk.mcp.notify_tools_changed()
+            assert (await other.message())["method"] == "notifications/tools/list_changed"
+
+
+async def test_subscriptions_that_are_made_at_the_same_time_are_all_in_force(store: str) -> None:
+    uris = [f"file:///{number}" for number in range(12)]
+    async with workers(store, 2, with_resource) as (first, second):
+        session = await session_at(first)
+        async with first.client(session).stand() as standing:
+            assert await standing.head() == 200
+            replies = await asyncio.gather(
+                *(
+                    one.client(session).post(request("resources/subscribe", {"uri": uri}, id_=uri))
+                    for uri, one in zip(uris, [first, second] * 6, strict=True)
+                )
+            )
+            assert [reply.json["result"] for reply in replies] == [{}] * 12
+
+            async def told(uri: str) -> None:
+                while True:
+                    second.desk.mcp.notify_resource_updated(uri)
+                    try:
+                        async with asyncio.timeout(1):
+                            while (await standing.message()).get("params", {}).get("uri") != uri:
+                                pass
+                            return
+                    except TimeoutError:  # the last refresh is still on its way
+                        continue
+
+            async with asyncio.timeout(20):
+                for uri in uris:
+                    await told(uri)
+
+
+async def test_a_second_request_with_the_id_of_one_under_way_does_not_hide_it(store: str) -> None:
+    async with workers(store) as (first, second):
+        session = await session_at(first)
+        async with first.client(session).open(call("approve", id_="mine")) as calling:
+            question_in(await calling.message())
+            assert "still under way" in (await first.client(session).post(call("echo", id_="mine"))).reason
+            await second.client(session).post(cancelled("mine"))
+            assert (await calling.message())["method"] == "notifications/cancelled"
+
+
+async def test_a_session_sealed_with_other_keys_leaves_nothing_behind(store: str) -> None:
+    async with workers(store, 1) as (first,):
+        session = await session_at(first)
+        other = MCPServer[Any]("desk", store=store, request_state_security=RequestStateSecurity(keys=["x" * 32]))
+        async with Listening(other.streamable_http_app()) as stranger:
+            for number in range(3):
+                reply = await Older(stranger.port, NOVEMBER, session).post(call("echo", id_=f"left {number}"))
+                assert reply.status == 404
+            shared = other.shared_sessions
+            assert shared is not None
+            for number in range(3):
+                assert not await first_has(first, session, f"left {number}")
+
+
+async def first_has(worker: Worker, session: str, request_id: str) -> bool:
+    """Whether any worker is recorded as serving a request, once what is under way in the background is done."""
+    shared = worker.desk.mcp.shared_sessions
+    assert isinstance(shared, sessions.SessionWorker)
+    key, (name,) = sessions._key(session), sessions._names([request_id])  # pyright: ignore[reportPrivateUsage] - as the worker does
+    for _ in range(200):
+        if not await shared._store.workers_of(key, name):  # pyright: ignore[reportPrivateUsage] - as the worker does
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
 # What lies in the store
 
 
@@ -337,6 +434,38 @@ async def test_who_comes_back_to_another_worker_gets_what_was_missed_and_what_fo
         assert (await third.client(session).get(last_event_id="unknown")).status == 400
 
 
+async def test_streams_of_one_session_never_share_a_name(store: str) -> None:
+    async with workers(store, 1, event_store=SharedEvents()) as (first,):
+        session = await session_at(first)
+        places: list[str | None] = []
+        for number in range(2):
+            async with first.client(session).open(call("echo", {"text": str(number)}, id_=number)) as calling:
+                place = await calling.event()
+                assert place is not None
+                places.append(place.id)
+                assert text(await calling.message()) == str(number)
+            await soon(lambda: first.served.sessions == 0)
+        async with first.client(session).stand(last_event_id=places[0]) as resumed:
+            assert [text(one) for one in await resumed.rest()] == ["0"]
+
+
+async def test_a_stream_of_a_worker_that_died_ends_though_the_session_has_a_standing_stream_elsewhere(
+    store: str,
+) -> None:
+    async with workers(store, 3, event_store=SharedEvents()) as (first, second, third):
+        session = await session_at(first)
+        async with first.client(session).open(call("hold")) as calling, third.client(session).stand() as standing:
+            assert await standing.head() == 200
+            place = await calling.event()
+            assert place is not None
+            await first.desk.reached.wait()
+            async with second.client(session).stand(last_event_id=place.id) as resumed:
+                assert await resumed.head() == 200
+                await kill(store, first)
+                assert await resumed.event() is None
+            first.desk.gate.set()
+
+
 async def test_a_question_reaches_a_client_that_came_back_to_another_worker(store: str) -> None:
     async with workers(store, 3, event_store=SharedEvents()) as (first, second, third):
         session = await session_at(first)
@@ -430,6 +559,44 @@ async def test_a_result_that_could_not_be_stored_reaches_its_client_and_later_th
                 return said(await send(two, "approve_and_hold", answers, state)) == "held True"
 
             await until(stored)
+
+
+async def test_an_approval_cannot_be_spent_again_when_the_store_has_lost_its_data(tmp_path: Path) -> None:
+    with own_server(tmp_path) as redis:
+        async with workers(redis.url) as (first, second), opened(first) as one, opened(second) as two:
+            state, answers = await begun(one)
+            assert said(await send(one, "approve", answers, state)) == "approved True"
+            redis.stop()
+            redis.start()
+            for client in (two, one):
+                assert "the time for this call has run out" in said(await send(client, "approve", answers, state))
+            assert [*first.desk.log, *second.desk.log] == ["approved True"]
+
+
+async def test_an_approval_whose_claim_was_lost_on_the_way_can_be_spent_later(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bespeak.state.ledger.FINISH_PAUSES", (0.05, 0.05))
+    async with workers(store) as (first, second), opened(first) as one, opened(second) as two:
+        state, answers = await begun(one)
+        kept: Any = first.desk.mcp._calls.ledger._store  # pyright: ignore[reportPrivateUsage] - its answers are lost
+        claim = kept.claim
+
+        async def lost(*arguments: Any) -> Any:
+            await claim(*arguments)
+            raise StoreUnavailable("the answer was lost")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(kept, "claim", lost)
+            assert "so the call was not run; send the same request again later" in said(
+                await send(one, "approve", answers, state)
+            )
+
+        async def spent() -> bool:
+            return said(await send(two, "approve", answers, state)) == "approved True"
+
+        await until(spent)
+        assert [*first.desk.log, *second.desk.log] == ["approved True"]
 
 
 async def test_a_store_that_cannot_be_reached_at_start_is_a_clear_error(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from bespeak.server import Context, Decision, MemoryStore
 from tests.answering import CANCEL, DECLINE, Person, text
 from tests.answering import accept as accepts
 from tests.rules.raw_calls import accept, nobody, said, send
+from tests.waiting import eventually
 
 SECRET = "my secret answer"
 
@@ -292,3 +293,28 @@ async def test_what_a_function_raises_is_logged_and_changes_nothing(
         assert not (await client.call_tool("say")).is_error
     assert f"the function '{chosen.__name__}', which records decisions, failed" in caplog.text
     assert len(desk.seen) == 4
+
+
+async def test_a_slow_function_does_not_let_the_lease_lapse_and_one_that_cancels_itself_burns_no_approval(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bespeak.state.ledger.LEASE_SECONDS", 0.06)
+    renewed: list[str] = []
+    store: Any = desk.mcp._calls.ledger._store  # pyright: ignore[reportPrivateUsage] - it sees the renewals
+    renew = store.renew
+
+    async def counted(call: str, owner: str, lease: float) -> None:
+        renewed.append(call)
+        await renew(call, owner, lease)
+
+    monkeypatch.setattr(store, "renew", counted)
+
+    @desk.mcp.on_decision
+    async def slow(decision: Decision) -> None:
+        if decision.event == "claimed":
+            await eventually(lambda: renewed)
+            raise asyncio.CancelledError
+
+    async with Client(desk.mcp, elicitation_callback=Person({"words": accepts(value="x")})) as client:
+        assert text(await client.call_tool("say")) == "said x"
+    assert renewed

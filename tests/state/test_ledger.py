@@ -460,6 +460,20 @@ async def test_a_clock_stepped_back_after_a_purge_cannot_revive_a_claim() -> Non
     assert work.runs == 1
 
 
+async def test_a_clock_set_back_before_the_claim_and_forward_after_it_cannot_revive_the_claim() -> None:
+    clock, work = Clock(), Work()
+    ledger = Ledger(MemoryStore(), clock, 600.0)
+    ticket = a_ticket(issued=5000.0, deadline=8600.0)
+    clock.now = 1400.0
+    await spend(ledger, work, ticket=ticket)
+    clock.now = 6000.0
+    await spend(ledger, Work(), call="another", ticket=a_ticket(issued=5990.0, deadline=8600.0))
+    clock.now = 5100.0
+    with pytest.raises(TooLate):
+        await spend(ledger, work, "no", ticket=ticket)
+    assert work.runs == 1
+
+
 async def test_nobody_is_asked_while_the_clock_is_so_far_back_that_no_claim_could_follow(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

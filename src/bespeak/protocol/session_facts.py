@@ -20,6 +20,8 @@ class SessionFacts:
     principal: str | None = None
     prefix: str = ""
     """The prefix of its streams' names, which an event store can see."""
+    changes: int = 0
+    """Counts the changes of these facts, so that older ones never replace newer ones. Not part of what is stored."""
 
     def owned_by(self, principal: str | None, prefix: str) -> "SessionFacts":
         """Return the same facts with the owner of the session and the prefix of its streams."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from bespeak.aio.tasks import is_cancelled
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.context import CallFacts
 from bespeak.server.tracing import is_tracing, trace_decision
@@ -105,6 +106,10 @@ class Decisions:
     async def _guarded(self, hook: DecisionHook, work: Awaitable[None]) -> None:
         try:
             await work
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            _failed(hook)
         except Exception:  # noqa: BLE001 - the same
             _failed(hook)
 

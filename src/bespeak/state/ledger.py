@@ -5,6 +5,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -137,10 +138,16 @@ class Ledger:
         """A monotonic clock, for waiting."""
         self._owner = secrets.token_hex(8)
         self._late: set[asyncio.Task[None]] = set()
-        """Results that could not be stored yet."""
+        """Results that could not be stored yet, and claims that could not be withdrawn yet."""
 
     def _lease(self, call: str, owner: str) -> "Lease":
-        return Lease(self._store, call, owner, self._late)
+        return Lease(self._store, call, owner, self._later)
+
+    def _later(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Do in the background what could not be done because the store was away."""
+        task = asyncio.create_task(work, name=name)
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
 
     async def close(self) -> None:
         """Give results that could not be stored a last chance. Called before the store of this event loop is closed."""
@@ -207,7 +214,11 @@ class Ledger:
     async def claim(self, call: str, spending: "Spending") -> "Lease | Claim":
         """Claim a call. Returns our lease, or the claim that came first. Raises a `LedgerError` if there is no room."""
         owner = self._new_owner()
-        there = await self._enter(call, self._entry(spending, owner))
+        try:
+            there = await self._enter(call, self._entry(spending, owner))
+        except LedgerUnavailable:
+            self._later(_withdraw(self._store, call, owner), "bespeak claim to be withdrawn")
+            raise
         return self._lease(call, owner) if there is None else there
 
     async def outcome(
@@ -243,8 +254,8 @@ class Ledger:
 
     async def _read_again(self, call: str, ticket: Ticket) -> Claim:
         there = await self._read(call, ticket)
-        if there is None:  # forgotten at its deadline
-            raise TooLate
+        if there is None:  # forgotten at its deadline, or withdrawn because it never ran
+            raise TooLate if self._clock() >= ticket.deadline else StillRunning
         return there
 
     def _new_owner(self) -> str:
@@ -258,7 +269,7 @@ class Ledger:
             request=_short(spending.request),
             owner=owner,
             issued=ticket.issued,
-            claimed=now,
+            claimed=max(now, ticket.issued),  # if the clock was set back since, the state is still the newer of the two
             kept_until=min(max(ticket.expiry, now + self._lifetime) + CLOCK_DIFFERENCE, ticket.deadline),
             deadline=ticket.deadline,
             holder=spending.holder,
@@ -283,11 +294,13 @@ class Ledger:
 class Lease:
     """Our own claim. It lasts while its work runs, and is done when the result is stored."""
 
-    def __init__(self, store: Store, call: str, owner: str, late: set[asyncio.Task[None]]) -> None:
+    def __init__(
+        self, store: Store, call: str, owner: str, later: Callable[[Coroutine[Any, Any, None], str], None]
+    ) -> None:
         self._store = store
         self._call = call
         self._owner = owner
-        self._late = late
+        self._later = later
 
     async def hold(self, work: Coroutine[Any, Any, T]) -> T:
         """Await the work, and renew the lease for as long as it takes."""
@@ -306,9 +319,7 @@ class Lease:
             await self._store.finish(self._call, self._owner, result)
         except (StoreUnavailable, StoreFull) as error:
             logger.error("the result of a call could not be stored; will try again: %s", error)
-            later = asyncio.create_task(self._finish_later(result), name="bespeak result to be stored")
-            self._late.add(later)
-            later.add_done_callback(self._late.discard)
+            self._later(self._finish_later(result), "bespeak result to be stored")
 
     async def _finish_later(self, result: bytes) -> None:
         loop = asyncio.get_running_loop()
@@ -325,6 +336,21 @@ class Lease:
             FINISH_SECONDS,
         )
         return None
+
+
+async def _withdraw(store: Store, call: str, owner: str) -> None:
+    """Remove a claim that may have been added although its answer was lost. Otherwise its call could not be repeated.
+
+    It is removed twice: a claim that was on its way may arrive after the first time.
+    """
+    loop = asyncio.get_running_loop()
+    give_up, pause, left = loop.time() + FINISH_SECONDS, FINISH_PAUSES[0], 2
+    while left and loop.time() < give_up:
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, FINISH_PAUSES[1])
+        with suppress(StoreUnavailable, StoreFull):
+            await store.withdraw(call, owner)
+            left -= 1
 
 
 def _unavailable(error: StoreUnavailable) -> LedgerUnavailable:

@@ -13,6 +13,7 @@ import logging
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -60,8 +61,12 @@ class SessionWorker:
         """Whether a client of this worker wants to be told of changes."""
         self._take_change = take_change
         self._local: dict[bytes, LocalSession] = {}
-        self._questions = 0
-        """How many questions of this worker are open."""
+        self._requests: dict[tuple[bytes, str], None] = {}
+        """The requests that this worker serves. What else the store has of it was left by an answer that was lost."""
+        self._questions: dict[tuple[bytes, str], None] = {}
+        """Its open questions."""
+        self._changing = asyncio.Lock()
+        """Held while a session is changed: changes that meet would be tried again and again."""
         self._idle_seconds: float | None = None
         self._listening = False
         self._stirred = asyncio.Event()
@@ -105,11 +110,20 @@ class SessionWorker:
     ) -> SessionFacts | None:
         """Return what is known of a session; `None` if it does not exist or has ended. Its requests belong to this worker then."""
         self._idle_seconds = idle_seconds
-        row = await self._reach(
-            self._store.use_session(_key(id_), self.name, _names(requests), used=used, idle_seconds=idle_seconds)
-        )
+        key, names = _key(id_), _names(requests)
+        self._requests.update(dict.fromkeys((key, name) for name in names))
+        try:
+            row = await self._reach(
+                self._store.use_session(key, self.name, names, used=used, idle_seconds=idle_seconds)
+            )
+            facts = self._opened(key, row) if row is not None else None
+        except BaseException:
+            self.release(id_, requests)
+            raise
+        if facts is None:
+            self.release(id_, requests)
         self._stirred.set()
-        return self._opened(_key(id_), row) if row is not None else None
+        return facts
 
     def attach(self, id_: str, session: "LocalSession") -> None:
         """Have mail for a session handed to its part on this worker."""
@@ -122,20 +136,31 @@ class SessionWorker:
 
     def release(self, id_: str, requests: Sequence[RequestId]) -> None:
         """Record in the background that requests of a session are over."""
-        self._later(self._store.end_requests(_key(id_), self.name, _names(requests)))
+        key, names = _key(id_), _names(requests)
+        for name in names:
+            self._requests.pop((key, name), None)
+        if names:
+            self._later(self._store.end_requests(key, self.name, names))
 
     async def change(self, id_: str, change: Callable[[SessionFacts], SessionFacts]) -> None:
         """Change what all workers know of a session, and tell those that serve requests of it."""
         key = _key(id_)
-        while True:
-            row = await self._reach(
-                self._store.use_session(key, self.name, (), used=False, idle_seconds=self._idle_seconds)
-            )
-            facts = self._opened(key, row) if row is not None else None
-            if row is None or facts is None:
-                return  # it has ended
-            if await self._reach(self._store.save_session(key, self._sealed(key, change(facts)), row.version)):
-                break
+        async with self._changing:
+            while True:
+                row = await self._reach(
+                    self._store.use_session(key, self.name, (), used=False, idle_seconds=self._idle_seconds)
+                )
+                facts = self._opened(key, row) if row is not None else None
+                if row is None or facts is None:
+                    return  # it has ended
+                changed = change(facts)
+                if changed == facts:
+                    return
+                if await self._reach(self._store.save_session(key, self._sealed(key, changed), row.version)):
+                    break
+        local = self._local.get(key)
+        if local is not None:
+            local.refresh(replace(changed, changes=row.version + 1))
         workers = [one for one in await self._reach(self._store.workers_of(key)) if one != self.name]
         await self._send(workers, {"kind": "refresh", "session": key.hex()})
 
@@ -152,21 +177,21 @@ class SessionWorker:
         others = [one for one in workers if one != self.name]
         await self._send(others, {"kind": "cancel", "session": key.hex(), "request": request})
 
-    async def is_busy_elsewhere(self, id_: str) -> bool:
-        """Return whether another worker serves requests of a session."""
-        return any(one != self.name for one in await self._reach(self._store.workers_of(_key(id_))))
+    async def is_served_by(self, id_: str, worker: str) -> bool:
+        """Return whether another worker is alive and serves requests of a session."""
+        return worker != self.name and worker in await self._reach(self._store.workers_of(_key(id_)))
 
     # Questions
 
     async def open_question(self, id_: str, question: str) -> None:
         """Have answers to a question sent to this worker."""
-        await self._reach(self._store.open_question(_key(id_), question, self.name))
-        self._questions += 1
+        self._questions[_key(id_), question] = None
         self._stirred.set()
+        await self._reach(self._store.open_question(_key(id_), question, self.name))
 
     def close_question(self, id_: str, question: str) -> None:
         """Record in the background that this worker waits no longer."""
-        self._questions -= 1
+        self._questions.pop((_key(id_), question), None)
         self._later(self._store.close_question(_key(id_), question))
 
     async def answer(self, id_: str, response: Response) -> Delivery:
@@ -235,10 +260,17 @@ class SessionWorker:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(pause):
                             await self._stirred.wait()
-                for mail in await self._reach(self._store.receive(self.name)):
-                    await self._received(mail)
+                messages = await self._reach(self._store.receive(self.name))
             except SessionsUnavailable:
                 await asyncio.sleep(RETRY_SECONDS)
+                continue
+            for mail in messages:
+                try:
+                    await self._received(mail)
+                except SessionsUnavailable:  # logged already
+                    continue
+                except Exception:  # one message must not keep the others from arriving
+                    logger.exception("a message from another worker could not be handled")
 
     async def _received(self, mail: bytes) -> None:
         try:
@@ -277,8 +309,9 @@ class SessionWorker:
     # Signs of life
 
     async def _beat(self) -> None:
-        self._listening = self._wants_changes()
-        await self._reach(self._store.beat(self.name, listening=self._listening))
+        listening = self._wants_changes()
+        await self._reach(self._store.beat(self.name, listening=listening))
+        self._listening = listening
 
     async def _live(self) -> None:
         swept = self._loop.time()
@@ -286,6 +319,7 @@ class SessionWorker:
             await asyncio.sleep(BEAT_SECONDS)
             with suppress(SessionsUnavailable):
                 await self._beat()
+                await self._reach(self._store.retain(self.name, list(self._requests), list(self._questions)))
                 idle = self._idle_seconds
                 if idle is not None and swept + min(idle / 10, SWEEP_SECONDS) <= self._loop.time():
                     swept = self._loop.time()
@@ -310,12 +344,14 @@ class SessionWorker:
         task.add_done_callback(self._background.discard)
 
     def _sealed(self, key: bytes, facts: SessionFacts) -> bytes:
-        return self._seal.close_shared(f"session {key.hex()}", _facts.dump_json(facts))
+        stored = replace(facts, changes=0)
+        return self._seal.close_shared(f"session {key.hex()}", _facts.dump_json(stored))
 
     def _opened(self, key: bytes, row: SessionRow) -> SessionFacts | None:
         """Return what a record says; `None` if it was sealed with other keys, or for another session."""
         try:
-            return _facts.validate_json(self._seal.open_shared(f"session {key.hex()}", row.record))
+            facts = _facts.validate_json(self._seal.open_shared(f"session {key.hex()}", row.record))
+            return replace(facts, changes=row.version)
         except (InvalidRequestState, ValidationError) as error:
             logger.warning("the record of a session was refused: %s", error)
             return None

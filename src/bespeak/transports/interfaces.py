@@ -168,8 +168,8 @@ class SharedSessions(Protocol):
         """Cancel a request that another worker serves."""
         ...
 
-    async def is_busy_elsewhere(self, id_: str) -> bool:
-        """Return whether another worker serves requests of a session."""
+    async def is_served_by(self, id_: str, worker: str) -> bool:
+        """Return whether another worker is alive and serves requests of a session."""
         ...
 
     async def open_question(self, id_: str, question: str) -> None:
@@ -237,7 +237,11 @@ class SessionPeer(Peer, Protocol):
         ...
 
     def restore(self, facts: SessionFacts) -> None:
-        """Continue with what was agreed with another worker."""
+        """Continue with what was agreed with another worker, unless something newer is known here."""
+        ...
+
+    def applied(self, request: LegacyRequest, facts: SessionFacts) -> SessionFacts:
+        """Return what is agreed after a request that changes it. Raises `MCPError` if that is more than a client may have."""
         ...
 
 

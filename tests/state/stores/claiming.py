@@ -1,5 +1,6 @@
 """Claims for tests, and stores of every kind to make them in."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -7,7 +8,7 @@ from uuid import uuid4
 from bespeak.state.stores.memory import RESULT_OVERHEAD, MemoryStore
 from bespeak.state.stores.redis import RedisStore
 from bespeak.state.stores.sqlite import SQLiteStore
-from bespeak.state.stores.store import Claim, ClaimLimits, Entry, Store
+from bespeak.state.stores.store import Claim, ClaimLimits, Entry, Store, StoreFull
 from tests.state.stores.redis_servers import client, keys_of
 
 LEASE = 1500.0
@@ -41,6 +42,8 @@ class Kind:
     async def open(self, **limits: Any) -> Store:
         store = self._make(limits)
         await store.start()
+        with suppress(StoreFull):
+            await store.check_room(None, 0.0)  # from now on it knows the server, and all states are newer than that
         self._opened.append(store)
         return store
 

@@ -71,6 +71,7 @@ async def _use_sessions(store: RedisStore) -> None:
 
 async def test_every_key_expires_though_nobody_comes_back(kind: Redis) -> None:
     store = RedisStore(kind.url, server=kind.server)
+    await store.check_room(None, 0.0)
     await done(store, "old", claimed=5.0, kept_until=50.0)
     await done(store, "at its deadline", kept_until=50.0, deadline=50.0)
     await purge(store, 100.0)

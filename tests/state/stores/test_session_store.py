@@ -537,7 +537,9 @@ async def test_changes_are_dropped_for_a_worker_that_does_not_read_its_mail_and_
         await kind.beat(worker, listening=True)
     for number in range(5):
         await store.send_to_listeners("sender", b"%d" % number)
-    await store.send(["slow"], b"answer")
+    await store.send(["slow"], b"cancelled")
+    await store.open_question(b"session", "q", "slow")
+    assert await store.answer_question(b"session", "q", b"answer") is Delivery.SENT
     assert await store.receive("slow") == [b"0", b"1", b"2", b"answer"]
 
 
@@ -628,3 +630,28 @@ async def test_servers_with_other_names_have_other_sessions(tmp_path: Path, redi
         await one.sessions.leave("w1")
         await one.close()
         await other.close()
+
+
+async def test_what_a_worker_does_not_know_of_itself_is_forgotten(kind: Kind, store: SessionStore) -> None:
+    for worker in ("w1", "w2"):
+        await kind.beat(worker)
+    await store.add_session(b"session", b"record", None, SessionLimits(None, None))
+    for worker in ("w1", "w2"):
+        await store.use_session(b"session", worker, ["1", "2"], used=True, idle_seconds=None)
+        await store.open_question(b"session", f"known to {worker}", worker)
+        await store.open_question(b"session", f"lost by {worker}", worker)
+    await store.retain("w1", [(b"session", "2")], [(b"session", "known to w1")])
+    assert await store.workers_of(b"session", "1") == ["w2"]
+    assert sorted(await store.workers_of(b"session", "2")) == ["w1", "w2"]
+    questions = ("known to w1", "lost by w1", "known to w2", "lost by w2")
+    assert [await store.is_question_open(b"session", one) for one in questions] == [True, False, True, True]
+    await store.retain("w1", [(b"session", "2")], [(b"session", "known to w1")])
+
+
+async def test_a_second_answer_to_a_dead_worker_gets_what_the_first_got(kind: Kind, store: SessionStore) -> None:
+    await kind.beat("w1")
+    await store.open_question(b"session", "q", "w1")
+    assert await store.answer_question(b"session", "q", b"first") is Delivery.SENT
+    await kind.die("w1")
+    for _ in range(2):
+        assert await store.answer_question(b"session", "q", b"again") is Delivery.WORKER_GONE

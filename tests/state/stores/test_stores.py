@@ -431,3 +431,39 @@ async def test_who_waits_in_one_loop_is_woken_by_another(store: Store) -> None:
 
     await asyncio.to_thread(asyncio.run, finish())
     await asyncio.wait_for(waiting, 20)
+
+
+# A store that knows nothing of the server yet
+
+
+async def test_a_shared_store_that_lost_what_it_knew_refuses_every_state_from_before(kind: Kind) -> None:
+    if isinstance(kind, Memory):
+        pytest.skip("the memory of a process goes with its keys, unless they are configured: that is a warning")
+    store = kind._make({})  # pyright: ignore[reportPrivateUsage] - one that has never been asked for room
+    assert await store.read("call", 100.0, 1000.0) is None
+    with pytest.raises(Forgotten):
+        await store.claim("call", entry(issued=100.0, claimed=101.0), LEASE)
+    await store.check_room(None, 101.0)
+    with pytest.raises(Forgotten):
+        await store.claim("call", entry(issued=100.0, claimed=200.0, kept_until=300.0), LEASE)
+    assert await store.claim("other", entry(issued=101.0, claimed=200.0, kept_until=300.0), LEASE) is None
+    await store.close()
+
+
+# Claims that are withdrawn
+
+
+async def test_a_withdrawn_claim_can_be_made_again_and_gives_its_share_back(kind: Kind) -> None:
+    store = await kind.open(max_claims=10, pressure=0.0, share=0.1)
+    assert await store.claim("call", entry("lost", holder="me"), LEASE) is None
+    await store.withdraw("call", "another")
+    assert is_running(await read(store, "call"), "lost")
+    await store.withdraw("call", "lost")
+    await store.withdraw("call", "lost")
+    assert await read(store, "call") is None
+    assert await store.claim("call", entry("again", holder="me"), LEASE) is None
+    await store.finish("call", "again", b"result")
+    await store.withdraw("call", "again")
+    there = await read(store, "call")
+    assert there is not None
+    assert there.result == b"result"

@@ -78,7 +78,6 @@ class ApprovalSpender:
         self._call.approved = True
         if self._record is not None:
             self._record.claimed()
-            await self._record.written()
         reply = await claimed.hold(self._reply(work))
         try:
             raw = reply.encode()
@@ -131,6 +130,8 @@ class ApprovalSpender:
 
     async def _reply(self, work: Work) -> Reply:
         try:
+            if self._record is not None:
+                await self._record.written()
             return Reply(await work())
         except asyncio.CancelledError as error:
             return self._failure(self._cancelled(error))

@@ -189,16 +189,18 @@ class Changes:
         with self._lock:
             self._subscribers.pop(subscriber, None)
 
-    def subscribe(self, subscriber: Subscriber, uri: str) -> None:
-        """Have an older client told of a resource. Raises `MCPError` if that is more than it, or all of them, may."""
-        if uri in subscriber.uris:
+    def subscribe(self, subscriber: Subscriber, *uris: str) -> None:
+        """Have an older client told of resources. Raises `MCPError` if that is more than it, or all of them, may."""
+        new = set(uris) - subscriber.uris
+        if not new:
             return
-        check_uris(subscriber.uris | {uri})
+        check_uris(subscriber.uris | new)
+        size = sum(map(len, new))
         with self._lock:
-            if self._uri_bytes + len(uri) > MOST_URI_BYTES_IN_ALL:
+            if self._uri_bytes + size > MOST_URI_BYTES_IN_ALL:
                 raise MCPError(INTERNAL_ERROR, "there are too many subscriptions on this server; try again later")
-            self._uri_bytes += len(uri)
-        subscriber.uris.add(uri)
+            self._uri_bytes += size
+        subscriber.uris |= new
 
     def unsubscribe(self, subscriber: Subscriber, *uris: str) -> None:
         """Stop telling an older client of resources."""

@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from mcp_types import PROTOCOL_VERSION_META_KEY
@@ -27,7 +29,7 @@ from bespeak.protocol.session_facts import SessionFacts
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.features.logging import DEFAULT_LOG_LEVEL, read_level
 from bespeak.server.features.progress_notifications import ProgressNotifications
-from bespeak.server.features.subscriptions import Change, Changes, Subscriber
+from bespeak.server.features.subscriptions import Change, Changes, Subscriber, check_uris
 from bespeak.server.legacy.pushing import Asker, Questions
 from bespeak.server.legacy.waiting_calls import WaitingCalls, weigh
 from bespeak.transports.interfaces import Channel, Notify, OpenQuestions, WrittenResponse
@@ -79,6 +81,8 @@ class LegacyConnection:
         self._changes = changes
         self._subscriber: Subscriber | None = None
         """Set when there is a stream for it, or the client has subscribed to a resource."""
+        self._changes_seen = 0
+        """Counts what is known here of the changes of a session that several workers share."""
         self._agreed = asyncio.Event()
         """A handshake has been made."""
         self._own: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -199,8 +203,20 @@ class LegacyConnection:
         uris = self._subscriber.uris if self._subscriber is not None else ()
         return SessionFacts(self.version, self._declared, self._client_info, self._log_level, tuple(sorted(uris)))
 
+    def applied(self, request: LegacyRequest, facts: SessionFacts) -> SessionFacts:
+        """Return what is known after a request that changes it. Raises `MCPError` if that is more than a client may have."""
+        if request.method == "logging/setLevel":
+            return replace(facts, log_level=read_level(request.params))
+        uri, before = _uri_of(request.params), set(facts.uris)
+        after = before | {uri} if request.method == "resources/subscribe" else before - {uri}
+        check_uris(after)
+        return replace(facts, uris=tuple(sorted(after)))
+
     def restore(self, facts: SessionFacts) -> None:
-        """Continue with what was said to another worker."""
+        """Continue with what was said to another worker, unless something newer is known here."""
+        if facts.changes <= self._changes_seen:
+            return
+        self._changes_seen = facts.changes
         self.version, self._log_level = facts.version, facts.log_level
         self._declared = dict(facts.capabilities)
         self._client_info = dict(facts.client_info) if facts.client_info is not None else None
@@ -209,8 +225,8 @@ class LegacyConnection:
         if before != set(facts.uris):
             subscriber = self._subscribing()
             self._changes.unsubscribe(subscriber, *before.difference(facts.uris))
-            for uri in facts.uris:
-                self._changes.subscribe(subscriber, uri)
+            with suppress(MCPError):  # there are too many subscriptions on this worker; the others have room, perhaps
+                self._changes.subscribe(subscriber, *facts.uris)
 
     def close(self, reason: str) -> None:
         """Called when the client is gone. Stops waiting for its answers, and tells it nothing more."""

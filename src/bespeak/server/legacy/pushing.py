@@ -122,8 +122,14 @@ class Questions:
         if self._other_workers is not None:
             try:
                 await self._other_workers.open(id_)  # before the client can answer
-            except ConnectionError as error:
-                raise NotAnswered(str(error)) from None
+            except BaseException as error:
+                self._other_workers.close(id_)
+                if isinstance(error, ConnectionError):
+                    raise NotAnswered(str(error)) from None
+                raise
+            if self._over is not None:  # meanwhile
+                self._other_workers.close(id_)
+                raise NotAnswered(self._over)
         loop = asyncio.get_running_loop()
         # Whatever ends the wait is put here, so that the call goes on in the next turn of the loop.
         waiting = self._open[id_] = loop.create_future()

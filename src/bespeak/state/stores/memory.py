@@ -132,6 +132,15 @@ class MemoryStore:
             there.entry, there.lease_until = entry, self._steady() + lease
             return True
 
+    async def withdraw(self, call: str, owner: str) -> None:
+        key = key_of(call)
+        with self._lock:
+            there = self._live.get(key)
+            if there is not None and there.entry.owner == owner and there.result is None:
+                del self._live[key]
+                self._held[there.share] -= 1
+                self._notify(key)
+
     async def renew(self, call: str, owner: str, lease: float) -> None:
         with self._lock:
             there = self._live.get(key_of(call))

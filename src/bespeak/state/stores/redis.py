@@ -17,6 +17,7 @@ from bespeak.state.stores.store import (
     Forgotten,
     ShareTaken,
     StoreFull,
+    birth,
     key_of,
 )
 
@@ -65,6 +66,7 @@ class RedisStore:
                 limits.most_of_one,
                 PURGED_AT_ONCE,
                 CLOCK_DIFFERENCE,
+                birth(entry.claimed),
             )
         )
 
@@ -81,6 +83,9 @@ class RedisStore:
             round(lease * 1000),
         )
         return bool(taken)
+
+    async def withdraw(self, call: str, owner: str) -> None:
+        await self._redis.run(scripts.WITHDRAW, _key(call), owner)
 
     async def renew(self, call: str, owner: str, lease: float) -> None:
         await self._redis.run(scripts.RENEW, _key(call), owner, round(lease * 1000))
@@ -114,6 +119,7 @@ class RedisStore:
                 limits.most_of_one,
                 PURGED_AT_ONCE,
                 CLOCK_DIFFERENCE,
+                birth(now),
             )
         )
 

@@ -90,9 +90,10 @@ end
 CLAIM = (
     _CLAIMS
     + """
-local call, answers, request, owner, issued, claimed, kept, deadline, holder, lease, most, pressure, share, purged, difference =
-  unpack(ARGV)
+local call, answers, request, owner, issued, claimed, kept, deadline, holder, lease, most, pressure, share, purged, difference,
+  birth = unpack(ARGV)
 purge(claimed, purged)
+redis.call('HSETNX', P .. 'dropped', 'claimed', birth)
 local found = there(call)
 if found then
   if found[4] == owner then return {'ours'} end
@@ -125,6 +126,19 @@ keep_claim(call, claimed, kept)
 redis.call('HSET', claim_key(call), 'answers', answers, 'request', request, 'owner', owner, 'claimed', claimed, 'kept', kept,
   'lease', now_ms() + tonumber(lease))
 redis.call('ZADD', P .. 'due', kept, call)
+return 1
+"""
+)
+
+WITHDRAW = (
+    _CLAIMS
+    + """
+local call, owner = unpack(ARGV)
+local c = redis.call('HMGET', claim_key(call), 'owner', 'done', 'holder')
+if c[1] ~= owner or c[2] then return 0 end
+redis.call('ZREM', P .. 'due', call)
+redis.call('DEL', claim_key(call))
+if c[3] and c[3] ~= '' and redis.call('HINCRBY', P .. 'held', c[3], -1) <= 0 then redis.call('HDEL', P .. 'held', c[3]) end
 return 1
 """
 )
@@ -175,7 +189,8 @@ return {'none'}
 CHECK_ROOM = (
     _CLAIMS
     + """
-local holder, now, most, pressure, share, purged, difference = unpack(ARGV)
+local holder, now, most, pressure, share, purged, difference, birth = unpack(ARGV)
+if redis.call('HSETNX', P .. 'dropped', 'claimed', birth) == 1 then redis.call('EXPIRE', P .. 'dropped', 2 * WEEK) end
 if forgotten(now, 'inf', difference) then return {'forgotten'} end
 local count = taken(now)
 if count >= tonumber(most) then return {'full'} end
@@ -285,6 +300,30 @@ redis.call('EXPIRE', P .. 'm:' .. worker, 60)
 redis.call('SET', P .. 'w:' .. worker, listening, 'PX', LEASE)
 redis.call('SADD', P .. 'workers', worker)
 redis.call('EXPIRE', P .. 'workers', WEEK)
+return 1
+"""
+)
+
+RETAIN = (
+    _SESSIONS
+    + """
+local worker, count = ARGV[1], tonumber(ARGV[2])
+local known = {requests = {}, questions = {}}
+for index = 3, 2 + count do known.requests[ARGV[index]] = true end
+for index = 3 + count, #ARGV do known.questions[ARGV[index]] = true end
+for _, pair in ipairs(redis.call('SMEMBERS', P .. 'rw:' .. worker)) do
+  if not known.requests[pair] then
+    local session, request = split(pair)
+    redis.call('SREM', P .. 'rw:' .. worker, pair)
+    redis.call('SREM', P .. 'r:' .. session, worker .. '\\n' .. request)
+  end
+end
+for _, pair in ipairs(redis.call('SMEMBERS', P .. 'qw:' .. worker)) do
+  if not known.questions[pair] then
+    local session, question = split(pair)
+    close_question(session, question)
+  end
+end
 return 1
 """
 )
@@ -442,9 +481,9 @@ ANSWER_QUESTION = (
 local session, question, mail = unpack(ARGV)
 local worker = redis.call('HGET', P .. 'q:' .. session, question)
 if not worker then return 'unknown' end
+if not alive(worker) then return 'worker gone' end
 local before = redis.call('HGET', P .. 'a:' .. session, question)
 if before then return before == mail and 'sent' or 'unknown' end
-if not alive(worker) then return 'worker gone' end
 redis.call('HSET', P .. 'a:' .. session, question, mail)
 redis.call('EXPIRE', P .. 'a:' .. session, WEEK)
 post(worker, mail)
@@ -471,7 +510,9 @@ return 1
 SEND = (
     _SESSIONS
     + """
-for index = 2, #ARGV do post(ARGV[index], ARGV[1]) end
+for index = 3, #ARGV do
+  if redis.call('LLEN', P .. 'm:' .. ARGV[index]) < tonumber(ARGV[2]) then post(ARGV[index], ARGV[1]) end
+end
 return 1
 """
 )

@@ -28,6 +28,12 @@ class RedisSessions:
     async def beat(self, worker: str, *, listening: bool) -> None:
         await self._redis.run(scripts.BEAT, worker, int(listening))
 
+    async def retain(
+        self, worker: str, requests: Sequence[tuple[bytes, str]], questions: Sequence[tuple[bytes, str]]
+    ) -> None:
+        known = [f"{session.hex()}\n{name}" for session, name in (*requests, *questions)]
+        await self._redis.run(scripts.RETAIN, worker, len(requests), *known)
+
     async def leave(self, worker: str) -> None:
         await self._redis.run(scripts.LEAVE, worker)
 
@@ -94,7 +100,7 @@ class RedisSessions:
 
     async def send(self, workers: Sequence[str], mail: bytes) -> None:
         if workers:
-            await self._redis.run(scripts.SEND, mail, *workers)
+            await self._redis.run(scripts.SEND, mail, MOST_MAIL, *workers)
 
     async def send_to_listeners(self, sender: str, mail: bytes) -> None:
         await self._redis.run(scripts.SEND_TO_LISTENERS, sender, mail, MOST_MAIL)

@@ -38,6 +38,15 @@ class SessionStore(Protocol):
         """Say that a worker is alive, and whether it has clients that want to be told of changes."""
         ...
 
+    async def retain(
+        self, worker: str, requests: Sequence[tuple[bytes, str]], questions: Sequence[tuple[bytes, str]]
+    ) -> None:
+        """Forget all other requests and questions of a worker, each given with its session.
+
+        They were left behind when an answer of the store was lost.
+        """
+        ...
+
     async def leave(self, worker: str) -> None:
         """Forget a worker with all its requests, questions and mail."""
         ...

@@ -19,6 +19,7 @@ from bespeak.state.stores.store import (
     Horizon,
     ShareTaken,
     StoreFull,
+    birth,
     key_of,
 )
 
@@ -79,7 +80,7 @@ class SQLiteStore:
             there = self._read(db, key)
             if there is not None:
                 return None if there.owner == entry.owner else there  # ours already, if the answer was lost
-            self._horizon(db).check(entry.issued, entry.deadline)
+            self._known_horizon(db).check(entry.issued, entry.deadline)
             taken = self._taken(db, entry.claimed)
             if taken >= self._limits.max_claims:
                 raise StoreFull
@@ -149,6 +150,19 @@ class SQLiteStore:
 
         return await self._claims.write(work)
 
+    async def withdraw(self, call: str, owner: str) -> None:
+        key = key_of(call)
+
+        def work(db: sqlite3.Connection) -> None:
+            row = db.execute(
+                "SELECT holder FROM claims WHERE server = ? AND call = ? AND owner = ? AND NOT done",
+                (self._server, key, owner),
+            ).fetchone()
+            if row is not None:
+                self._delete(db, key, row[0])
+
+        await self._claims.write(work)
+
     async def renew(self, call: str, owner: str, lease: float) -> None:
         key = key_of(call)
 
@@ -180,8 +194,9 @@ class SQLiteStore:
 
         def work(db: sqlite3.Connection) -> Claim | None:
             there = self._read(db, key)
-            if there is None:
-                self._horizon(db).check(issued, deadline)
+            horizon = self._horizon(db)
+            if there is None and horizon is not None:
+                horizon.check(issued, deadline)
             return there
 
         return await self._claims.read(work)
@@ -198,16 +213,22 @@ class SQLiteStore:
             pause = min(pause * 2, longest)
 
     async def check_room(self, holder: str | None, now: float) -> None:
-        def work(db: sqlite3.Connection) -> None:
-            self._horizon(db).check(now, math.inf)
+        def work(db: sqlite3.Connection) -> bool:
+            horizon = self._horizon(db)
+            if horizon is None:
+                return False
+            horizon.check(now, math.inf)
             taken = self._taken(db, now)
             if taken >= self._limits.most_for_questions:
                 raise StoreFull
             self._check_share(db, _holder(holder), taken)
+            return True
 
         try:
-            await self._claims.read(work)
+            known = await self._claims.read(work)
         except ShareTaken:  # perhaps by claims that need not be kept any longer
+            known = False
+        if not known:
             await self._claims.write(lambda db: self._purge(db, now))
             await self._claims.read(work)
 
@@ -225,11 +246,17 @@ class SQLiteStore:
         left = lease_until - self._steady() if boot == self._boot else 0.0
         return Claim(answers, request, owner, left, bool(done), result)
 
-    def _horizon(self, db: sqlite3.Connection) -> Horizon:
+    def _horizon(self, db: sqlite3.Connection) -> Horizon | None:
+        """Return up to when claims have been dropped; `None` if the store knows nothing of this server yet."""
         row = db.execute(
             "SELECT dropped_claimed, dropped_deadline FROM totals WHERE server = ?", (self._server,)
         ).fetchone()
-        return Horizon(*row) if row is not None else Horizon()
+        return Horizon(*row) if row is not None else None
+
+    def _known_horizon(self, db: sqlite3.Connection) -> Horizon:
+        horizon = self._horizon(db)
+        assert horizon is not None, "a purge comes first, and makes the store know the server"
+        return horizon
 
     def _taken(self, db: sqlite3.Connection, now: float) -> int:
         """Return how many claims there are, without those that wait to be dropped."""
@@ -252,7 +279,7 @@ class SQLiteStore:
 
     def _purge(self, db: sqlite3.Connection, now: float) -> None:
         """Drop some of what need not be kept any longer. A claim whose lease is renewed is kept a little longer."""
-        db.execute("INSERT OR IGNORE INTO totals (server) VALUES (?)", (self._server,))
+        db.execute("INSERT OR IGNORE INTO totals (server, dropped_claimed) VALUES (?, ?)", (self._server, birth(now)))
         due = db.execute(
             "SELECT call, holder, claimed, kept_until, deadline, boot, lease_until, done, length(result) FROM claims "
             "LEFT JOIN results USING (server, call) WHERE server = ? AND kept_until <= ? ORDER BY kept_until LIMIT ?",
@@ -260,7 +287,7 @@ class SQLiteStore:
         ).fetchall()
         if not due:
             return
-        horizon = self._horizon(db)
+        horizon = self._known_horizon(db)
         for call, holder, claimed, kept_until, deadline, boot, lease_until, done, size in due:
             left = lease_until - self._steady() if boot == self._boot else 0.0
             if not done and left > 0:
@@ -271,18 +298,21 @@ class SQLiteStore:
                 continue
             at_deadline = kept_until >= deadline
             horizon.move(-math.inf if at_deadline else claimed, deadline if at_deadline else -math.inf)
-            db.execute("DELETE FROM claims WHERE server = ? AND call = ?", (self._server, call))
-            db.execute("UPDATE totals SET claims = claims - 1 WHERE server = ?", (self._server,))
             if size is not None:
                 db.execute("DELETE FROM results WHERE server = ? AND call = ?", (self._server, call))
                 self._count_bytes(db, -size)
-            if holder is not None:
-                db.execute("UPDATE holders SET held = held - 1 WHERE server = ? AND holder = ?", (self._server, holder))
-                db.execute("DELETE FROM holders WHERE server = ? AND holder = ? AND held <= 0", (self._server, holder))
+            self._delete(db, call, holder)
         db.execute(
             "UPDATE totals SET dropped_claimed = ?, dropped_deadline = ? WHERE server = ?",
             (horizon.claimed, horizon.deadline, self._server),
         )
+
+    def _delete(self, db: sqlite3.Connection, call: bytes, holder: bytes | None) -> None:
+        db.execute("DELETE FROM claims WHERE server = ? AND call = ?", (self._server, call))
+        db.execute("UPDATE totals SET claims = claims - 1 WHERE server = ?", (self._server,))
+        if holder is not None:
+            db.execute("UPDATE holders SET held = held - 1 WHERE server = ? AND holder = ?", (self._server, holder))
+            db.execute("DELETE FROM holders WHERE server = ? AND holder = ? AND held <= 0", (self._server, holder))
 
     def _evict(self, db: sqlite3.Connection) -> None:
         """Drop the oldest results, while all of them together are too large."""

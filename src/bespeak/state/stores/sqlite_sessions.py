@@ -60,6 +60,32 @@ class SQLiteSessions:
 
         await self._database.write(work)
 
+    async def retain(
+        self, worker: str, requests: Sequence[tuple[bytes, str]], questions: Sequence[tuple[bytes, str]]
+    ) -> None:
+        known = {"request": set(requests), "question": set(questions)}
+
+        def look(db: sqlite3.Connection) -> list[tuple[str, bytes, str]]:
+            return [
+                (one, session, name)
+                for one in known
+                for session, name in db.execute(
+                    f"SELECT session, {one} FROM {one}s WHERE server = ? AND worker = ?", (self._server, worker)
+                )
+                if (session, name) not in known[one]
+            ]
+
+        def forget(db: sqlite3.Connection) -> None:
+            for one, session, name in left:
+                db.execute(
+                    f"DELETE FROM {one}s WHERE server = ? AND session = ? AND {one} = ? AND worker = ?",
+                    (self._server, session, name, worker),
+                )
+
+        left = await self._database.read(look)
+        if left:
+            await self._database.write(forget)
+
     async def leave(self, worker: str) -> None:
         await self._database.write(lambda db: self._forget(db, worker))
 
@@ -226,11 +252,13 @@ class SQLiteSessions:
                 "WHERE server = ? AND session = ? AND question = ?",
                 (self._boot, self._steady(), self._server, session, question),
             ).fetchone()
-            if row is None or row[1]:
+            if row is None:
                 return Delivery.UNKNOWN
-            worker, _, alive = row
+            worker, answered, alive = row
             if not alive:
                 return Delivery.WORKER_GONE
+            if answered:
+                return Delivery.UNKNOWN
             db.execute(
                 "UPDATE questions SET answered = 1 WHERE server = ? AND session = ? AND question = ?",
                 (self._server, session, question),
@@ -255,7 +283,9 @@ class SQLiteSessions:
     async def send(self, workers: Sequence[str], mail: bytes) -> None:
         def work(db: sqlite3.Connection) -> None:
             for worker in workers:
-                self._post(db, worker, mail)
+                waiting = "SELECT count(*) FROM mail WHERE server = ? AND worker = ?"
+                if self._count(db, waiting, self._server, worker) < MOST_MAIL:
+                    self._post(db, worker, mail)
 
         if workers:
             await self._database.write(work)

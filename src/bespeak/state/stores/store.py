@@ -128,6 +128,10 @@ class Store(Protocol):
         """Replace a running claim of another owner. Returns false if the claim has changed in the meantime."""
         ...
 
+    async def withdraw(self, call: str, owner: str) -> None:
+        """Remove our claim, which may or may not have been added, because nothing has been run for it and nothing will be."""
+        ...
+
     async def renew(self, call: str, owner: str, lease: float) -> None:
         """Extend our lease to this many seconds from now."""
         ...
@@ -173,6 +177,14 @@ class Horizon:
         """Raises `Forgotten` for a state that could belong to a dropped claim."""
         if issued <= self.claimed + CLOCK_DIFFERENCE or deadline <= self.deadline:
             raise Forgotten
+
+
+def birth(now: float) -> float:
+    """Return the horizon of a store that knows nothing of a server yet: it refuses every state that was issued before now.
+
+    It may have lost what it knew: a Redis server that was restarted without its data, or a file that was deleted.
+    """
+    return now - CLOCK_DIFFERENCE - 0.001
 
 
 def key_of(call: str) -> bytes:

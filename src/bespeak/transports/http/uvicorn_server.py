@@ -404,6 +404,14 @@ def run_workers(
     statuses: set[int | None] = set()
     # uvicorn makes its workers in several places, and has no option for their class.
     multiprocess.Process = functools.partial(Worker, shutdown, statuses)
+
+    class Supervisor(multiprocess.Multiprocess):
+        def terminate_all(self) -> None:
+            # Otherwise connections would be accepted that no worker serves any more.
+            for one in self.sockets:
+                one.close()
+            super().terminate_all()
+
     with config.bind_socket() as listening:
-        multiprocess.Multiprocess(config, sockets=[listening]).run()
+        Supervisor(config, sockets=[listening]).run()
     return statuses

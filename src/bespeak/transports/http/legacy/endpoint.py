@@ -88,8 +88,8 @@ class LegacyHttp:
         self._closed = False
         self._tasks: set[Task] = set()
         """The requests under way, of whatever session, or of none."""
-        self._stream_prefix = f"{secrets.token_hex(4)}-"
-        """Tells its streams from those that other workers open in the same session."""
+        self._opened = 0
+        """How many streams have been opened, for their names."""
         self._unasked = NO_STREAM if options.json_only else None
 
     @property
@@ -249,10 +249,10 @@ class LegacyHttp:
         together: bool,
     ) -> PostStream:
         """Begin to answer requests, whose responses travel together."""
-        session.count += 1
+        self._opened += 1
         options = self._options
         stream = PostStream(
-            f"{session.prefix}/{self._stream_prefix}{session.count}",
+            sessions.stream_name(session, self._opened),
             json_only=options.json_only,
             store=None if options.stateless else options.event_store,
             retry_ms=options.retry_ms,
@@ -277,6 +277,8 @@ class LegacyHttp:
             if response.code is None:
                 try:
                     await sessions.changed(session, request)
+                except MCPError as error:
+                    return WrittenResponse(write_error(request.id, error), error.code)
                 except SessionsUnavailable as error:
                     return WrittenResponse(
                         write_error(request.id, MCPError(INTERNAL_ERROR, str(error))), INTERNAL_ERROR
@@ -305,9 +307,9 @@ class LegacyHttp:
                 last = headers.only("Last-Event-ID")
                 if last is None:
                     return await streams.stand(scope, headers, receive, send)
-                busy_elsewhere = functools.partial(sessions.is_busy_elsewhere, session)
+                written_elsewhere = functools.partial(sessions.is_written_elsewhere, session)
                 id_ = last.decode(errors="replace")
-                return await streams.resume(id_, busy_elsewhere, scope, headers, receive, send)
+                return await streams.resume(id_, written_elsewhere, scope, headers, receive, send)
             finally:
                 sessions.touch(session)
                 sessions.over(session, [reading])

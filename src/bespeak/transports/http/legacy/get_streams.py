@@ -77,7 +77,7 @@ class GetStreams:
     async def resume(
         self,
         last: str,
-        busy_elsewhere: Callable[[], Awaitable[bool]],
+        written_elsewhere: Callable[[str], Awaitable[bool]],
         scope: Scope,
         headers: Headers,
         receive: Receive,
@@ -95,9 +95,6 @@ class GetStreams:
         async with AsyncExitStack() as held:
             for one in list(session.streams.values()):
                 await held.enter_async_context(one.holding)
-            more_to_come = (
-                await busy_elsewhere()
-            )  # asked first: what is written before a worker is done must not be missed
             found, missed = await self._missed(last)
             if session.closed:
                 raise LegacyRefusal(404, NO_SUCH_SESSION)
@@ -108,12 +105,10 @@ class GetStreams:
                 _add(connection, missed)
                 if stream is not None:
                     stream.join(connection)
-                elif more_to_come:
-                    last = missed[-1].event_id or last if missed else last
-                    follow = self._follow(connection, last, busy_elsewhere, answered=_has_response(missed))
-                    following = asyncio.create_task(follow, name="bespeak stream of another worker")
                 else:
-                    connection.end()
+                    last = missed[-1].event_id or last if missed else last
+                    follow = self._follow(connection, last, found, written_elsewhere, answered=_has_response(missed))
+                    following = asyncio.create_task(follow, name="bespeak stream of another worker")
         if connection is None:
             return await self.stand(scope, headers, receive, send)
         try:
@@ -141,12 +136,18 @@ class GetStreams:
         return found, missed
 
     async def _follow(
-        self, connection: EventStream, last: str, busy_elsewhere: Callable[[], Awaitable[bool]], *, answered: bool
+        self,
+        connection: EventStream,
+        last: str,
+        stream: str,
+        written_elsewhere: Callable[[str], Awaitable[bool]],
+        *,
+        answered: bool,
     ) -> None:
-        """Send what another worker writes, until it has answered and nothing more comes, or the store fails."""
+        """Send what another worker writes, until it has answered and nothing more comes, or is gone, or the store fails."""
         try:
             while True:
-                more_to_come = await busy_elsewhere()
+                more_to_come = await written_elsewhere(stream)  # asked before the last look, so that nothing is missed
                 _, missed = await self._missed(last)
                 _add(connection, missed)
                 if missed:

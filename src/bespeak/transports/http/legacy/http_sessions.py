@@ -35,7 +35,6 @@ class HttpSession:
     """The prefix of its streams' names, which an event store can see."""
     streams: dict[str, PostStream] = field(default_factory=dict[str, PostStream])
     standing: list[EventStream] = field(default_factory=list[EventStream])
-    count: int = 0
     users: int = 0
     """The HTTP requests that use it now. Counted where sessions are shared with other workers."""
     closed: bool = False
@@ -140,8 +139,12 @@ class HttpSessions:
         """Take a notification of a session's client."""
         session.heard(notification)
 
-    async def is_busy_elsewhere(self, session: HttpSession) -> bool:
-        """Return whether another worker serves requests of a session."""
+    def stream_name(self, session: HttpSession, number: int) -> str:
+        """Return the name of a stream."""
+        return f"{session.prefix}/{number}"
+
+    async def is_written_elsewhere(self, session: HttpSession, stream: str) -> bool:
+        """Return whether the worker that has opened a stream is another one, and may still write to it."""
         return False
 
     async def admit(self, session: HttpSession) -> None:

@@ -1,7 +1,6 @@
 """The HTTP sessions of older clients that several workers share: each worker has the parts that are under way on it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from bespeak.protocol.messages import LegacyRequest, Notification, RequestId, Response, is_id
@@ -42,15 +41,15 @@ class SharedHttpSessions:
         facts = await self.worker.use(id_, requests, used=used, idle_seconds=self._limits.idle_seconds)
         if facts is None:
             return None
-        if facts.principal != principal:
-            self._release(id_, requests)
-            return None
         session = self._local.get(id_)
+        if facts.principal != principal:
+            self._release(id_, requests, session)
+            return None
         if session is None or session.closed:
             session = self._local[id_] = self._make(id_, facts, _Questions(self.worker, id_))
             self.worker.attach(id_, session)
-        session.users += 1
         session.peer.restore(facts)
+        session.users += 1
         return session
 
     def touch(self, session: HttpSession) -> None:
@@ -63,12 +62,14 @@ class SharedHttpSessions:
 
     def over(self, session: HttpSession, requests: Sequence[RequestId]) -> None:
         """Called when requests of a session are over."""
-        self._release(session.id, requests)
+        self._release(session.id, requests, session)
         self._drop_idle(session)
 
-    def _release(self, id_: str, requests: Sequence[RequestId]) -> None:
-        if requests:
-            self.worker.release(id_, requests)
+    def _release(self, id_: str, requests: Sequence[RequestId], session: HttpSession | None) -> None:
+        """Release requests, but not those that are under way: another request may have used the same id."""
+        over = [one for one in requests if session is None or one not in session.requests]
+        if over:
+            self.worker.release(id_, over)
 
     def _drop_idle(self, session: HttpSession) -> None:
         if not session.users and not session.busy and self._local.get(session.id) is session:
@@ -78,7 +79,7 @@ class SharedHttpSessions:
 
     async def changed(self, session: HttpSession, request: LegacyRequest) -> None:
         """Have all workers know what a request has changed in a session."""
-        await self.worker.change(session.id, lambda facts: _changed(facts, request, session.peer.facts().log_level))
+        await self.worker.change(session.id, lambda facts: session.peer.applied(request, facts))
 
     async def answered(self, session: HttpSession, response: Response) -> Delivery:
         """Hand an answer to the question it belongs to, on whatever worker."""
@@ -97,14 +98,20 @@ class SharedHttpSessions:
         if notification.method == "notifications/cancelled" and is_id(id_) and id_ not in session.requests:
             await self.worker.cancel(session.id, id_)
 
-    async def is_busy_elsewhere(self, session: HttpSession) -> bool:
-        """Return whether another worker serves requests of a session."""
-        return await self.worker.is_busy_elsewhere(session.id)
+    def stream_name(self, session: HttpSession, number: int) -> str:
+        """Return the name of a stream of this worker."""
+        return f"{session.prefix}/{self.worker.name}-{number}"
+
+    async def is_written_elsewhere(self, session: HttpSession, stream: str) -> bool:
+        """Return whether the worker that has opened a stream is another one, and may still write to it."""
+        return await self.worker.is_served_by(session.id, stream.partition("/")[2].rpartition("-")[0])
 
     async def end(self, session: HttpSession, reason: str) -> None:
         """End a session on all workers."""
-        await self.worker.end(session.id, reason)
-        session.close(reason)
+        try:
+            await self.worker.end(session.id, reason)
+        finally:
+            session.close(reason)
 
     def end_all(self, reason: str) -> None:
         """Close all parts that are on this worker. The sessions go on elsewhere."""
@@ -124,11 +131,3 @@ class _Questions:
 
     def close(self, question: str) -> None:
         self._worker.close_question(self._session, question)
-
-
-def _changed(facts: SessionFacts, request: LegacyRequest, log_level: str) -> SessionFacts:
-    if request.method == "logging/setLevel":
-        return replace(facts, log_level=log_level)
-    uri, before = request.params["uri"], set(facts.uris)
-    after = before | {uri} if request.method == "resources/subscribe" else before - {uri}
-    return replace(facts, uris=tuple(sorted(after)))
