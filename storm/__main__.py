@@ -51,6 +51,8 @@ def main() -> None:
         calls = DESK_CALLS_SHORT if options.short else DESK_CALLS
         storms["desk"] = partial(at_the_desk, calls, directory / "desk", options.peer, options.node)
         chosen = {name: storm for name, storm in storms.items() if options.only in (None, name)}
+        if not chosen:
+            sys.exit("no storm was run")
         failed = asyncio.run(run(chosen, together=stores.keys() if options.short else ()))
     if failed:
         sys.exit(f"\nnot everything held: {', '.join(failed)}")
