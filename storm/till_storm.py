@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from storm.records import Era, Plan, Record, Wreckage
 from storm.replies import CLEAR_ERRORS, Ending, Reply
 
 CALLS_IN_A_SESSION = 5
+KILLED_UNTIL = 0.9
+"""Workers are killed until this part of the calls has ended. The last ones only wait for the claims of dead workers to lapse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,15 @@ async def rage(store: str, length: Length, directory: Path, seed: int) -> Storm:
         async with proxy.listening() as port, exchanges(f"http://127.0.0.1:{port}/mcp") as line:
             started = time.perf_counter()
             killing = asyncio.create_task(workers.kill_some(chance, *length.kill_seconds))
+            records: list[Record] = []
+
+            def ended(record: Record) -> None:
+                records.append(record)
+                if len(records) >= KILLED_UNTIL * len(todo):
+                    killing.cancel()
+
             try:
-                records, asides = await _make_calls(line, todo, length.at_once)
+                asides = await _make_calls(line, todo, length.at_once, ended)
             finally:
                 killing.cancel()
                 await asyncio.wait({killing})
@@ -103,22 +112,24 @@ async def rage(store: str, length: Length, directory: Path, seed: int) -> Storm:
     )
 
 
-async def _make_calls(line: Exchanges, todo: Sequence[Plan], at_once: int) -> tuple[list[Record], list[Reply]]:
-    records: list[Record] = []
+async def _make_calls(
+    line: Exchanges, todo: Sequence[Plan], at_once: int, ended: Callable[[Record], None]
+) -> list[Reply]:
+    """Make all calls. Return the replies to requests that belong to no call and did not go well."""
     asides: list[Reply] = []
     room = asyncio.Semaphore(at_once)
     modern = ModernClient(line)
 
     async def one(plan: Plan) -> None:
         async with room:
-            records.append(await modern.call(plan))
+            ended(await modern.call(plan))
 
     async def session(some: Sequence[Plan], *, ends: bool) -> None:
         async with room:
             client = OlderClient(line)
             await client.begin()
             for plan in some:
-                records.append(await client.call(plan))
+                ended(await client.call(plan))
             if ends:
                 await client.end()
             asides.extend(client.troubles)
@@ -133,7 +144,7 @@ async def _make_calls(line: Exchanges, todo: Sequence[Plan], at_once: int) -> tu
                 group.create_task(session(some, ends=len(batches) % 2 == 0))
         for some in batches:
             group.create_task(session(some, ends=True))
-    return records, asides
+    return asides
 
 
 def _wreckage(workers: Fleet, proxy: Proxy, logs: Sequence[str]) -> Wreckage:
