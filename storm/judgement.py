@@ -25,6 +25,7 @@ NO_CLEAR_END = "every call ends with a result or a clear error"
 NEVER_SETTLED = "a modern call is settled when its last request is sent again"
 OTHER_QUESTIONS = "every question is asked"
 UNEXPECTED_REPLY = "no request gets an unexpected reply, or none"
+LATE_ANSWER = "a worker that lives has the answer to its question in time"
 DIFFERENT_REPLIES = "the same request gets the same reply"
 MIXED = "a call whose outcome is unknown has no result"
 WRONG_RESULT = "a result is that of the body that ran"
@@ -33,6 +34,8 @@ BROKEN_ALONE = "a connection breaks only if its worker was killed"
 EXITED = "no worker exits by itself"
 TRACEBACK = "no worker logs a traceback"
 TOO_CALM = "workers are killed in mid-call, and answers reach other workers: otherwise a storm shows nothing"
+ANSWER_SECONDS = 10.0
+"""How long it may take from an answer of an older client to what comes next, beyond the time that the body takes."""
 _NEVER = (Ending.UNEXPECTED, Ending.OVERDUE)
 
 
@@ -96,6 +99,8 @@ def _judge_call(record: Record) -> Iterator[Violation]:
         yield Violation(NEVER_SETTLED, f"{where}: {ending.value}{_last_words(record)}")
     if ending in (Ending.RESULT, Ending.DECLINED) and record.asked != plan.questions:
         yield Violation(OTHER_QUESTIONS, f"{where}: {record.asked} of {plan.questions} questions")
+    if record.waited > ANSWER_SECONDS + plan.pause_ms / 1000:
+        yield Violation(LATE_ANSWER, f"{where}: {record.waited:.1f} s")
     settled = [reply for reply in record.replies if reply.ending in (Ending.RESULT, Ending.DECLINED)]
     if len({reply.result for reply in settled}) > 1:
         yield Violation(DIFFERENT_REPLIES, f"{where}: {_said(settled)}")

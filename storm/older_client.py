@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -70,28 +71,40 @@ class OlderClient:
         record = Record(plan)
         arguments = {"order": plan.order, "cents": plan.cents, "pause_ms": plan.pause_ms}
         message = {"id": next(self._ids), "method": "tools/call", "params": {"name": plan.tool, "arguments": arguments}}
+        answering: list[asyncio.Task[Reply]] = []
         try:
             async with asyncio.timeout(CALL_SECONDS), self._exchanges.stream(message, self._headers) as stream:
-                record.replies.append(await self._converse(record, stream))
+                end = await self._converse(record, stream, answering)
         except ConnectionError as error:
-            gone = [reply for reply in record.detours if reply.ending is Ending.WORKER_GONE]
-            record.replies.append(gone[0] if gone else broken(str(error)))
+            end = broken(str(error))
         except TimeoutError:
-            record.replies.append(overdue(CALL_SECONDS))
+            end = overdue(CALL_SECONDS)
+        answers = [await one for one in answering]
+        gone = [reply for reply in answers if reply.ending is Ending.WORKER_GONE]
+        record.replies.append(gone[0] if gone and end.ending is Ending.BROKEN else end)
         return record
 
-    async def _converse(self, record: Record, stream: Stream) -> Reply:
+    async def _converse(self, record: Record, stream: Stream, answering: list[asyncio.Task[Reply]]) -> Reply:
         """Answer what is asked on a stream until the response comes. Raises `ConnectionError`."""
+        sent: float | None = None
         while True:
-            message = await stream.next()
+            try:
+                message = await stream.next()
+            finally:
+                if sent is not None:
+                    record.waited = max(record.waited, time.perf_counter() - sent)
             read: dict[str, Any] = json.loads(message) if message else {}
             if read.get("method") != "elicitation/create":
                 return read_reply(stream.status, message, stream.worker)
             record.asked += 1
-            answer = self._answer(record)
-            reply = await self._tell({"id": read["id"], "result": answer}, record.detours)
-            if reply.ending is Ending.ACCEPTED:
-                record.crossed = bool(record.crossed) or reply.worker != stream.worker
+            sent = time.perf_counter()
+            answering.append(asyncio.create_task(self._send_answer(record, read["id"], stream.worker)))
+
+    async def _send_answer(self, record: Record, id_: str, asker: str) -> Reply:
+        reply = await self._tell({"id": id_, "result": self._answer(record)}, record.detours)
+        if reply.ending is Ending.ACCEPTED:
+            record.crossed = bool(record.crossed) or reply.worker != asker
+        return reply
 
     def _answer(self, record: Record) -> dict[str, Any]:
         plan = record.plan

@@ -52,6 +52,8 @@ class Record:
     """Replies to other requests that did not bring the call forward, so that they were sent again."""
     crossed: bool | None = None
     """Whether an answer of an older client reached another worker than the one that asked; `None` if it sent none."""
+    waited: float = 0.0
+    """The longest time from an answer of an older client to what came next on the stream, in seconds."""
 
     @property
     def ending(self) -> Ending:

@@ -183,7 +183,7 @@ def figures(storm: Storm) -> list[str]:
     crossed = Counter(record.crossed for record in storm.records)
     lines.append(
         f"answers of older clients: {crossed[True]} calls had one that reached another worker than the one that asked, "
-        f"{crossed[False]} had none"
+        f"{crossed[False]} had none; slowest answer {max(record.waited for record in storm.records):.1f} s"
     )
     if storm.asides:
         asides = Counter(reply.ending.value for reply in storm.asides)

@@ -10,6 +10,7 @@ from storm.judgement import (
     CHARGED_TWICE,
     DIFFERENT_REPLIES,
     EXITED,
+    LATE_ANSWER,
     MIXED,
     NEVER_SETTLED,
     NO_BEGINNING,
@@ -126,6 +127,12 @@ def test_every_question_must_be_asked() -> None:
     plan = replace(PLAN, tool="charge_with_tip", cents=490, tip=10)
     assert rules(settled(RESULT, plan=plan), [BEGUN, ENDED]) == []
     assert rules(replace(settled(RESULT, plan=plan), asked=1), [BEGUN, ENDED]) == [OTHER_QUESTIONS]
+
+
+def test_an_answer_must_not_get_lost_on_its_way_to_the_worker_that_asked() -> None:
+    slow = replace(OLDER, pause_ms=400)
+    assert rules(replace(settled(RESULT, plan=slow), waited=10.3), [BEGUN, ENDED]) == []
+    assert rules(replace(settled(broken("reset"), plan=slow), waited=10.5)) == [LATE_ANSWER]
 
 
 def test_workers_must_not_fail_by_themselves() -> None:
