@@ -11,7 +11,7 @@ OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.t
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix stress soak pythons oldest check messages interop conformance suites frameworks frameworks-short bench bench-short siege siege-short format clean
+.PHONY: demo test matrix stress soak pythons oldest check messages interop conformance suites frameworks frameworks-short bench bench-short siege siege-short storm storm-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -130,6 +130,17 @@ siege: $(VENV)/.installed
 
 siege-short: $(VENV)/.installed
 	$(BIN)/python -m siege --short
+
+# Many clients of both eras on several workers that are killed again and again; see docs/storm.md. Needs Linux, node and
+# redis-server; without the last, storms with Redis are left out, unless CI is set.
+STORM = $(BIN)/python -m storm --peer $(PEER)/bin/python
+STORM_NEEDS := $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
+
+storm: $(STORM_NEEDS)
+	$(STORM)
+
+storm-short: $(STORM_NEEDS)
+	$(STORM) --short
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

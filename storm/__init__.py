@@ -1,0 +1,1 @@
+"""Many clients of both eras on several workers that are killed again and again: `python -m storm`."""
