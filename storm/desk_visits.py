@@ -6,10 +6,12 @@ Knows no SDK, like `interop.checks`: both Python clients have the methods that a
 import argparse
 import asyncio
 import json
+import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from interop.checks import RESTOCK, SCOPE, Person
@@ -96,6 +98,6 @@ def main(connect: Callable[[str, str, Person], AbstractAsyncContextManager[Desk]
     parser.add_argument("mode", help="how the client connects: auto, legacy, or a revision")
     parser.add_argument("calls", type=int)
     told = parser.parse_args()
-    name = f"{connect.__module__} {told.mode}"
+    name = f"{Path(sys.argv[0]).stem} {told.mode}"
     visits = asyncio.run(visit(lambda person: connect(told.url, told.mode, person), name, told.revision, told.calls))
     print(json.dumps(asdict(visits)))
