@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.answering import Person, accept
-from tests.cli.test_run_command import COMMAND, Program, free_port, listening
+from tests.cli.programs import COMMAND, Program, free_port, listening
 from tests.nginx import Nginx, running_nginx
 from tests.transports.http.legacy.older_client import Older
 

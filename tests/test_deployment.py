@@ -10,7 +10,7 @@ import pytest
 
 from bespeak import Client
 from tests.answering import text
-from tests.cli.test_run_command import Program
+from tests.cli.programs import Program
 from tests.deployment import deployed, person, port_of, write_shop
 from tests.state.stores.redis_servers import own_server
 from tests.transports.http.legacy.older_client import accepted, call

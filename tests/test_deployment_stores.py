@@ -11,7 +11,7 @@ from mcp_types import CallToolResult, InputRequiredResult
 
 from bespeak import Client, MCPServer
 from tests.answering import accept, text
-from tests.cli.test_run_command import COMMAND, SECONDS, begun, free_port, listening
+from tests.cli.programs import COMMAND, SECONDS, begun, free_port, listening
 from tests.deployment import KEYS, person, port_of, serving, write_shop
 from tests.state.stores.redis_servers import RedisServer, own_server
 from tests.transports.http.legacy.older_client import Older, call
@@ -44,8 +44,13 @@ async def answered(client: Client, asked: InputRequiredResult) -> CallToolResult
 
 @pytest.mark.long
 async def test_a_store_that_is_gone_lets_nothing_run_and_is_used_again_when_it_is_back(
-    redis: RedisServer, shop: Path
+    tmp_path_factory: pytest.TempPathFactory, shop: Path
 ) -> None:
+    with own_server(tmp_path_factory.mktemp("lasting"), "--appendonly", "yes") as redis:
+        await _lets_nothing_run(redis, shop)
+
+
+async def _lets_nothing_run(redis: RedisServer, shop: Path) -> None:
     async with (
         listening(*serving(shop, redis.url), BESPEAK_STATE_KEYS=KEYS) as server,
         Client(server.url, elicitation_callback=person()) as client,

@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from bespeak.cli.commands import app
-from tests.cli.test_run_command import COMMAND, listening
+from tests.cli.programs import COMMAND, listening
 from tests.deployment import EXAMPLES, port_of, write_shop
 
 ROOT = Path(__file__).parent.parent

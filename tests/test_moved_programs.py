@@ -14,7 +14,7 @@ from interop.checks import MODERN, Expected, Person
 from interop.run import LEGACY, ROOT
 
 from bespeak import Client, MCPError, StdioServerParameters
-from tests.cli.test_run_command import COMMAND, listening, over_http
+from tests.cli.programs import COMMAND, listening, over_http
 
 
 @asynccontextmanager

@@ -436,9 +436,8 @@ async def test_who_waits_in_one_loop_is_woken_by_another(store: Store) -> None:
 # A store that knows nothing of the server yet
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "redis"], indirect=True)
 async def test_a_shared_store_that_lost_what_it_knew_refuses_every_state_from_before(kind: Kind) -> None:
-    if isinstance(kind, Memory):
-        pytest.skip("the memory of a process goes with its keys, unless they are configured: that is a warning")
     store = kind._make({})  # pyright: ignore[reportPrivateUsage] - one that has never been asked for room
     assert await store.read("call", 100.0, 1000.0) is None
     with pytest.raises(Forgotten):
