@@ -449,6 +449,14 @@ async def test_a_shared_store_that_lost_what_it_knew_refuses_every_state_from_be
     await store.close()
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "redis"], indirect=True)
+async def test_the_first_questions_of_several_workers_are_all_asked_whichever_read_its_clock_first(kind: Kind) -> None:
+    store = kind._make({})  # pyright: ignore[reportPrivateUsage] - one that has never been asked for room
+    for now in (100.0, 99.99, 40.0):
+        await store.check_room(None, now)
+    await store.close()
+
+
 # Claims that are withdrawn
 
 

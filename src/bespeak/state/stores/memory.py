@@ -190,7 +190,7 @@ class MemoryStore:
     async def check_room(self, holder: str | None, now: float) -> None:
         with self._lock:
             self._purge(now)
-            self._horizon.check(now, math.inf)
+            self._horizon.check_asking(now)
             taken = self._taken(now)
             if taken >= self._most_for_questions:
                 raise StoreFull

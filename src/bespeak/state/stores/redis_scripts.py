@@ -28,9 +28,14 @@ local function there(call)
   if not c[1] then return nil end
   return {'there', c[1], c[2], c[3], string.format('%.3f', (tonumber(c[4]) - now_ms()) / 1000), c[5] or '', c[6] or false}
 end
+local function too_early(now, difference)
+  local claimed = redis.call('HGET', P .. 'dropped', 'claimed')
+  return claimed and tonumber(now) <= tonumber(claimed) + tonumber(difference)
+end
 local function forgotten(issued, deadline, difference)
-  local h = redis.call('HMGET', P .. 'dropped', 'claimed', 'deadline')
-  return (h[1] and tonumber(issued) <= tonumber(h[1]) + tonumber(difference))
+  local h = redis.call('HMGET', P .. 'dropped', 'born', 'deadline')
+  return too_early(issued, difference)
+    or (h[1] and tonumber(issued) <= tonumber(h[1]))
     or (h[2] and tonumber(deadline) <= tonumber(h[2]))
 end
 local function move(field, value)
@@ -93,7 +98,7 @@ CLAIM = (
 local call, answers, request, owner, issued, claimed, kept, deadline, holder, lease, most, pressure, share, purged, difference,
   birth = unpack(ARGV)
 purge(claimed, purged)
-redis.call('HSETNX', P .. 'dropped', 'claimed', birth)
+redis.call('HSETNX', P .. 'dropped', 'born', birth)
 local found = there(call)
 if found then
   if found[4] == owner then return {'ours'} end
@@ -190,8 +195,8 @@ CHECK_ROOM = (
     _CLAIMS
     + """
 local holder, now, most, pressure, share, purged, difference, birth = unpack(ARGV)
-if redis.call('HSETNX', P .. 'dropped', 'claimed', birth) == 1 then redis.call('EXPIRE', P .. 'dropped', 2 * WEEK) end
-if forgotten(now, 'inf', difference) then return {'forgotten'} end
+if redis.call('HSETNX', P .. 'dropped', 'born', birth) == 1 then redis.call('EXPIRE', P .. 'dropped', 2 * WEEK) end
+if too_early(now, difference) then return {'forgotten'} end
 local count = taken(now)
 if count >= tonumber(most) then return {'full'} end
 if share_taken(holder, count, pressure, share) then

@@ -217,7 +217,7 @@ class SQLiteStore:
             horizon = self._horizon(db)
             if horizon is None:
                 return False
-            horizon.check(now, math.inf)
+            horizon.check_asking(now)
             taken = self._taken(db, now)
             if taken >= self._limits.most_for_questions:
                 raise StoreFull
@@ -249,7 +249,7 @@ class SQLiteStore:
     def _horizon(self, db: sqlite3.Connection) -> Horizon | None:
         """Return up to when claims have been dropped; `None` if the store knows nothing of this server yet."""
         row = db.execute(
-            "SELECT dropped_claimed, dropped_deadline FROM totals WHERE server = ?", (self._server,)
+            "SELECT dropped_claimed, dropped_deadline, born FROM totals WHERE server = ?", (self._server,)
         ).fetchone()
         return Horizon(*row) if row is not None else None
 
@@ -279,7 +279,7 @@ class SQLiteStore:
 
     def _purge(self, db: sqlite3.Connection, now: float) -> None:
         """Drop some of what need not be kept any longer. A claim whose lease is renewed is kept a little longer."""
-        db.execute("INSERT OR IGNORE INTO totals (server, dropped_claimed) VALUES (?, ?)", (self._server, birth(now)))
+        db.execute("INSERT OR IGNORE INTO totals (server, born) VALUES (?, ?)", (self._server, birth(now)))
         due = db.execute(
             "SELECT call, holder, claimed, kept_until, deadline, boot, lease_until, done, length(result) FROM claims "
             "LEFT JOIN results USING (server, call) WHERE server = ? AND kept_until <= ? ORDER BY kept_until LIMIT ?",

@@ -167,6 +167,8 @@ class Horizon:
     more."""
     deadline: float = float("-inf")
     """The latest deadline of the claims that were kept until their deadline."""
+    born: float = float("-inf")
+    """When the store began to know the server. It may have lost what was claimed before."""
 
     def move(self, claimed: float, deadline: float) -> None:
         """Record that claims up to these times have been dropped."""
@@ -175,16 +177,22 @@ class Horizon:
 
     def check(self, issued: float, deadline: float) -> None:
         """Raises `Forgotten` for a state that could belong to a dropped claim."""
-        if issued <= self.claimed + CLOCK_DIFFERENCE or deadline <= self.deadline:
+        if issued <= self.born or deadline <= self.deadline:
+            raise Forgotten
+        self.check_asking(issued)
+
+    def check_asking(self, now: float) -> None:
+        """Raises `Forgotten` if a state that is issued now could seem to belong to a dropped claim."""
+        if now <= self.claimed + CLOCK_DIFFERENCE:
             raise Forgotten
 
 
 def birth(now: float) -> float:
-    """Return the horizon of a store that knows nothing of a server yet: it refuses every state that was issued before now.
+    """Return the time up to which a store that knows nothing of a server yet refuses states.
 
     It may have lost what it knew: a Redis server that was restarted without its data, or a file that was deleted.
     """
-    return now - CLOCK_DIFFERENCE - 0.001
+    return now - 0.001  # a state that is issued now is accepted
 
 
 def key_of(call: str) -> bytes:
