@@ -36,7 +36,7 @@ pytestmark = pytest.mark.timing
 FILE = "file:///a"
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.long)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[str]:
     """A store that nobody else uses."""
     if request.param == "sqlite":
