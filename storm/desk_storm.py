@@ -18,9 +18,9 @@ from bespeak.state.stores.store_urls import STORE_VARIABLE
 from storm.desk_doubles import DoublingClient
 from storm.desk_visits import Visits
 from storm.exchanges import exchanges
-from storm.fleet import free_ports
 from storm.judgement import EXITED, TRACEBACK, Violation
 from storm.logs import complaints, tracebacks
+from storm.ports import reserved_ports
 from storm.records import Era
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -150,20 +150,20 @@ async def _run(program: Program, url: str, calls: int) -> Visits:
 @asynccontextmanager
 async def _desk(log: Path) -> AsyncGenerator[tuple[str, "subprocess.Popen[bytes]"]]:
     """Start the refund desk. Its workers get no keys and no store from us."""
-    (port,) = free_ports(1)
     environment = {name: value for name, value in os.environ.items() if name not in (KEYS_VARIABLE, STORE_VARIABLE)}
     command = [sys.executable, "-m", "bespeak.cli", "run", str(SERVER), "--http"]
-    server = _start([*command, "--port", str(port), "--workers", str(WORKERS)], environment, log)
-    try:
-        await _listening(port, server)
-        yield f"http://127.0.0.1:{port}/mcp", server
-    finally:
-        if server.poll() is None:
-            server.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                await asyncio.to_thread(server.wait, STOP_SECONDS)
-            server.kill()
-            server.wait()
+    with reserved_ports(1) as (port,):
+        server = _start([*command, "--port", str(port), "--workers", str(WORKERS)], environment, log)
+        try:
+            await _listening(port, server)
+            yield f"http://127.0.0.1:{port}/mcp", server
+        finally:
+            if server.poll() is None:
+                server.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    await asyncio.to_thread(server.wait, STOP_SECONDS)
+                server.kill()
+                server.wait()
 
 
 def _start(command: list[str], environment: dict[str, str], log: Path) -> "subprocess.Popen[bytes]":

@@ -6,7 +6,6 @@ import os
 import random
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from bespeak.state.seal import KEYS_VARIABLE
 from storm.book import BOOK_VARIABLE
+from storm.ports import reserved_ports
 from storm.records import Exit
 
 TILL = Path(__file__).parent / "till.py"
@@ -143,27 +143,16 @@ async def fleet(store: str, directory: Path, book: Path) -> AsyncGenerator[Fleet
     """Start workers with one store and one set of keys, with their logs in a directory. All are gone when the block ends."""
     environment = {**os.environ, KEYS_VARIABLE: secrets.token_urlsafe(32), BOOK_VARIABLE: str(book)}
     run = [sys.executable, "-m", "bespeak.cli", "run", str(TILL), "--http", "--store", store, "--port"]
-    workers = [
-        Worker(port, [*run, str(port)], environment, directory / f"worker-{number}.log")
-        for number, port in enumerate(free_ports(WORKERS))
-    ]
-    made = Fleet(workers)
-    try:
-        await made.start()
-        yield made
-    finally:
-        for worker in workers:
-            if worker.status is None:
-                await worker.end(signal.SIGKILL)
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that are free, and that the system never gives to outgoing connections: a worker must get its own again."""
-    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    found: list[int] = []
-    while len(found) < count:
-        port = random.randrange(lowest // 2, lowest)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            found.append(port)
-    return sorted(set(found)) if len(set(found)) == count else free_ports(count)
+    with reserved_ports(WORKERS) as ports:
+        workers = [
+            Worker(port, [*run, str(port)], environment, directory / f"worker-{number}.log")
+            for number, port in enumerate(ports)
+        ]
+        made = Fleet(workers)
+        try:
+            await made.start()
+            yield made
+        finally:
+            for worker in workers:
+                if worker.status is None:
+                    await worker.end(signal.SIGKILL)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from storm.fleet import free_ports
+from storm.ports import reserved_ports
 
 REDIS = "redis-server"
 START_SECONDS = 10.0
@@ -29,18 +29,28 @@ def has_redis() -> bool:
 @asynccontextmanager
 async def redis(directory: Path) -> AsyncGenerator[str]:
     """Start a Redis server that keeps nothing on disk. Return its URL."""
-    (port,) = free_ports(1)
-    options = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(directory), "--save", "", "--appendonly", "no"]
-    with (directory / "redis.log").open("wb") as log:
+    with reserved_ports(1) as (port,), (directory / "redis.log").open("wb") as log:
+        options = [
+            "--port",
+            str(port),
+            "--bind",
+            "127.0.0.1",
+            "--dir",
+            str(directory),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ]
         process = await asyncio.create_subprocess_exec(
             REDIS, *options, stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
-    try:
-        await _listening(port)
-        yield f"redis://127.0.0.1:{port}/0"
-    finally:
-        process.terminate()
-        await process.wait()
+        try:
+            await _listening(port)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            process.terminate()
+            await process.wait()
 
 
 @asynccontextmanager

@@ -33,10 +33,12 @@ class Length:
     """How many clients there are at the same time."""
     kill_seconds: tuple[float, float]
     """The shortest and the longest time between two kills."""
+    seconds: float
+    """Over how long a time the calls are begun, if the machine is fast enough: there must be time for kills."""
 
 
-LONG = Length(2000, 32, (0.7, 1.3))
-SHORT = Length(200, 12, (0.8, 1.4))
+LONG = Length(2000, 32, (0.7, 1.3), 40.0)
+SHORT = Length(200, 12, (0.8, 1.4), 8.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ async def rage(store: str, length: Length, directory: Path, seed: int) -> Storm:
                     killing.cancel()
 
             try:
-                asides = await _make_calls(line, todo, length.at_once, ended)
+                asides = await _make_calls(line, todo, length, ended)
             finally:
                 killing.cancel()
                 await asyncio.wait({killing})
@@ -113,11 +115,11 @@ async def rage(store: str, length: Length, directory: Path, seed: int) -> Storm:
 
 
 async def _make_calls(
-    line: Exchanges, todo: Sequence[Plan], at_once: int, ended: Callable[[Record], None]
+    line: Exchanges, todo: Sequence[Plan], length: Length, ended: Callable[[Record], None]
 ) -> list[Reply]:
     """Make all calls. Return the replies to requests that belong to no call and did not go well."""
     asides: list[Reply] = []
-    room = asyncio.Semaphore(at_once)
+    room = asyncio.Semaphore(length.at_once)
     modern = ModernClient(line)
 
     async def one(plan: Plan) -> None:
@@ -134,10 +136,12 @@ async def _make_calls(
                 await client.end()
             asides.extend(client.troubles)
 
-    older = [plan for plan in todo if plan.era is Era.OLDER]
+    older, newer = ([plan for plan in todo if plan.era is era] for era in (Era.OLDER, Era.MODERN))
     batches = [older[first : first + CALLS_IN_A_SESSION] for first in range(0, len(older), CALLS_IN_A_SESSION)]
+    began = time.perf_counter()
     async with asyncio.TaskGroup() as group:
-        for number, plan in enumerate(plan for plan in todo if plan.era is Era.MODERN):
+        for number, plan in enumerate(newer):
+            await asyncio.sleep(began + length.seconds * number / len(newer) - time.perf_counter())
             group.create_task(one(plan))
             if number % CALLS_IN_A_SESSION == 0 and batches:
                 some = batches.pop()
