@@ -69,7 +69,7 @@ async def _leave(
 
 
 async def arrive_together(orders: Orders) -> None:
-    """Large calls whose last bytes are kept back until all of them are there. What they ask is left unanswered."""
+    """Large calls whose last bytes are kept back for a while, so that all arrive together. What they ask is left unanswered."""
     session = await open_session(orders.place)
     arguments = _filling(orders.number("size"), orders.number("sort"))
     opened: list[tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]] = []
@@ -77,8 +77,9 @@ async def arrive_together(orders: Orders) -> None:
         params = {"name": "left", "arguments": {"a": number, **arguments}}
         request = orders.place.legacy({"id": number, "method": "tools/call", "params": params}, session)
         reader, writer = await orders.place.connect()
-        writer.write(request[:-1])
-        await writer.drain()
+        writer.write(
+            request[:-1]
+        )  # not drained: a server that lets in one after the other would wait for the last byte
         opened.append((reader, writer, request[-1:]))
     await asyncio.sleep(ARRIVING_SECONDS)
     for _, writer, last in opened:

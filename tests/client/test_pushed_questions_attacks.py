@@ -61,7 +61,13 @@ ODD: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("pushed", ODD, ids=[str(number) for number in range(len(ODD))])
+@pytest.mark.parametrize(
+    "pushed",
+    [
+        pytest.param(one, id=str(number), marks=[pytest.mark.long] if number % 4 else [])
+        for number, one in enumerate(ODD)
+    ],
+)
 async def test_any_request_of_a_server_gets_a_response(pushed: dict[str, Any]) -> None:
     complaints: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))

@@ -13,6 +13,7 @@ from bespeak import Client, Elicit, MCPServer, Resolve
 from bespeak.server import MemoryEventStore
 from bespeak.state import sessions
 from bespeak.state.seal import RequestStateSecurity
+from bespeak.state.stores.redis_sessions import RedisSessions
 from bespeak.state.stores.store import StoreUnavailable
 from bespeak.transports.interfaces import CannotStart
 from tests.rules.raw_calls import accept, nobody, said, send
@@ -125,6 +126,30 @@ async def test_an_answer_that_is_never_fetched_gets_the_same(store: str, monkeyp
             assert worker is not None
             worker.detach(session)  # as if it hung
             assert (await second.client(session).post(accepted(question))).status == 400
+
+
+@pytest.mark.parametrize("store", ["redis"], indirect=True)
+async def test_an_answer_that_is_lost_between_redis_and_a_worker_is_handed_over_again(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receive, lost = RedisSessions.receive, list[bytes]()
+
+    async def lose_the_first(self: RedisSessions, worker: str) -> list[bytes]:
+        found = await receive(self, worker)
+        if lost or not found:
+            return found
+        lost.extend(found)
+        return []
+
+    monkeypatch.setattr(RedisSessions, "receive", lose_the_first)
+    monkeypatch.setattr(sessions, "REPEAT_SECONDS", 0.1)
+    async with workers(store) as (first, second):
+        session = await session_at(first)
+        async with first.client(session).open(call("approve")) as calling:
+            question = question_in(await calling.message())
+            assert (await second.client(session).post(accepted(question))).status == 202
+            assert text(await calling.message()) == "approved True"
+        assert len(lost) == 1
 
 
 async def test_an_answer_that_nobody_waits_for_is_taken_and_has_no_effect(store: str) -> None:

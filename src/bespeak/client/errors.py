@@ -30,6 +30,10 @@ class CallbackFailed(RuntimeError):
         super().__init__(f"the question {key!r} ({method}) could not be answered: {reason}")
 
 
+class Declined(RuntimeError):
+    """A person declined a question that has no answer for this. The server gets an error, and its call continues."""
+
+
 class InputRequiredRoundsExceededError(RuntimeError):
     """The server asked more rounds of questions than the client allows. The text lists the questions of each round."""
 

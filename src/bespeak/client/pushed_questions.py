@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from pydantic_core import to_json
 
-from bespeak.client.errors import CallbackFailed, InvalidServerResponse, Undeclared
+from bespeak.client.errors import CallbackFailed, Declined, InvalidServerResponse, Undeclared
 from bespeak.client.open_request import OpenRequest
 from bespeak.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from bespeak.protocol.messages import is_id
@@ -32,16 +32,25 @@ REFUSED = -1
 
 
 Answer = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
-"""Returns the answer to a question with this key. Raises `CallbackFailed` or `InvalidServerResponse`."""
+"""Returns the answer to a question with this key. Raises `CallbackFailed`, `Declined` or `InvalidServerResponse`."""
+AnswerOutside = Callable[[Mapping[str, Any], bool], Mapping[str, Any] | None]
+"""Returns the result or the error for a question that belongs to no request of the client; `None` if it belongs to one.
+The second argument says whether the question came on the stream of a request."""
 
 
 class PushedQuestions:
     """Answers the requests that one server sends."""
 
     def __init__(
-        self, answer: Answer, say: Callable[[bytes], Awaitable[None]], max_questions: int = MAX_QUESTIONS
+        self,
+        answer: Answer,
+        say: Callable[[bytes], Awaitable[None]],
+        max_questions: int = MAX_QUESTIONS,
+        answer_outside: AnswerOutside | None = None,
     ) -> None:
         self._answer = answer
+        self._answer_outside = answer_outside
+        """If it is not given, every question must belong to a request of the client."""
         self._say = say
         self._max_questions = max_questions
         self._open: dict[str | int, asyncio.Task[None]] = {}
@@ -71,6 +80,10 @@ class PushedQuestions:
                 logger.warning("The server sends more requests than this client can process. Some are not answered.")
             self._dropping = True
             return
+        outside = self._outside(request, on_its_stream=during is not None)
+        if outside is not None:
+            self._start(None, set(), id_, request, outside)
+            return
         if during is None and len(self.requests) == 1:
             (during,) = self.requests  # it cannot belong to any other
         refused = None
@@ -80,9 +93,28 @@ class PushedQuestions:
             else:
                 most = self._max_questions
                 refused = _error(REFUSED, f"the client answers at most {most} questions at a time, and {most} are open")
-        task = asyncio.create_task(self._serve(during, id_, request, refused), name="bespeak pushed question")
+        self._start(during, {during} if during is not None else set(self.requests), id_, request, refused)
+
+    def _outside(self, request: dict[str, Any], *, on_its_stream: bool) -> dict[str, Any] | None:
+        """The reply to a question that belongs to no request of the client."""
+        if self._answer_outside is None or request.get("method") not in QUESTIONS:
+            return None
+        if not isinstance(request.get("params", {}), dict):
+            return _error(INVALID_PARAMS, "params must be an object")
+        reply = self._answer_outside(request, on_its_stream)
+        return None if reply is None else dict(reply)
+
+    def _start(
+        self,
+        during: OpenRequest | None,
+        belongs: set[OpenRequest],
+        id_: str | int,
+        request: dict[str, Any],
+        reply: dict[str, Any] | None,
+    ) -> None:
+        task = asyncio.create_task(self._serve(during, id_, request, reply), name="bespeak pushed question")
         self._open[id_] = task
-        self._belongs[id_] = {during} if during is not None else set(self.requests)
+        self._belongs[id_] = belongs
         task.add_done_callback(lambda _: self._forget(id_))
 
     def _forget(self, id_: str | int) -> None:
@@ -115,9 +147,9 @@ class PushedQuestions:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(
-        self, during: OpenRequest | None, id_: str | int, request: dict[str, Any], refused: dict[str, Any] | None
+        self, during: OpenRequest | None, id_: str | int, request: dict[str, Any], known: dict[str, Any] | None
     ) -> None:
-        reply, failure = (refused, None) if refused is not None else await self._reply(during, id_, request)
+        reply, failure = (known, None) if known is not None else await self._reply(during, id_, request)
         self._asked.discard(id_)  # the next question may be answered
         if during is not None and failure is not None:
             during.fail(failure)
@@ -156,6 +188,8 @@ class PushedQuestions:
                 paused.enter_context(one.paused())
             try:
                 return {"result": await self._answer(key if isinstance(key, str) else str(id_), request)}, None
+            except Declined as error:
+                return _error(REFUSED, str(error)), None
             except Undeclared as error:
                 return _error(INVALID_PARAMS if method == ELICIT else METHOD_NOT_FOUND, str(error)), error
             except InvalidServerResponse as error:

@@ -16,7 +16,7 @@ from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCa
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.client.notifications import Changed, Handlers, Inbox
 from bespeak.client.open_request import OpenRequest
-from bespeak.client.pushed_questions import MAX_QUESTIONS, Answer, PushedQuestions
+from bespeak.client.pushed_questions import MAX_QUESTIONS, Answer, AnswerOutside, PushedQuestions
 from bespeak.client.request_metadata import RequestMetadata
 from bespeak.client.server_responses import RawResponse, read_response, typed
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
@@ -62,9 +62,11 @@ class RawSession:
         message_handler: MessageHandler | None = None,
         max_questions: int = MAX_QUESTIONS,
         changed: Changed | None = None,
+        answer_outside: AnswerOutside | None = None,
     ) -> None:
         self._transport = transport
         self._answer_pushed = answer_pushed
+        self._answer_outside = answer_outside
         self._capabilities = capabilities
         self._client_info = client_info.model_dump(mode="json", by_alias=True, exclude_none=True)
         self._log_level = log_level
@@ -75,6 +77,7 @@ class RawSession:
         self._handlers = Handlers(message_handler, logging_callback, self._take_back, changed)
         self._max_questions = max_questions
         self._ids = itertools.count(1)
+        self._last_id = 0
         self._declared: dict[str, Any] = {}
         self._pushed: PushedQuestions | None = None
         """Set if the server is of the legacy era."""
@@ -94,6 +97,11 @@ class RawSession:
         return self._metadata.version
 
     @property
+    def last_id(self) -> int:
+        """The id of the last request. The first has 1."""
+        return self._last_id
+
+    @property
     def read_timeout_seconds(self) -> float | None:
         """The time limit of a request that does not have its own."""
         return self._read_timeout
@@ -109,7 +117,7 @@ class RawSession:
         """Make the handshake of the legacy era, and use the version that it agrees on from now on."""
         self._metadata.use_legacy(version)
         await self._stop_answering()  # nobody waits for answers to questions of an earlier handshake
-        self._pushed = PushedQuestions(self._answer_pushed, self._say, self._max_questions)
+        self._pushed = PushedQuestions(self._answer_pushed, self._say, self._max_questions, self._answer_outside)
         self._declared = declared_at(version, self._capabilities)
         params = {
             "protocolVersion": version,
@@ -306,7 +314,7 @@ class RawSession:
         reports_progress: bool = False,
     ) -> Outgoing:
         """Return a request with an id of its own and its metadata. Raises `TypeError` if it is not JSON."""
-        id_ = next(self._ids)
+        id_ = self._last_id = next(self._ids)
         stamped = self._metadata.stamped(meta)
         if reports_progress:
             stamped["progressToken"] = id_

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
 from bespeak.client.errors import NotAtThisVersion
 from bespeak.client.notifications import Changed
-from bespeak.client.pushed_questions import MAX_QUESTIONS
+from bespeak.client.pushed_questions import MAX_QUESTIONS, AnswerOutside
 from bespeak.client.raw_session import RawSession
 from bespeak.client.server_responses import read_input_required, typed
 from bespeak.protocol.legacy import capabilities_at
@@ -74,6 +74,7 @@ class ClientSession(RawSession):
         message_handler: MessageHandler | None = None,
         max_questions: int = MAX_QUESTIONS,
         changed: Changed | None = None,
+        answer_outside: AnswerOutside | None = None,
     ) -> None:
         async def answer_pushed(key: str, question: Mapping[str, Any]) -> dict[str, Any]:
             answers.check_declared(key, question, capabilities_at(self.version, self._declared))
@@ -90,6 +91,7 @@ class ClientSession(RawSession):
             message_handler=message_handler,
             max_questions=max_questions,
             changed=changed,
+            answer_outside=answer_outside,
         )
 
     # Requests that may require input

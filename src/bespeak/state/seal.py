@@ -145,7 +145,7 @@ class RequestStateSecurity:
         if ttl <= 0 or deadline <= 0:
             raise ValueError("ttl and deadline must be positive numbers of seconds")
         if keys is None and codec is None:
-            keys = _environment_keys() or None
+            keys = environment_keys() or None
         if keys is not None:
             _ring(keys)
         self.ttl = ttl
@@ -174,7 +174,8 @@ class RequestStateSecurity:
         return self._codec
 
 
-def _environment_keys() -> list[str]:
+def environment_keys() -> list[str]:
+    """Return the state keys in the environment, in their order."""
     return os.environ.get(KEYS_VARIABLE, "").replace(",", " ").split()
 
 

@@ -37,6 +37,8 @@ T = TypeVar("T")
 TAKEN_SECONDS = 5.0
 """How long the worker that asked may take to fetch an answer. After that it counts as gone."""
 TAKEN_POLL_SECONDS = 0.02
+REPEAT_SECONDS = 1.0
+"""How often an answer is handed over again until the worker that asked has fetched it."""
 RETRY_SECONDS = 1.0
 """The pause after the store could not be reached."""
 SWEEP_SECONDS = 60.0
@@ -206,13 +208,17 @@ class SessionWorker:
             "result": response.result,
             "error": response.error,
         }
-        delivery = await self._reach(self._store.answer_question(key, question, self._mail(message)))
+        mail = self._mail(message)
+        delivery = await self._reach(self._store.answer_question(key, question, mail))
         if delivery is not Delivery.SENT:
             return delivery
-        give_up = self._loop.time() + TAKEN_SECONDS
+        give_up, repeat = self._loop.time() + TAKEN_SECONDS, self._loop.time() + REPEAT_SECONDS
         while await self._reach(self._store.is_question_open(key, question)):
             if self._loop.time() > give_up:
                 return Delivery.WORKER_GONE
+            if self._loop.time() > repeat:
+                repeat += REPEAT_SECONDS
+                await self._reach(self._store.answer_question(key, question, mail))
             await asyncio.sleep(TAKEN_POLL_SECONDS)
         return Delivery.SENT
 

@@ -379,6 +379,18 @@ class Transport(Protocol):
         ...
 
 
+class Witness(Protocol):
+    """Gets to know what a client has no use for, to check servers."""
+
+    def responded(self, request: int, status: int, headers: Mapping[str, str], *, streamed: bool) -> None:
+        """Called when the response to a request begins, over HTTP."""
+        ...
+
+    def unclaimed(self, message: bytes) -> None:
+        """Called with a message that arrives when nothing waits for it: after a response, or between requests."""
+        ...
+
+
 Ask = Callable[[dict[str, Any]], None]
 """Takes a request that a server sends to the client, and answers it."""
 

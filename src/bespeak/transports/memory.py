@@ -35,6 +35,10 @@ class MemoryTransport:
         self._peer: Peer | None = None
         self._standing: asyncio.Task[None] | None = None
 
+    @property
+    def server(self) -> Answering:
+        return self._server
+
     async def __aenter__(self) -> "MemoryTransport":
         self._lifespan = self._server.running()
         await self._lifespan.__aenter__()

@@ -403,8 +403,9 @@ async def test_an_answer_is_sent_to_the_worker_that_asked_and_only_the_first_one
     await store.open_question(S, "q:1", "w1")
     assert await store.is_question_open(S, "q:1")
     assert await store.answer_question(S, "q:1", b"yes") is Delivery.SENT
-    assert await store.answer_question(S, "q:1", b"no") is Delivery.UNKNOWN
+    assert await store.answer_question(S, "q:1", b"no") is Delivery.SENT
     assert await store.receive("w1") == [b"yes"]
+    await store.close_question(S, "q:1")
     assert await store.answer_question(S, "q:1", b"late") is Delivery.UNKNOWN
     await store.open_question(S, "q:1", "w1")
     assert await store.answer_question(S, "q:1", b"again") is Delivery.SENT
@@ -418,6 +419,28 @@ async def test_an_answer_that_is_sent_again_because_the_reply_was_lost_arrives_o
     await store.open_question(S, "q", "w1")
     for _ in range(2):
         assert await store.answer_question(S, "q", b"yes") is Delivery.SENT
+    assert await store.receive("w1") == [b"yes"]
+
+
+async def _another_answer(store: SessionStore) -> None:
+    assert await store.answer_question(S, "q", b"no") is Delivery.SENT
+
+
+async def _a_sign_of_life(store: SessionStore) -> None:
+    await store.retain("w1", [], [(S, "q")])
+
+
+@pytest.mark.parametrize("kind", ["redis"], indirect=True)
+@pytest.mark.parametrize("happens", [_another_answer, _a_sign_of_life])
+async def test_an_answer_that_was_lost_on_its_way_is_sent_again(
+    kind: Kind, store: SessionStore, happens: Callable[[SessionStore], Awaitable[None]]
+) -> None:
+    await kind.beat("w1")
+    await store.open_question(S, "q", "w1")
+    assert await store.answer_question(S, "q", b"yes") is Delivery.SENT
+    assert await store.receive("w1") == [b"yes"]  # as if the connection had broken before the reply arrived
+    for _ in range(2):
+        await happens(store)
     assert await store.receive("w1") == [b"yes"]
 
 

@@ -23,7 +23,10 @@ from tests.wires import Listening, Parser
 
 LARGE = b"x" * (16 * 1024 * 1024)
 """More than the buffers of sockets hold."""
-pytestmark = [pytest.mark.timing, pytest.mark.parametrize("parser", ["h11", "httptools"])]
+pytestmark = [
+    pytest.mark.timing,
+    pytest.mark.parametrize("parser", [pytest.param("h11", marks=pytest.mark.long), "httptools"]),
+]
 
 
 class Desk:

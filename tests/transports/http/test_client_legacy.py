@@ -2,12 +2,14 @@
 
 import asyncio
 import time
+from contextlib import nullcontext
 from typing import Any
 
+import httpx2
 import pytest
 
 from bespeak import Client
-from bespeak.client import HttpStatusError
+from bespeak.client import HttpStatusError, Lost, streamable_http_client
 from bespeak.transports.http import client as http_client
 from bespeak.transports.http.asgi import Receive, Scope, Send, read_body, respond
 from tests.answering import text
@@ -155,3 +157,20 @@ async def test_a_response_nobody_waits_for_on_the_standing_stream_costs_nothing_
     app = OldHttp(gets=[streams(event(answer(99)), event(note("after")), for_ever), HELD])
     async with client_of(app, logging_callback=hear):
         await eventually(lambda: got == ["after"])
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+async def test_a_message_whose_connection_breaks_is_sent_once_more(failures: int) -> None:
+    seen: list[bytes] = []
+
+    async def take(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.content)
+        if len(seen) <= failures:
+            raise httpx2.ReadError("reset")
+        return httpx2.Response(202)
+
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(take))
+    async with client, streamable_http_client("http://example.com/mcp", http_client=client) as transport:
+        with nullcontext() if failures == 1 else pytest.raises(Lost, match=r"the connection to http://.*/mcp broke"):
+            await transport.say(b"an answer", {})
+    assert seen == [b"an answer"] * 2

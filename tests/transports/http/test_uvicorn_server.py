@@ -255,13 +255,12 @@ def test_the_status_of_workers_is_that_of_their_program(
     def loaded(_: str) -> MCPServer[Any]:
         return MCPServer("shop")
 
-    monkeypatch.setattr(workers, "load", loaded)
     monkeypatch.setenv("BESPEAK_STORE", f"sqlite:{tmp_path / 'shop.db'}")
     settings = workers.Settings("shop.py", "127.0.0.1", 0, "/mcp")
     if status is None:
-        return workers.run(settings, 2)
+        return workers.run(settings, 2, loaded)
     with pytest.raises(SystemExit) as ended:
-        workers.run(settings, 2)
+        workers.run(settings, 2, loaded)
     assert ended.value.code == status
     return None
 

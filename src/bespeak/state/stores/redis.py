@@ -5,7 +5,7 @@ from hashlib import blake2b
 from logging import getLogger
 from typing import Any
 
-from bespeak.state.stores import redis_scripts as scripts
+from bespeak.state.stores import redis_claim_scripts as scripts
 from bespeak.state.stores.redis_connection import OutOfMemory, RedisConnection
 from bespeak.state.stores.redis_sessions import RedisSessions
 from bespeak.state.stores.store import (

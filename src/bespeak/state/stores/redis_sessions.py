@@ -5,7 +5,7 @@ from hashlib import blake2b
 from typing import Any
 
 from bespeak.protocol.session_facts import Delivery, SessionLimits, TooManyOfOne, TooManySessions
-from bespeak.state.stores import redis_scripts as scripts
+from bespeak.state.stores import redis_session_scripts as scripts
 from bespeak.state.stores.redis_connection import RedisConnection
 from bespeak.state.stores.session_store import (
     MOST_MAIL,

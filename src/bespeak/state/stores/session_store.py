@@ -41,9 +41,9 @@ class SessionStore(Protocol):
     async def retain(
         self, worker: str, requests: Sequence[tuple[bytes, str]], questions: Sequence[tuple[bytes, str]]
     ) -> None:
-        """Forget all other requests and questions of a worker, each given with its session.
+        """Forget all other requests and questions of a worker, each given with its session, and send it the answers it has missed.
 
-        They were left behind when an answer of the store was lost.
+        Both happen when a reply of the store was lost.
         """
         ...
 
@@ -97,7 +97,10 @@ class SessionStore(Protocol):
         ...
 
     async def answer_question(self, session: bytes, question: str, mail: bytes) -> Delivery:
-        """Send an answer to the worker that asked. Only the first answer is sent."""
+        """Send an answer to the worker that asked.
+
+        Only the first answer counts. A later one makes sure that it arrives.
+        """
         ...
 
     async def is_question_open(self, session: bytes, question: str) -> bool:

@@ -258,7 +258,7 @@ class SQLiteSessions:
             if not alive:
                 return Delivery.WORKER_GONE
             if answered:
-                return Delivery.UNKNOWN
+                return Delivery.SENT  # mail in a file is not lost
             db.execute(
                 "UPDATE questions SET answered = 1 WHERE server = ? AND session = ? AND question = ?",
                 (self._server, session, question),

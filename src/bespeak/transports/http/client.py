@@ -16,7 +16,16 @@ from bespeak.protocol.quoting import one_line
 from bespeak.protocol.server_sent_events import EventReader, EventTooLong
 from bespeak.transports.http.received_responses import Reading, error_in, excerpt, media_type, rest_of
 from bespeak.transports.http.url_redaction import forget, hiding, public
-from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Lost, MissingExtra, Outgoing, SessionGone, cancellation
+from bespeak.transports.interfaces import (
+    ANSWER_LIMIT,
+    Ask,
+    Lost,
+    MissingExtra,
+    Outgoing,
+    SessionGone,
+    Witness,
+    cancellation,
+)
 
 if TYPE_CHECKING:
     import ssl
@@ -53,13 +62,17 @@ _SESSION = re.compile(r"[\x21-\x7e]{1,1024}")
 _HEADER = re.compile(r"[\x20-\x7e\t]*")
 
 
+UNAUTHORIZED = "pass auth= (any httpx2.Auth) or an Authorization header to streamable_http_client"
+"""What to do about status 401 in Python."""
+
+
 class HttpStatusError(ConnectionError):
     """The server, or a proxy in front of it, answered with an HTTP status instead of a JSON-RPC message."""
 
-    def __init__(self, status: int, where: str, said: str = "") -> None:
+    def __init__(self, status: int, where: str, said: str = "", unauthorized: str = UNAUTHORIZED) -> None:
         self.status = status
         hint = {
-            401: "; pass auth= (any httpx2.Auth) or an Authorization header to streamable_http_client",
+            401: f"; {unauthorized}",
             403: "; check the server's allowed hosts and origins, and what the token allows",
             404: "; is this the path of its MCP endpoint?",
             405: "; is this the path of its MCP endpoint?",
@@ -92,6 +105,7 @@ class HttpTransport:
         http_client: "httpx2.AsyncClient | None" = None,
         limit: int = ANSWER_LIMIT,
         stray: Callable[[bytes], None] | None = None,
+        unauthorized: str = UNAUTHORIZED,
     ) -> None:
         where = public(url)
         if where is None:
@@ -106,12 +120,19 @@ class HttpTransport:
         self._given = http_client
         self._limit = limit
         self._stray = stray
+        self._witness: Witness | None = None
+        self._unauthorized = unauthorized
+        """What to do about status 401, for the message."""
         self._client: httpx2.AsyncClient | None = None
         self._session: str | None = None
         """The session's id, if a handshake gave one."""
         self._begun: Mapping[str, str] = {}
         self._standing: asyncio.Task[None] | None = None
         self._parting: set[asyncio.Task[None]] = set()
+
+    def watch(self, witness: Witness) -> None:
+        """Tell a witness of statuses, headers and late messages from now on."""
+        self._witness = witness
 
     async def __aenter__(self) -> "HttpTransport":
         try:
@@ -177,19 +198,31 @@ class HttpTransport:
             elif post.status_code == 404 and self._session and legacy and request.method != "initialize":
                 raise SessionGone(f"{self._where} no longer knows this session")
             kind = media_type(post)
-            if kind != EVENTS or not post.is_success:
+            streamed = kind == EVENTS and post.is_success
+            if self._witness is not None:
+                self._witness.responded(request.id, post.status_code, post.headers, streamed=streamed)
+            if not streamed:
                 return await self._body(kind, post, probe=request.method == "server/discover")
             return await self._read(stream, post)
 
     # What only older revisions have: messages without a response, a session, streams that can be resumed
 
     async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        """Send a message that has no response. If the connection breaks, it is sent once more: another worker may take it, and a
+        server takes the same answer or notification twice without harm.
+        """
+        try:
+            await self._said(message, headers)
+        except Lost:
+            await self._said(message, headers)
+
+    async def _said(self, message: bytes, headers: Mapping[str, str]) -> None:
         async with self._opened("POST", message, headers, "a message", legacy=True) as response:
             if response.status_code == 404 and self._session is not None:
                 raise SessionGone(f"{self._where} no longer knows this session")
             if not response.is_success:
                 body = await self._body(media_type(response), response)
-                raise HttpStatusError(response.status_code, self._where, error_in(body) or "")
+                raise HttpStatusError(response.status_code, self._where, error_in(body) or "", self._unauthorized)
 
     async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
         if self._standing is not None:
@@ -371,17 +404,19 @@ class HttpTransport:
             return bytes(body)
         if response.is_success:
             raise HttpStatusError(response.status_code, self._where, f"{kind or 'nothing'} instead of JSON")
-        raise HttpStatusError(response.status_code, self._where, said or excerpt(kind, body))
+        raise HttpStatusError(response.status_code, self._where, said or excerpt(kind, body), self._unauthorized)
 
     async def _read(self, stream: Reading, response: "httpx2.Response", *, to_its_end: bool = False) -> bytes | None:
         """Read a stream up to the response it holds; `None` if it ends without one."""
         pieces = response.aiter_bytes()
+        late = None if self._witness is None else self._witness.unclaimed
         try:
             async for piece in pieces:
-                for data in stream.events.feed(piece):
+                events = stream.events.feed(piece)
+                for data in events:
                     answer = stream.take(data, self._where)
                     if answer is not None and not to_its_end:
-                        await rest_of(pieces)
+                        await rest_of(pieces, events, stream.events, late)
                         return answer
         except EventTooLong:
             raise ConnectionError(f"{self._where} sent an event of more than {self._limit} bytes") from None

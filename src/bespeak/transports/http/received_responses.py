@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_core import from_json, to_json
@@ -92,12 +92,25 @@ def media_type(response: "httpx2.Response") -> str:
     return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def rest_of(pieces: AsyncIterator[bytes]) -> None:
-    """Read a stream to its end if that is near, so that its connection can be used again."""
+async def rest_of(
+    pieces: AsyncIterator[bytes], events: Iterator[bytes], reader: EventReader, late: Callable[[bytes], None] | None
+) -> None:
+    """Read a stream to its end if that is near, so that its connection can be used again.
+
+    `late` gets the messages that are still in it: the other ones of the last chunk, which are in `events`, and all later ones.
+    """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(REST_SECONDS):
-            async for _ in pieces:
-                pass
+            _pass_on(events, late)
+            async for piece in pieces:
+                if late is not None:
+                    _pass_on(reader.feed(piece), late)
+
+
+def _pass_on(events: Iterator[bytes], late: Callable[[bytes], None] | None) -> None:
+    if late is not None:
+        for data in filter(None, events):
+            late(data)
 
 
 def parsed(data: bytes | bytearray) -> Any:

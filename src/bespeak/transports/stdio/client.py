@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, cast
 
-from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Outgoing, SessionGone
+from bespeak.transports.interfaces import ANSWER_LIMIT, Ask, Outgoing, SessionGone, Witness
 from bespeak.transports.stdio.client_requests import ClientRequests
 
 logger = logging.getLogger("bespeak.client")
@@ -63,10 +63,15 @@ class StdioTransport:
         self._errlog = errlog
         self._limit = limit
         self._stray = stray
+        self._witness: Witness | None = None
         self._child: Child | None = None
         self._known: Child | None = None
         """The child a handshake was made with."""
         self._starting = asyncio.Lock()
+
+    def watch(self, witness: Witness) -> None:
+        """Tell a witness of late messages. Call this before the child is started."""
+        self._witness = witness
 
     async def __aenter__(self) -> "StdioTransport":
         self._child = await self._start()
@@ -125,7 +130,7 @@ class StdioTransport:
         grouped: Any = {} if sys.platform == "win32" else {"start_new_session": True}
         try:
             _, child = await asyncio.get_running_loop().subprocess_exec(
-                lambda: Child(given.command, self._limit, self._stray, self._patience),
+                lambda: Child(given.command, self._limit, self._stray, self._patience, self._witness),
                 command,
                 *given.args,
                 stderr=self._errlog,
@@ -147,6 +152,7 @@ class Child(asyncio.SubprocessProtocol):
         limit: int,
         stray: Callable[[bytes], None] | None = None,
         patience: float | None = None,
+        witness: Witness | None = None,
     ) -> None:
         self._command = command
         self._patience = patience
@@ -155,7 +161,7 @@ class Child(asyncio.SubprocessProtocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._output_lost = False
-        self.requests = ClientRequests(self._write, limit, stray)
+        self.requests = ClientRequests(self._write, limit, stray, witness)
 
     # Called by the event loop
 

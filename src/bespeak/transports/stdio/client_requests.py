@@ -10,7 +10,7 @@ from pydantic_core import from_json, to_json
 
 from bespeak.protocol.messages import MOST_IN_A_BATCH
 from bespeak.protocol.methods import SUBSCRIPTION_ID_META
-from bespeak.transports.interfaces import Ask, Lost, Outgoing, cancellation
+from bespeak.transports.interfaces import Ask, Lost, Outgoing, Witness, cancellation
 from bespeak.transports.stdio.lines import LineCutter, LineTooLong
 
 logger = logging.getLogger("bespeak.client")
@@ -29,12 +29,17 @@ class ClientRequests:
     """The requests of one client over a pair of line-delimited streams."""
 
     def __init__(
-        self, write: Callable[[bytes], Awaitable[None]], limit: int, stray: Callable[[bytes], None] | None = None
+        self,
+        write: Callable[[bytes], Awaitable[None]],
+        limit: int,
+        stray: Callable[[bytes], None] | None = None,
+        witness: Witness | None = None,
     ) -> None:
         self._write = write
         self._limit = limit
         self._stray = stray
         """Gets each line that does not belong there; if not given, they are logged."""
+        self._witness = witness
         self._cutter = LineCutter(limit)
         self._waiting: dict[int, Waiting] = {}
         self._parting: set[asyncio.Task[None]] = set()
@@ -140,12 +145,14 @@ class ClientRequests:
         if id_ is None and len(self._waiting) == 1:
             (id_,) = self._waiting  # an error about a message it could not read: there is only one it can mean
         waiting = self._waiting.get(cast("int", id_)) if _is_number(id_) else None
-        if waiting is None and self._stray is not None:
+        if waiting is not None and not waiting.response.done():
+            waiting.response.set_result(line)
+        elif self._witness is not None:
+            self._witness.unclaimed(line)
+        elif waiting is None and self._stray is not None:
             self._stray(line)
         elif waiting is None:
             logger.debug("the server answered request %.80r, which is not waiting for a response", id_)
-        elif not waiting.response.done():
-            waiting.response.set_result(line)
 
     def _misplaced(self, what: str, line: bytes) -> None:
         if self._stray is not None:
@@ -162,10 +169,19 @@ class ClientRequests:
         if waiting is None and (token is None or message["method"] == "notifications/cancelled"):
             # Nothing in it says which request it is about; any of them hands it to the same callbacks.
             waiting = next(iter(self._waiting.values()), None)
+        if self._witness is not None and self._is_late(token):
+            self._witness.unclaimed(line)
+            if self._elsewhere is None:
+                return
         if waiting is not None:
             waiting.notify(line)
         elif self._elsewhere is not None:
             self._elsewhere[0](line)
+
+    def _is_late(self, token: Any) -> bool:
+        """Return whether a notification belongs to no request that still waits."""
+        open_ = [id_ for id_, one in self._waiting.items() if not one.response.done()]
+        return not open_ if token is None else not (_is_number(token) and token in open_)
 
     def _asked(self, message: dict[str, Any], line: bytes) -> None:
         """Take a request of the server. Which of ours it belongs to is only known if there is just one."""
