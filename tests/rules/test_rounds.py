@@ -1,11 +1,11 @@
 """Questions over several rounds (design section 5): attempts and notes, recorded outcomes, and pins."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from bespeak import Elicit, ElicitationResult, MCPServer, Resolve
+from bespeak import Elicit, ElicitationResult, MCPServer, Resolve, Sample
 from tests.answering import Person
 from tests.answering import accept as accepted
 from tests.conftest import Connect
@@ -115,6 +115,35 @@ async def test_a_question_with_zero_attempts_is_an_error(in_memory: Connect) -> 
     async with opened(in_memory, even(attempts=0)) as client:
         text = failed(await send(client, "take"))
     assert "resolver 'ask' returned a question that cannot be sent: attempts must be at least 1" in text
+
+
+LACKING: dict[str, tuple[Any, Any]] = {
+    "schema": (Elicit, "Sure?"),
+    "messages": (Sample, "Hello"),
+    "max_tokens": (Sample, []),
+}
+WRITE_INSTEAD = {
+    "schema": "it has no schema; say what is asked for, as in Elicit('Sure?', bool)",
+    "messages": "its messages are a text; write Sample([SamplingMessage(",
+    "max_tokens": "it has no max_tokens; say how long the message may be, as in Sample(messages, max_tokens=500)",
+}
+
+
+@pytest.mark.parametrize("what", LACKING)
+async def test_a_question_that_lacks_something_says_what_to_write(in_memory: Connect, what: str) -> None:
+    async def ask() -> Any:
+        question, first = LACKING[what]
+        return question(first)
+
+    mcp = MCPServer("shop")
+
+    @mcp.tool()
+    async def take(answer: Annotated[Any, Resolve(ask)]) -> str:
+        return "taken"
+
+    async with opened(in_memory, mcp) as client:
+        text = failed(await send(client, "take"))
+    assert f"resolver 'ask' returned a question that cannot be sent: {WRITE_INSTEAD[what]}" in text
 
 
 async def test_a_message_that_json_cannot_carry_fails_naming_the_resolver_and_not_once(in_memory: Connect) -> None:

@@ -1,12 +1,15 @@
 """What authors write: `Resolve` and `Complete` on a parameter, and the questions a resolver may return."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from mcp_types import IncludeContext, ModelPreferences, SamplingMessage, Tool, ToolChoice
 
 T = TypeVar("T")
+
+MISSING: Any = object()
+"""In place of what an author has left out of a question. It is reported with the resolver's name when the question is asked."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +49,7 @@ class Elicit(Question, Generic[T]):
     """Ask the user to fill a form: a flat model, or a single value."""
 
     message: str
-    schema: type[T]
+    schema: type[T] = field(default_factory=lambda: MISSING)
     _: KW_ONLY
     attempts: int = 3
     """How many times in all the form is shown if the author's validators reject the answer."""
@@ -91,7 +94,10 @@ class Sample(Question):
 
     messages: Sequence[SamplingMessage]
     _: KW_ONLY
-    max_tokens: int
+    if TYPE_CHECKING:
+        max_tokens: int
+    else:
+        max_tokens: int = field(default_factory=lambda: MISSING)
     system_prompt: str | None = None
     include_context: IncludeContext | None = None
     temperature: float | None = None

@@ -28,6 +28,7 @@ from bespeak.server.context_errors import NoClient
 from bespeak.server.decisions import DecisionHook
 from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
 from bespeak.server.features.listings import CacheableMethod, CacheHint
+from bespeak.server.features.registered import Registered
 from bespeak.server.features.resource_results import ReadResourceContents, read_contents
 from bespeak.server.features.resources import DEFAULT_RESOURCE_SECURITY, ResourceSecurity
 from bespeak.server.features.subscriptions import ResourceUpdated
@@ -153,6 +154,9 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         kept = choose_store(store, self.name, security)
         self._calls = Calls(security, Ledger(kept, security.clock, security.ttl), self.name)
         self.store_is_shared = kept.shared
+        self.keeps_state_keys = security.shared
+        """Whether another process can open the states that this one seals."""
+        self.has_own_store = store is not None
         self._shared = SharedStore(kept, self._calls, self._catalogue.changes) if kept.shared else None
         self._lifespan = Lifespan(
             (lambda: lifespan(self)) if lifespan else None,
@@ -189,6 +193,11 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
                 )
             ),
         )
+
+    @property
+    def registered(self) -> Sequence[Registered]:
+        """Everything that clients reach by a name: tools, prompts, resources and templates, each with its graph."""
+        return self._catalogue.all()
 
     # Middleware
 

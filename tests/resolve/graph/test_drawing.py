@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Annotated, Any
 
 from bespeak import Context, Elicit, Resolve
+from bespeak.resolve.graph.drawing import draw_graph
 from bespeak.resolve.graph.model import Graph
 from bespeak.server.features.tools import Tool
 
@@ -44,32 +45,31 @@ def test_the_drawing_shows_every_parameter_with_its_resolver_and_what_is_special
         rate: Annotated[float, Resolve(rate, once=True)],
     ) -> None: ...
 
-    graph = graph_of(sell)
-
-    assert graph.drawing().splitlines() == [
+    assert draw_graph(graph_of(sell), "sell").splitlines() == [
         f"sell   {__file__}:{sell.__code__.co_firstlineno}",
-        "├─ allowed <- permission [guard, phase 0]",
+        "├─ title <- the model",
+        "├─ allowed <- permission [guard, runs in every round]",
         "│  └─ context <- the context",
-        "├─ consent <- consent [may ask, phase 1]",
-        "│  ├─ title <- the argument",
-        "│  └─ price <- price [phase 1]",
-        "│     └─ stock <- stock [phase 1]",
-        "│        └─ title <- the argument",
-        "├─ session <- generator [a generator, phase 2]",
-        "│  └─ title <- the argument",
-        "├─ lines <- async_generator [an async generator, phase 2]",
-        "│  └─ title <- the argument",
-        "└─ rate <- rate [once, phase 2]",
-        "   └─ title <- the argument",
+        "├─ consent <- consent [may ask the user in round 1]",
+        "│  ├─ title <- the model",
+        "│  └─ price <- price [runs in every round]",
+        "│     └─ stock <- stock [runs in every round]",
+        "│        └─ title <- the model",
+        "├─ session <- generator [a generator, runs after the last answer]",
+        "│  └─ title <- the model",
+        "├─ lines <- async_generator [an async generator, runs after the last answer]",
+        "│  └─ title <- the model",
+        "└─ rate <- rate [once, runs after the last answer]",
+        "   └─ title <- the model",
     ]
 
 
 def test_a_resolver_with_several_consumers_is_drawn_once() -> None:
     async def sell(title: str, a: Annotated[float, Resolve(price)], b: Annotated[float, Resolve(price)]) -> None: ...
 
-    assert graph_of(sell).drawing().splitlines()[1:] == [
-        "├─ a <- price [phase 2]",
-        "│  └─ stock <- stock [phase 2]",
-        "│     └─ title <- the argument",
-        "└─ b <- price [phase 2] (drawn above)",
+    assert draw_graph(graph_of(sell), "sell").splitlines()[2:] == [
+        "├─ a <- price",
+        "│  └─ stock <- stock",
+        "│     └─ title <- the model",
+        "└─ b <- price (drawn above)",
     ]

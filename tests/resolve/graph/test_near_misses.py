@@ -152,11 +152,12 @@ def test_any_name_with_one_letter_changed_is_refused(word: str, data: st.DataObj
     assert repr(word) in fix
 
 
-@given(words, st.data())
-def test_any_name_with_two_neighbours_swapped_is_refused(word: str, data: st.DataObject) -> None:
+@given(st.lists(st.sampled_from(string.ascii_lowercase), min_size=5, max_size=9, unique=True), st.data())
+def test_any_name_with_two_neighbours_swapped_is_refused(letters: list[str], data: st.DataObject) -> None:
+    word = "".join(letters)
     place = data.draw(st.integers(0, len(word) - 2))
     missed = f"{word[:place]}{word[place + 1]}{word[place]}{word[place + 2 :]}"
-    assume(missed != word and usable(word, missed))
+    assume(usable(word, missed))
     ((_, fix),) = faults(missed, word)
     assert repr(word) in fix
 
@@ -179,10 +180,11 @@ def test_any_name_with_one_letter_more_is_a_warning(word: str, data: st.DataObje
     assert len(warned(word, missed)) == 1
 
 
-@given(words, words)
-def test_names_that_differ_in_more_than_a_slip_pass(word: str, other: str) -> None:
-    slip = sum(a != b for a, b in zip(word, other, strict=False)) + abs(len(word) - len(other))
-    assume(slip > 2 and abs(len(word) - len(other)) != 1)
+@given(words, st.sampled_from(["", "xy", "xyz"]), st.data())
+def test_names_that_differ_in_more_than_a_slip_pass(word: str, more: str, data: st.DataObject) -> None:
+    places = data.draw(st.sets(st.integers(0, len(word) - 1), min_size=3))
+    changed = (chr((ord(one) - 96) % 26 + 97) if place in places else one for place, one in enumerate(word))
+    other = "".join(changed) + more
     assume(usable(word, other))
     assert warned(other, word) == []
 

@@ -13,7 +13,7 @@ from tests.resolve.reading.generated.spellings import LEAVES, PLAIN, Spelling, V
 from tests.resolve.reading.generated.wraps import WRAPS, Wrap
 
 many = settings(
-    max_examples=200 * int(os.environ.get("BESPEAK_SOAK", "1")),
+    max_examples=2 * settings().max_examples * int(os.environ.get("BESPEAK_SOAK", "1")),
     deadline=None,
     # Explaining a failure would cost a minute more than finding it.
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],

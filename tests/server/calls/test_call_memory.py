@@ -81,7 +81,7 @@ async def silent(context: object, params: ElicitRequestParams) -> ElicitResult:
     raise AssertionError
 
 
-@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("version", [pytest.param("2025-11-25", marks=pytest.mark.long), "2026-07-28"])
 @pytest.mark.parametrize(
     ("tool", "person", "options"),
     [

@@ -267,6 +267,37 @@ async def test_a_value_that_breaks_the_promised_schema_is_an_error(
     assert "ValidationError" in caplog.text
 
 
+async def test_a_value_of_another_type_is_logged_with_the_tool_and_both_types(
+    in_memory: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def later() -> int:
+        return 1
+
+    mcp = MCPServer("shop")
+
+    @mcp.tool()
+    async def price() -> int:
+        return "twelve"  # pyright: ignore[reportReturnType]
+
+    @mcp.tool()
+    async def prices() -> dict[str, int]:
+        return [1]  # pyright: ignore[reportReturnType]
+
+    @mcp.tool()
+    async def forgets() -> int:
+        return later()  # pyright: ignore[reportReturnType]
+
+    async with in_memory(mcp) as client:
+        for tool in ("price", "prices", "forgets"):
+            assert (await client.call_tool(tool)).is_error
+    for told in (
+        "the tool 'price' returned str, which is not the int of its return annotation",
+        "the tool 'prices' returned list, which is not the dict[str, int] of its return annotation",
+        "the tool 'forgets' returned a coroutine that was never awaited; write `return await ...`",
+    ):
+        assert told in caplog.text
+
+
 async def test_a_mapping_may_stand_for_the_promised_model(in_memory: Connect) -> None:
     result = await result_of(in_memory, returning(Stock, {"title": "Dune"}))
     assert result.structured_content == {"title": "Dune", "copies": 0}

@@ -10,13 +10,10 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from bespeak.protocol.forms import check_value
+from bespeak.protocol.text_formats import FORMATS
 
 SINGLE = "value"
 """The name of the property when a form asks for one value."""
-
-
-_FORMATS = {"email", "uri", "date", "date-time"}
-
 
 _KEPT = {
     "string": ("minLength", "maxLength"),
@@ -112,7 +109,7 @@ def flatten(
     flat |= {key: shown[key] for key in _KEPT[kind] if key in shown}
     if kind == "integer":
         _inclusive(flat, shown)
-    if kind == "string" and shown.get("format") in _FORMATS:
+    if kind == "string" and shown.get("format") in FORMATS:
         flat["format"] = shown["format"]
     if default is not None and check_value(flat, default) is None:
         flat["default"] = default

@@ -15,7 +15,7 @@ from bespeak.resolve.asking.digests import canonical, digest
 from bespeak.resolve.asking.form_schemas import Form, FormError, form_of
 from bespeak.resolve.asking.progress import Settled
 from bespeak.resolve.errors import BadAnswer
-from bespeak.resolve.markers import Elicit, ElicitUrl, ListRoots, Question, Sample
+from bespeak.resolve.markers import MISSING, Elicit, ElicitUrl, ListRoots, Question, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation
 
 Outcome = AcceptedElicitation[Any] | DeclinedElicitation | CancelledElicitation
@@ -84,6 +84,8 @@ def render(name: str, marker: Question) -> Rendered:
 def _render_form(name: str, marker: Elicit[Any]) -> Rendered:
     if not isinstance(cast("Any", marker.message), str):
         raise FormError("the message is not a string", "write Elicit(message, schema)")
+    if marker.schema is MISSING:
+        raise FormError("it has no schema", f"say what is asked for, as in Elicit({marker.message[:40]!r}, bool)")
     if marker.attempts < 1:
         raise FormError("attempts must be at least 1", "leave it out, or say how often the form may be shown")
     marker.message.encode()  # raises for what JSON cannot carry: text from a file name, say, may not be text
@@ -108,6 +110,13 @@ def _render_url(name: str, marker: ElicitUrl) -> Rendered:
 
 
 def _render_sample(name: str, marker: Sample) -> Rendered:
+    if isinstance(cast("Any", marker.messages), str):
+        written = "[SamplingMessage(role='user', content=TextContent(type='text', text=...))]"
+        raise FormError("its messages are a text", f"write Sample({written}, max_tokens=...)")
+    if marker.max_tokens is MISSING:
+        raise FormError(
+            "it has no max_tokens", "say how long the message may be, as in Sample(messages, max_tokens=500)"
+        )
     with_tools = marker.tools is not None or marker.tool_choice is not None
     params = CreateMessageRequestParams(
         messages=list(marker.messages),

@@ -32,7 +32,9 @@ from bespeak.resolve.graph.key_names import question_names
 from bespeak.resolve.graph.model import CONSUMER, Draft, FromArgument, FromContext, FromNode, Graph, Input, Node, Use
 from bespeak.resolve.graph.replacements import Replacement, identity
 from bespeak.resolve.markers import Resolve
+from bespeak.resolve.reading.returned_values import ruled_out
 from bespeak.resolve.reading.signatures import ORDINARY, Parameter, Signature, read, unfillable
+from bespeak.resolve.reading.type_hints import question_class
 
 
 def compile_graph(
@@ -121,6 +123,7 @@ class _Compiler:
         return Graph(
             consumer=self.consumer,
             nodes=nodes,
+            inputs=self._own_inputs(wants),
             wants=wants,
             uses=tuple(tuple(one) for one in uses),
             guards=phases[0],
@@ -136,6 +139,13 @@ class _Compiler:
             has_generators=any(node.kind.is_generator for node in nodes),
             may_ask=any(node.may_ask for node in nodes),
             overridden=any(node.overridden for node in nodes),
+        )
+
+    def _own_inputs(self, wants: tuple[FromNode, ...]) -> tuple[Input, ...]:
+        marked = {want.parameter: want for want in wants}
+        return tuple(
+            marked.get(name) or (FromArgument(name) if name in self.arguments else FromContext(name))
+            for name in (parameter.name for parameter in self.consumer.parameters)
         )
 
     def _closure(self, indices: Iterable[int]) -> set[int]:
@@ -162,6 +172,9 @@ class _Compiler:
             name=draft.signature.name,
             kind=draft.signature.kind,
             may_ask=draft.signature.may_ask,
+            asks=tuple(dict.fromkeys(filter(None, map(question_class, draft.signature.question_arms)))),
+            returns=draft.signature.returns,
+            ruled_out=ruled_out(draft.signature.returns),
             overridden=draft.fn is not draft.marker.fn,
         )
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from bespeak.resolve.graph.drawing import Branch, draw
-from bespeak.resolve.markers import Resolve
+from bespeak.resolve.markers import Question, Resolve
 from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.reading.signatures import EMPTY, Signature
 
@@ -90,6 +89,12 @@ class Node:
     name: str
     kind: Kind
     may_ask: bool
+    asks: tuple[type[Question], ...] = ()
+    """The questions that its return annotation names; empty for one that may ask if the annotation does not say what."""
+    returns: Any = EMPTY
+    """Its return annotation."""
+    ruled_out: frozenset[type] = frozenset()
+    """The types of values that it must not return."""
     overridden: bool = False
     """Whether an override stands in for it."""
 
@@ -109,8 +114,10 @@ class Graph:
 
     consumer: Signature
     nodes: tuple[Node, ...]
+    inputs: tuple[Input, ...]
+    """The consumer's own parameters, in signature order."""
     wants: tuple[FromNode, ...]
-    """The consumer's own marked parameters, in signature order."""
+    """The marked ones among them."""
     uses: tuple[tuple[Use, ...], ...]
     """For each node, the places that take its outcome, in graph order; the consumer itself comes last."""
     guards: tuple[int, ...]
@@ -128,35 +135,3 @@ class Graph:
     may_ask: bool
     overridden: bool = False
     """Whether an override stands in for one of the resolvers."""
-
-    def drawing(self) -> str:
-        """Return the graph as a tree of parameters, each with its resolver and the resolver's traits."""
-        root = Branch(f"{self.consumer.name}   {self.consumer.place}")
-        drawn: set[int] = set()
-        root.below = [self._branch(want, drawn) for want in self.wants]
-        return draw(root)
-
-    def _branch(self, taken: FromNode, drawn: set[int]) -> Branch:
-        node = self.nodes[taken.node]
-        traits = [
-            *(["guard"] if node.guard else []),
-            *(["once"] if node.once else []),
-            *(["may ask"] if node.may_ask else []),
-            *([f"{node.kind.value}"] if node.kind.is_generator else []),
-            f"phase {self._phase(node.index)}",
-        ]
-        branch = Branch(f"{taken.parameter} <- {node.name} [{', '.join(traits)}]")
-        if node.index in drawn:
-            branch.label += " (drawn above)" if node.inputs else ""
-            return branch
-        drawn.add(node.index)
-        for one in node.inputs:
-            branch.below.append(self._branch(one, drawn) if isinstance(one, FromNode) else Branch(_spell(one)))
-        return branch
-
-    def _phase(self, index: int) -> int:
-        return 0 if index in self.guards else 1 if index in self.questions else 2
-
-
-def _spell(one: FromArgument | FromContext) -> str:
-    return f"{one.parameter} <- {'the argument' if isinstance(one, FromArgument) else 'the context'}"

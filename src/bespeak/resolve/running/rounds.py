@@ -46,6 +46,7 @@ from bespeak.resolve.markers import Question
 from bespeak.resolve.outcomes import AcceptedElicitation, DeclinedElicitation
 from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.reading.misplaced_markers import is_official_question
+from bespeak.resolve.reading.returned_values import why_ruled_out
 from bespeak.resolve.running.generators import OpenGenerators
 from bespeak.resolve.running.injection import Settlements
 from bespeak.resolve.running.phases import Phase
@@ -163,6 +164,8 @@ class Round:
                 result = await catch_self_cancellation(
                     node.fn(**{one.parameter: self._input(one) for one in node.inputs})
                 )
+                if type(result) in node.ruled_out:
+                    raise _ruled_out(node, result)
                 if is_official_question(result):
                     raise _official(node, result)
             else:
@@ -198,6 +201,8 @@ class Round:
             result = await catch_self_cancellation(node.fn(**{one.parameter: self._input(one) for one in node.inputs}))
         else:
             result = await self._call(node)
+        if type(result) in node.ruled_out:
+            raise _ruled_out(node, result)
         if is_official_question(result):
             raise _official(node, result)
         return result
@@ -257,7 +262,9 @@ class Round:
         try:
             return render(node.key_name, marker)
         except FormError as error:
-            raise ResolverFailed(node.name, node.path, f"returned a question that cannot be sent: {error}") from error
+            raise ResolverFailed(
+                node.name, node.path, f"returned a question that cannot be sent: {error}; {error.fix}"
+            ) from error
         except ValueError as error:
             raise ResolverFailed(node.name, node.path, "returned a question that cannot be sent") from error
 
@@ -406,6 +413,10 @@ class Round:
         self.progress.settled[node.key_name] = entry
         self.progress.shown.pop(node.key_name, None)
         self._settlements.take(node, outcome)
+
+
+def _ruled_out(node: Node, value: Any) -> ResolverFailed:
+    return ResolverFailed(node.name, node.path, why_ruled_out(value, node.returns))
 
 
 def _official(node: Node, result: Any) -> ResolverFailed:

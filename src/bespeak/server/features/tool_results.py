@@ -1,14 +1,16 @@
 """What a tool returns: its output schema, and a returned value as a wire result."""
 
 import dataclasses
+import re
+from types import CoroutineType
 from typing import Any, cast, get_args, get_origin
 
 import typing_extensions
 from mcp_types import CallToolResult, InputRequiredResult
-from pydantic import BaseModel, RootModel, TypeAdapter, create_model
+from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError, create_model
 
 from bespeak.resolve.reading.signatures import EMPTY
-from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, is_unknown, owners, peel
+from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, is_unknown, owners, peel, spell
 from bespeak.server.features.content import CONTENT_BLOCKS, Audio, Image, blocks
 
 _UNSTRUCTURED = (*CONTENT_BLOCKS, Image, Audio, CallToolResult)
@@ -18,6 +20,10 @@ class NoOutputSchema(Exception):
     """The return annotation gives no schema, although structured output was requested."""
 
 
+class WrongReturn(Exception):
+    """A tool returned something else than its return annotation says."""
+
+
 class Output:
     """Converts the return values of one tool to results."""
 
@@ -25,6 +31,8 @@ class Output:
         self.schema: dict[str, Any] | None = None
         self._adapter: TypeAdapter[Any] | None = None
         self._wrapped = False
+        self._name = name
+        self._returns = returns
         self._plain = returns if returns in (str, bool, int) else None
         """A type whose values travel as they are."""
         if structured is not False and (hint := _structured_hint(returns)) is not None:
@@ -54,12 +62,24 @@ class Output:
             return value.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"}) | (
                 {"_meta": value.meta} if value.meta else {}
             )
+        if isinstance(value, CoroutineType):
+            value.close()
+            raise WrongReturn(
+                f"the tool {self._name!r} returned a coroutine that was never awaited; write `return await ...`"
+            )
         result: dict[str, Any] = {"content": blocks(value)}
         if self._adapter is not None:
-            structured = value if type(value) is self._plain else self._dumped(self._adapter, value)
+            try:
+                structured = value if type(value) is self._plain else self._dumped(self._adapter, value)
+            except ValidationError as error:
+                raise WrongReturn(self._wrong(value)) from error
             result["structuredContent"] = {"result": structured} if self._wrapped else structured
         result["isError"] = False
         return result
+
+    def _wrong(self, value: Any) -> str:
+        returns = re.sub(r"\b\w+\.", "", spell(self._returns))  # without the names of modules
+        return f"the tool {self._name!r} returned {spell(type(value))}, which is not the {returns} of its return annotation"
 
     @staticmethod
     def _dumped(adapter: TypeAdapter[Any], value: Any) -> Any:

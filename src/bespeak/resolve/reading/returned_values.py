@@ -1,0 +1,51 @@
+"""What a resolver may return: not a coroutine that was never awaited, and nothing that its annotation plainly rules out.
+
+A forgotten `await` gives a coroutine, which counts as true wherever a consent is expected; so does the text "no". Values of
+other classes are not checked: a resolver may return whatever behaves like what it says.
+"""
+
+import re
+from types import CoroutineType, NoneType
+from typing import Any
+
+from bespeak.resolve.reading.signatures import EMPTY
+from bespeak.resolve.reading.type_hints import OUTCOMES, arms, is_class, question_class, spell
+
+_ALLOWED: dict[type, frozenset[type]] = {
+    NoneType: frozenset({NoneType}),
+    bool: frozenset({bool}),
+    int: frozenset({int, bool}),
+    float: frozenset({float, int, bool}),
+    str: frozenset({str}),
+    bytes: frozenset({bytes}),
+}
+PLAIN = frozenset({NoneType, bool, int, float, str, bytes, list, dict, tuple, set, frozenset})
+"""The types that are checked. An instance of a subclass is not of one of them."""
+
+
+COROUTINE = frozenset({CoroutineType})
+
+
+def ruled_out(returns: Any) -> frozenset[type]:
+    """Return the types that a resolver with this return annotation must not return: coroutines, and perhaps plain types.
+
+    Plain types are ruled out if the annotation names nothing but other plain types, and questions.
+    """
+    allowed: set[type] = set()
+    for arm in [] if returns is EMPTY else arms(returns):
+        if question_class(arm) or (is_class(arm) and issubclass(arm, OUTCOMES)):
+            continue
+        if not is_class(arm) or arm not in _ALLOWED:
+            return COROUTINE
+        allowed |= _ALLOWED[arm]
+    return PLAIN - allowed | COROUTINE if allowed else COROUTINE
+
+
+def why_ruled_out(value: Any, returns: Any) -> str:
+    """Return what is wrong with a value that a return annotation rules out."""
+    if isinstance(value, CoroutineType):
+        value.close()
+        return "returned a coroutine that was never awaited; write `return await ...`"
+    given = "None" if value is None else spell(type(value))
+    said = re.sub(r"\b\w+\.", "", " | ".join(map(spell, arms(returns))))  # without the names of modules
+    return f"returned {given}, but its return annotation says {said}"

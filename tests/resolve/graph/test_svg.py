@@ -1,0 +1,69 @@
+"""A graph as an SVG picture."""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any
+from xml.etree import ElementTree
+
+from bespeak import Elicit, Resolve
+from bespeak.resolve.graph.svg import as_svg
+from bespeak.server.features.tools import Tool
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+async def stock(title: str) -> int: ...
+
+
+async def consent(title: str, stock: Annotated[int, Resolve(stock)]) -> Elicit[bool]: ...
+
+
+async def order(
+    title: str,
+    copies: int,
+    stock: Annotated[int, Resolve(stock)],
+    in_store: Annotated[int, Resolve(stock)],
+    ok: Annotated[bool, Resolve(consent)],
+) -> None: ...
+
+
+def drawn(fn: Callable[..., Any], name: str = "order") -> ElementTree.Element:
+    return ElementTree.fromstring(as_svg(Tool.from_function(fn).graph, name))
+
+
+def texts(root: ElementTree.Element) -> list[str]:
+    return [one.text or "" for one in root.iter(f"{SVG}text")]
+
+
+def test_every_parameter_and_resolver_has_a_box_and_the_foot_says_what_is_needed() -> None:
+    root = drawn(order)
+    kinds = [one.get("class") for one in root.iter(f"{SVG}rect")]
+    assert kinds == ["model", "model", "computed", "asked", "call"]
+    said = texts(root)
+    for text in ("title", "from the model", "copies", "may ask the user in round 1", "in_store", "ok", "order"):
+        assert text in said
+    assert said[-1] == "at most 1 round; the client needs elicitation.form"
+    assert root.findtext(f"{SVG}title") == "order"
+
+
+def test_no_two_boxes_overlap_and_all_lie_within_the_picture() -> None:
+    root = drawn(order)
+    width, height = float(root.get("width", 0)), float(root.get("height", 0))
+    boxes = [[float(one.get(side, 0)) for side in ("x", "y", "width", "height")] for one in root.iter(f"{SVG}rect")]
+    for number, (x, y, w, h) in enumerate(boxes):
+        assert 0 <= x <= x + w <= width
+        assert 0 <= y <= y + h <= height
+        for x2, y2, w2, h2 in boxes[:number]:
+            assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y
+
+
+def test_a_tool_without_parameters_is_drawn_too() -> None:
+    async def nothing() -> None: ...
+
+    assert texts(drawn(nothing, "nothing")) == ["nothing", "asks nothing"]
+
+
+def test_a_name_is_text_and_nothing_is_loaded_or_run() -> None:
+    text = as_svg(Tool.from_function(order).graph, "<script>&")
+    assert "&lt;script&gt;&amp;" in text
+    assert not re.search(r"<script|href|url\(|@import", text)
