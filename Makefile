@@ -5,13 +5,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEER := .peer
 FRAMEWORKS := .frameworks
+OUTSIDE := .outside
 OLDEST := .oldest
 OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 # Let Python write bytecode, so that pytest does not have to rewrite every module again for every worker.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix stress soak pythons oldest check messages interop conformance suites frameworks frameworks-short bench bench-short siege siege-short storm storm-short format clean
+.PHONY: demo test matrix stress soak pythons oldest check messages rules interop conformance suites suites-outside frameworks frameworks-short bench bench-short siege siege-short storm storm-short format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -75,6 +76,10 @@ check: $(VENV)/.installed
 messages: $(VENV)/.installed
 	@$(BIN)/python -m scripts.messages
 
+# The table of the protocol's clauses in docs/rules.md, from the rules of the test tool.
+rules: $(VENV)/.installed
+	$(BIN)/python -m scripts.rules_page
+
 # The official Python and TypeScript clients and servers against ours. Needs node.
 interop/node_modules/.installed: interop/package.json
 	cd interop && npm install --no-package-lock --no-audit --no-fund --silent
@@ -92,8 +97,10 @@ conformance/node_modules/.installed: conformance/package.json
 conformance: $(VENV)/.installed conformance/node_modules/.installed
 	$(BIN)/python -m conformance.run
 
-# The shipped suites: our refund desk in both eras, the travel desks of two other SDKs, and attacks that a till must withstand.
+# The shipped suites: our refund desk in both eras, the travel desks of two other SDKs, attacks that a till must withstand, and
+# shops whose price moves. LangGraph's way to answer must be found out to be a danger in one of them, so that run has to fail.
 DESK = suites/travel_desk.bespeak.yaml --server desk
+MOVING = suites/moving_price
 
 suites: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
 	$(BIN)/bespeak test examples/refund_desk suites/hostile.bespeak.yaml
@@ -101,6 +108,26 @@ suites: $(VENV)/.installed $(PEER)/.installed interop/node_modules/.installed
 	$(BIN)/bespeak test $(DESK)=typescript-http
 	$(BIN)/bespeak test $(DESK)=python
 	$(BIN)/bespeak test $(DESK)=python-http
+	$(BIN)/bespeak test $(MOVING)
+	$(BIN)/bespeak test $(MOVING) --as langgraph
+	$(BIN)/bespeak test $(MOVING) --server shop=official
+	! $(BIN)/bespeak test $(MOVING) --server shop=official --as langgraph > $(PEER)/langgraph.txt
+	grep -q "^1 failed, 1 passed" $(PEER)/langgraph.txt && grep "(stale-answer" $(PEER)/langgraph.txt
+
+# Suites for servers of npm and PyPI that others wrote; see suites/outside/README.md. Needs node and git.
+$(OUTSIDE)/npm/.installed: suites/outside/package.json
+	mkdir -p $(OUTSIDE)/npm
+	cp $< $(OUTSIDE)/npm
+	cd $(OUTSIDE)/npm && npm install --no-package-lock --no-audit --no-fund --silent
+	touch $@
+
+$(OUTSIDE)/%/.installed: suites/outside/requirements/%.txt
+	$(PYTHON) -m venv $(OUTSIDE)/$*
+	$(OUTSIDE)/$*/bin/python -m $(PIP) install -r $<
+	touch $@
+
+suites-outside: $(VENV)/.installed $(OUTSIDE)/npm/.installed $(patsubst suites/outside/requirements/%.txt,$(OUTSIDE)/%/.installed,$(wildcard suites/outside/requirements/*.txt))
+	$(BIN)/python -m suites.outside.run
 
 # Agent frameworks, each in its own environment, against our servers. No model service and no network is used.
 $(FRAMEWORKS)/%/.installed: frameworks/requirements/%.txt
@@ -147,4 +174,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PEER) $(FRAMEWORKS) interop/node_modules conformance/node_modules .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PEER) $(OUTSIDE) $(FRAMEWORKS) interop/node_modules conformance/node_modules .coverage .pytest_cache .ruff_cache .hypothesis

@@ -231,6 +231,13 @@ def pairings(peer: str, node: str) -> list[Pairing]:
             ("Python client, legacy", [*python_client, *legacy, *program], shop),
             ("our client", [*our_client, *program], _server(f"Python {name}", [*official, FILES[name]])),
         ]
+    mock = _server("our mock", [sys.executable, "-m", "bespeak.cli", "mock", "interop/tapes"], "--http", "--port")
+    for era in ([], ["--legacy"]):
+        named = ", legacy" if era else ""
+        visits += [
+            (f"Python client{named}", [peer, "-m", "interop.mock_client", *era], mock),
+            (f"TypeScript client{named}", [node, "interop/mock_client.mjs", *era], mock),
+        ]
     return [
         Pairing(client, command, server, over_http) for client, command, server in visits for over_http in (True, False)
     ]

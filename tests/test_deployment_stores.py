@@ -103,7 +103,14 @@ def start(shop: Path, store: str, *options: str) -> subprocess.CompletedProcess[
     )
 
 
-@pytest.mark.parametrize("how", [["--http"], ["--http", "--workers", "2"], []], ids=["http", "workers", "stdio"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(["--http"], id="http", marks=pytest.mark.long),
+        pytest.param(["--http", "--workers", "2"], id="workers"),
+        pytest.param([], id="stdio", marks=pytest.mark.long),
+    ],
+)
 def test_a_store_that_cannot_be_reached_is_an_error_without_its_password(shop: Path, how: list[str]) -> None:
     address = f"127.0.0.1:{free_port()}/0"
     ended = start(shop, f"redis://app:secret@{address}", *how, *(["--port", str(free_port())] if how else []))

@@ -1,14 +1,17 @@
 """Who may know whom: the parts of design section 3, and what `import bespeak` does not load."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import bespeak
 from tests.import_table import MAY_IMPORT
 
 SOURCE = Path(__file__).parent.parent / "src" / "bespeak"
@@ -135,6 +138,29 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
     with pytest.raises(AttributeError, match="has no attribute 'Nonsense'"):
         _ = bespeak.Nonsense  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("FastMCP", "bespeak has no 'FastMCP'; the server class is MCPServer: from bespeak import MCPServer"),
+        ("ElicitResult", "bespeak has no 'ElicitResult'; it is a wire type: from mcp_types import ElicitResult"),
+        (
+            "MemoryStore",
+            "bespeak has no 'MemoryStore'; stores are in bespeak.server: from bespeak.server import MemoryStore",
+        ),
+    ],
+)
+def test_a_name_that_is_elsewhere_says_where_it_is(name: str, told: str) -> None:
+    with pytest.raises(ImportError, match=re.escape(told)):
+        getattr(bespeak, name)
+
+
+def test_where_a_name_is_said_to_be_it_is() -> None:
+    for name, told in bespeak._ELSEWHERE.items():  # pyright: ignore[reportPrivateUsage]
+        _, said = told.split(": ")
+        _, module, _, found = said.split()
+        assert hasattr(import_module(module), found), name
 
 
 @pytest.mark.timing

@@ -15,11 +15,16 @@ from bespeak.cli.commands import app
 DESK = """
 import asyncio, signal
 from typing import Annotated, Literal
+from mcp_types import ToolAnnotations
 from pydantic import BaseModel
-from bespeak import Elicit, MCPServer, Resolve
+from bespeak import Elicit, MCPServer, RequestStateSecurity, Resolve
+from bespeak.server import MemoryStore
 
-mcp = MCPServer("desk")
+# its keys outlive a process, so a call that waits can be resumed
+kept = RequestStateSecurity(keys=["a" * 32])
+mcp = MCPServer("desk", request_state_security=kept, store=MemoryStore())
 other = MCPServer("other")
+READS = ToolAnnotations(read_only_hint=True)
 
 class Seat(BaseModel):
     row: int
@@ -40,32 +45,32 @@ async def ask_sure(city: City) -> Elicit[bool]:
 async def ask_seat() -> Elicit[Seat]:
     return Elicit("Which seat?", Seat)
 
-@mcp.tool()
+@mcp.tool(annotations=READS)
 async def say(text: str = "nothing") -> str:
     return text
 
-@mcp.tool()
+@mcp.tool(annotations=READS)
 async def typed(s: str = "", i: int = 0, b: bool = False, l: list[int] = [], n: str | None = None, f: float = 0.0) -> str:
     return repr((s, i, b, l, n, f))
 
-@mcp.tool()
+@mcp.tool(annotations=READS)
 async def forecast(city: City, units: Units, day: str = "today") -> str:
     return f"{city} in {units} {day}"
 
-@mcp.tool()
+@mcp.tool(annotations=READS)
 async def trip(city: City, sure: Annotated[bool, Resolve(ask_sure, key="sure")], day: str = "today") -> str:
     return f"{city} {sure} {day}"
 
-@mcp.tool()
+@mcp.tool(annotations=READS)
 async def sit(seat: Annotated[Seat, Resolve(ask_seat, key="seat")]) -> Seat:
     return seat
 
-@mcp.tool()
+@mcp.tool(annotations=READS)
 async def shout() -> str:
     print("PRINTED")
     return "said"
 
-@mcp.tool()
+@mcp.tool(annotations=READS)
 async def interrupted() -> str:
     signal.raise_signal(signal.SIGINT)
     await asyncio.sleep(20)

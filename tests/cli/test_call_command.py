@@ -101,6 +101,11 @@ def test_without_a_tool_the_tools_of_the_server_are_listed(raw: Raw, page: Any, 
             "it accepts a TARGET, but no tool, arguments or era; type bespeak",
         ),
         (["--resume", "nowhere.json", "--era", "modern"], "it accepts a TARGET, but no tool, arguments or era"),
+        (
+            ["--resume", "nowhere.json", "--as", "lossy"],
+            "--resume continues a call as it was made, so it cannot be combined",
+        ),
+        (["nowhere.py", "t", "--as", "nobody"], "there is no profile 'nobody'; use langgraph, claude-code, silent"),
         (["desk.py", "--resume", "nowhere.json"], "--resume: nowhere.json cannot be read: No such file or directory"),
     ],
 )
@@ -334,3 +339,24 @@ def test_an_interrupt_ends_with_130(desk: str) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     result = bespeak("call", desk, "interrupted")
     assert (result.exit_code, result.stdout, "Traceback" in result.stderr) == (130, "", False)
+
+
+# Profiles
+
+
+def test_a_call_as_langgraph_says_what_was_approved_and_what_was_done(raw: Raw) -> None:
+    calls = [asking(ask=form(f"Pay {eur} EUR?", x=QUESTION)) for eur in (100, 200)]
+    result = bespeak("call", raw(*calls, text("Charged 200 EUR.")), "pay", "--as", "langgraph", "--answer", "ask=yes")
+    said = told(result, 1)
+    assert "the person answered 'Pay 100 EUR?', and the server accepted the answer for 'Pay 200 EUR?'" in said
+    assert result.stdout == "Charged 200 EUR.\n"
+
+
+def test_a_silent_call_is_declined_without_anybody_being_asked(raw: Raw) -> None:
+    result = bespeak("call", raw(asking(ask=WORD), "echo"), "pay", "--as", "silent")
+    assert json.loads(result.stdout)["inputResponses"] == {"ask": {"action": "decline"}}
+
+
+def test_a_call_as_langgraph_needs_rounds(desk: str) -> None:
+    result = bespeak("call", desk, "typed", "--era", "legacy", "--as", "langgraph")
+    assert "--as langgraph answers rounds, which revision 2025-11-25 does not have" in told(result, 2)

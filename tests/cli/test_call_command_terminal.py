@@ -1,5 +1,6 @@
 """`bespeak call` at a terminal: asked on standard error, answered by a person, interrupted. Testing.md section 4."""
 
+import asyncio
 import json
 import termios
 from collections.abc import Callable, Generator
@@ -8,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from tests.cli.desks import QUESTION, WORD, Raw, asking, bespeak, form, page, served, text, write_raw
+from bespeak.server.targets import load
+from tests.cli.desks import QUESTION, WORD, Raw, accepted, asking, bespeak, form, page, served, text, write_raw
 from tests.cli.terminals import at_terminal, in_a_process, is_gone
+from tests.curious_server import CITY, as_target, curious
 from tests.waiting import eventually
+from tests.wires import Listening
 
 pytestmark = pytest.mark.timing
 
@@ -37,7 +41,7 @@ def harmless(screen: str) -> bool:
 
 
 def test_the_questions_are_on_standard_error_and_only_the_result_on_standard_output(desk: str) -> None:
-    ended = at_terminal("call", desk, "trip", typed="a\nRome\na\nyes\n")
+    ended = at_terminal("call", desk, "trip", typed="a\nRome\ny\nyes\n")
     assert (ended.code, ended.out) == (0, "Rome True today\n")
     assert ended.screen.index("| Which city?") < ended.screen.index("| Sure about Rome?")
     assert "Rome True today" not in ended.screen
@@ -45,7 +49,7 @@ def test_the_questions_are_on_standard_error_and_only_the_result_on_standard_out
 
 @pytest.mark.parametrize("era", ["legacy", "2025-06-18"])
 def test_questions_pushed_in_the_middle_of_a_call_are_asked_the_same(desk: str, era: str) -> None:
-    ended = at_terminal("call", desk, "trip", "--era", era, typed="a\nRome\naccept\nno\n")
+    ended = at_terminal("call", desk, "trip", "--era", era, typed="a\nRome\ny\nno\n")
     assert (ended.code, ended.out) == (0, "Rome False today\n")
 
 
@@ -56,6 +60,62 @@ def test_what_is_declined_or_cancelled_is_sent_so_and_no_field_is_asked_for(raw:
     assert "Field" not in ended.screen
 
 
+SPEAK: dict[str, Any] = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}}
+
+
+def test_the_prompt_names_the_server_and_the_tool_and_shows_what_the_round_says(raw: Raw) -> None:
+    asks = asking(q=WORD)
+    asks["result"]["description"] = "To book the seat"
+    target = raw(asks, "echo")
+    screen = at_terminal("call", target, "book", typed="d\n").screen
+    assert "\nThe server asks:\n   server | '" in screen
+    assert "     tool | book\n    about | To book the seat\n  message | ?\n" in screen
+
+
+def test_a_url_is_named_without_its_secrets(desk: str) -> None:
+    async def called() -> str:
+        async with Listening(load(desk).streamable_http_app()) as server:
+            url = server.url.replace("http://", "http://user:hunter2@")
+            return (await asyncio.to_thread(at_terminal, "call", url, "trip", typed="d\n")).screen
+
+    screen = asyncio.run(called())
+    assert "   server | http://127.0.0.1:" in screen
+    assert "hunter2" not in screen
+
+
+def test_the_progress_of_a_call_is_shown_with_its_question(tmp_path: Path) -> None:
+    command = curious(
+        tmp_path, within=[CITY], progress=[{"progress": 1}, {"progress": 2, "total": 5, "message": "Looking"}]
+    )
+    screen = at_terminal("call", as_target(command), "within", typed="d\n").screen
+    assert " progress | 2 of 5: Looking\n" in screen
+
+
+def test_what_was_typed_can_be_typed_again_before_it_is_sent(raw: Raw) -> None:
+    ended = at_terminal("call", raw(asking(q=WORD), "echo"), "t", typed="a\nfirst\nn\na\nsecond\ny\n")
+    assert json.loads(ended.out)["inputResponses"] == {"q": accepted(x="second")}
+    assert "\nYour answer:\n   answer | x = first\nSend it? y = yes, n = no, answer again: " in ended.screen
+
+
+def test_with_yes_it_is_sent_as_it_was_typed(raw: Raw) -> None:
+    ended = at_terminal("call", raw(asking(q=WORD), "echo"), "t", "--yes", typed="a\nfirst\n")
+    assert json.loads(ended.out)["inputResponses"] == {"q": accepted(x="first")}
+    assert "Your answer" not in ended.screen
+
+
+@pytest.mark.parametrize("question", [SPEAK, {"method": "roots/list"}])
+def test_who_declines_sampling_or_roots_ends_a_call_that_has_rounds(raw: Raw, question: Any) -> None:
+    ended = at_terminal("call", raw(asking(q=question), "echo"), "t", typed="d\n")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.screen.endswith("bespeak: you declined, so the call was not continued: nothing more was sent\n")
+
+
+def test_who_declines_sampling_in_an_older_call_sends_an_error_and_the_call_goes_on(tmp_path: Path) -> None:
+    ended = at_terminal("call", as_target(curious(tmp_path, within=[SPEAK])), "within", typed="d\n")
+    sent = {"error": {"code": -1, "message": "the user declined this request"}}
+    assert (ended.code, json.loads(ended.out)) == (0, sent)
+
+
 def test_the_end_of_the_input_is_not_an_answer(raw: Raw) -> None:
     ended = at_terminal("call", raw(asking(q=WORD), "echo"), "t", typed="\x04")
     assert (ended.code, ended.out) == (1, "")
@@ -63,7 +123,7 @@ def test_the_end_of_the_input_is_not_an_answer(raw: Raw) -> None:
 
 
 def test_an_answer_given_beforehand_is_used_before_anybody_is_asked(desk: str) -> None:
-    ended = at_terminal("call", desk, "forecast", "--answer", "city=Rome", typed="a\n1\n")
+    ended = at_terminal("call", desk, "forecast", "--answer", "city=Rome", typed="a\n1\ny\n")
     assert (ended.code, ended.out) == (0, "Rome in C today\n")
     assert "Which city?" not in ended.screen
 
@@ -74,21 +134,21 @@ def test_a_field_of_the_compatibility_dialect_takes_one_value(raw: Raw) -> None:
         {"id": "b", "kind": "string", "required": False},
     ]
     target = raw({"result": {"inputRequests": fields, "requestState": "s"}}, "echo")
-    ended = at_terminal("call", target, "t", typed="3\n\n")
+    ended = at_terminal("call", target, "t", typed="3\ny\n\n")
     assert json.loads(ended.out)["inputResponses"] == [{"id": "a", "value": 3}]
 
 
 def test_a_call_that_waits_is_resumed_at_a_terminal(desk: str, tmp_path: Path) -> None:
     pending = tmp_path / "pending.json"
     pending.write_text(bespeak("call", desk, "trip", "--answer", "city=Rome").stdout)
-    ended = at_terminal("call", desk, "--resume", str(pending), typed="a\ny\n")
+    ended = at_terminal("call", desk, "--resume", str(pending), typed="y\n")
     assert (ended.code, ended.out) == (0, "Rome True today\n")
     assert "Which city?" not in ended.screen
 
 
 def test_a_persons_time_does_not_count(desk: str) -> None:
     slow = at_terminal(
-        "call", desk, "forecast", "--era", "legacy", "--timeout", "0.5", typed="a\nRome\na\n1\n", after=0.7
+        "call", desk, "forecast", "--era", "legacy", "--timeout", "0.5", typed="a\nRome\ny\na\n1\ny\n", after=0.7
     )
     assert (slow.code, slow.out) == (0, "Rome in C today\n")
 
@@ -98,7 +158,7 @@ def test_what_was_typed_becomes_a_test(raw: Raw, tmp_path: Path) -> None:
     questions = asking(city=form("Which?", x=QUESTION), no=WORD, page=page("https://a.example/"))
     models = asking(model={"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}})
     script = (questions, models, text("done"))
-    typed = "a\nTrue ${x} \u00fc\nd\na\nParis, I think\n"
+    typed = "a\nTrue ${x} \u00fc\ny\nd\na\na\nParis, I think\ny\n"
     ended = at_terminal("call", raw(*script), "t", "--save-answers", str(saved), typed=typed)
     assert (ended.code, ended.out) == (0, "done\n")
     block = "".join(f"    {line}\n" for line in saved.read_text().splitlines())

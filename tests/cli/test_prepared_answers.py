@@ -92,7 +92,7 @@ def test_answers_are_saved_by_name(raw: Raw, tmp_path: Path) -> None:
 def test_a_person_sees_names_and_what_they_typed_is_saved_by_name(raw: Raw, tmp_path: Path) -> None:
     saved = tmp_path / "answers.yaml"
     rounds = [asking(**{FIRST: form("Pay 5?", x={"type": "string"})}), asks(SECOND), "echo"]
-    ended = at_terminal("call", raw(*rounds), "t", "--save-answers", str(saved), typed="a\nx\na\ny\n")
+    ended = at_terminal("call", raw(*rounds), "t", "--save-answers", str(saved), typed="a\nx\ny\na\ny\ny\n")
     assert json.loads(ended.out)["inputResponses"] == {SECOND: accepted(x="y")}
     assert "      key | pay\n" in ended.screen
     assert "~" not in ended.screen

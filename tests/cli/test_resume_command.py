@@ -102,7 +102,7 @@ def test_the_server_on_the_command_line_is_used_and_no_question_asked(desk: str,
     file.write_text(json.dumps(pending))
     result = bespeak("call", desk, "--resume", str(file), "--answer", "sure=true")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "Rome True today\n", "")
-    at = at_terminal("call", desk, "--resume", str(file), typed="a\ny\n")
+    at = at_terminal("call", desk, "--resume", str(file), typed="y\n")
     assert (at.code, at.out) == (0, "Rome True today\n")
     assert CONFIRM not in at.screen
 
@@ -148,8 +148,9 @@ def test_at_a_terminal_a_person_may_confirm_the_server_of_a_file(
 ) -> None:
     file = tmp_path / "call.json"
     file.write_text(json.dumps({**pending, "answers": {"other": "x"}}))
-    ended = at_terminal("call", "--resume", str(file), typed=f"{typed}a\ny\n")
-    assert (ended.code, ended.out) == (0, "Rome True today\n")
+    ended = at_terminal("call", "--resume", str(file), typed=f"{typed}y\n")
+    assert (ended.code, ended.out) == (1, "Rome True today\n")
+    assert ended.screen.endswith("bespeak: no question asked for --answer other; the server asked 'city', 'sure'\n")
     shown = ended.screen.partition(CONFIRM)[0]
     assert shown.startswith("\nOnly the file names the server of this call:\n     file | ")
     assert f"   python | {desk}"[:40] in shown

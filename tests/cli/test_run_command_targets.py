@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,6 +146,20 @@ def test_what_is_invalid_is_refused_with_code_2_and_the_reason(arguments: list[s
     assert result.exit_code == 2
     assert told in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize("how", [[], ["--http"], ["--http", "--workers", "2"]])
+def test_a_store_on_the_command_line_is_refused_for_a_server_with_its_own(
+    write: Write, tmp_path: Path, how: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    source = ONE.replace("'one'", f"'one', store='sqlite:{tmp_path / 'own.db'}'")
+    target = str(write("target_shop.py", source))
+    monkeypatch.setitem(os.environ, "BESPEAK_STATE_KEYS", "k" * 32)
+    result = run(target, "--store", f"sqlite:{tmp_path / 'other.db'}", *how)
+    assert result.exit_code == 2
+    told = f"bespeak: {target} passes a store to MCPServer, so --store would have no effect; remove one of them\n"
+    assert told in result.stderr
 
 
 @pytest.mark.parametrize("more", [[], ["--workers", "2"]])

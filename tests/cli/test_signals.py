@@ -174,7 +174,7 @@ def test_the_process_is_ended_once_its_main_thread_has(monkeypatch: pytest.Monke
     assert done == [130]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
 async def test_a_signal_ends_the_run_and_every_server_it_has_started(tmp_path: Path, number: signal.Signals) -> None:
     slow = (
         "import asyncio, os, pathlib\nfrom bespeak import MCPServer\nmcp = MCPServer('s')\n"

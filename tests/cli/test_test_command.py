@@ -156,7 +156,8 @@ def test_an_interrupt_is_130_and_what_there_was_is_reported(suite: str, desk: st
         (["--server", "desk"], "NAME=TARGET, not 'desk'"),
         (["--server", "desk='"], "is not a valid command: No closing quotation"),
         (["--server", "desc=same"], "no suite has a server called 'desc'; servers: desk, gone, same"),
-        (["--report", "xml"], "unknown report 'xml'; reports are pretty, json and junit"),
+        (["--durations", "3", "--report", "json"], "--durations is for the pretty report; add --report pretty"),
+        (["--report", "xml"], "unknown report 'xml'; reports are pretty, json, junit and html"),
         (["--report", "json", "--report", "junit"], "two reports would be written to standard output"),
         (["--report", "json=."], "'json=.' cannot be written"),
         (["nowhere.bespeak.yaml"], "nowhere.bespeak.yaml:1: the file cannot be read: No such file or directory"),
@@ -300,7 +301,14 @@ def test_a_json_report_is_alone_on_the_output_whatever_a_server_prints(suite: st
     )
     file = write("b.bespeak.yaml", {"name": "prints", "tool": "say"}, python="printing_desk_for_testing.py:mcp")
     result = bespeak("test", file, "--report", "json")
-    assert json.loads(result.stdout)["summary"] == {"passed": 1, "failed": 0, "deselected": 0, "interrupted": False}
+    assert json.loads(result.stdout)["summary"] == {
+        "passed": 1,
+        "failed": 0,
+        "skipped": 0,
+        "xfailed": 0,
+        "deselected": 0,
+        "interrupted": False,
+    }
 
 
 def test_reports_go_to_files_and_the_same_run_gives_the_same_json(suite: str) -> None:
@@ -349,3 +357,102 @@ def test_a_program_in_place_of_a_suite_is_reported_how_to_get_one() -> None:
 
 def test_a_folder_without_suites_is_not_valid(tmp_path: Path) -> None:
     assert bespeak("test", "--validate", str(tmp_path)).exit_code == 7
+
+
+# Time, and a counter
+
+
+def test_durations_are_shown_if_asked_for(suite: str) -> None:
+    assert "the slowest 1 test:" in bespeak("test", suite, "-k", "says", "--durations", "1").stdout
+
+
+@pytest.mark.parametrize(
+    ("terminal", "term", "more", "counts"),
+    [
+        (True, "xterm", [], True),
+        (False, "xterm", [], False),
+        (True, "dumb", [], False),
+        (True, "xterm", ["--interactive"], False),
+        (True, "xterm", ["--report", "pretty=r.txt"], False),
+    ],
+)
+def test_tests_are_counted_on_a_terminal_alone(
+    suite: str, monkeypatch: pytest.MonkeyPatch, terminal: bool, term: str, more: list[str], counts: bool
+) -> None:
+    monkeypatch.setenv("TERM", term)
+
+    def is_terminal(_: object) -> bool:
+        return terminal
+
+    monkeypatch.setattr("bespeak.cli.test_command.is_terminal", is_terminal)
+    output = bespeak("test", suite, "-k", "says", *more).stdout
+    assert ("\r\x1b[2K0/" in output) == counts
+
+
+# Tags, outcomes, commands and included files
+
+SERVERS = "version: 1\nservers: {desk: {python: 'DESK'}}\n"
+OUTCOMES = """version: 1
+include: [servers.yaml]
+teardown: [[sh, -c, echo done >> log]]
+tests:
+  - {name: quick, tool: say, tags: [fast], expect: {text: nothing}}
+  - {name: slow, tool: say, tags: [slow, web], skip: takes an hour}
+  - {name: wrong, tool: say, tags: [web], expect: {text: x}, xfail: known}
+"""
+
+
+@pytest.fixture
+def outcomes(suite: str, desk: str) -> str:
+    Path("servers.yaml").write_text(SERVERS.replace("DESK", desk))
+    Path("outcomes.bespeak.yaml").write_text(OUTCOMES)
+    return "outcomes.bespeak.yaml"
+
+
+def test_skipped_and_expected_failures_are_counted_and_the_exit_code_is_0(outcomes: str) -> None:
+    result = bespeak("test", outcomes)
+    assert result.exit_code == 0
+    assert "1 passed, 1 skipped, 1 xfailed in" in result.stdout
+    assert "skip    slow  outcomes.bespeak.yaml:6  (takes an hour)" in result.stdout
+    assert Path("log").read_text() == "done\n"
+
+
+@pytest.mark.parametrize(
+    ("flags", "counts"),
+    [
+        (["--tag", "fast"], "1 passed, 2 deselected"),
+        (["--tag", "web"], "1 skipped, 1 xfailed, 1 deselected"),
+        (["--tag", "web", "--tag", "fast", "--not-tag", "slow"], "1 passed, 1 xfailed, 1 deselected"),
+        (["--not-tag", "web", "-k", "quick"], "1 passed, 2 deselected"),
+    ],
+)
+def test_tests_are_selected_by_tags(outcomes: str, flags: list[str], counts: str) -> None:
+    assert f"\n{counts} in " in bespeak("test", outcomes, *flags).stdout
+
+
+def test_a_tag_that_no_test_has_is_a_bad_flag(outcomes: str) -> None:
+    result = bespeak("test", outcomes, "--not-tag", "slwo")
+    assert result.exit_code == 2
+    assert "--not-tag: no test has the tag 'slwo'; tags: fast, slow, web" in result.stderr
+
+
+def test_an_expected_failure_that_passes_is_a_failure(outcomes: str) -> None:
+    Path(outcomes).write_text(OUTCOMES.replace("{text: x}", "{text: nothing}"))
+    result = bespeak("test", outcomes)
+    assert result.exit_code == 1
+    assert "the test is marked xfail (known), but it passed; remove xfail" in result.stdout
+
+
+def test_a_suite_whose_teardown_fails_is_a_failure_with_its_output(outcomes: str) -> None:
+    Path(outcomes).write_text(OUTCOMES.replace("echo done >> log", "echo locked; exit 1"))
+    result = bespeak("test", outcomes, "-k", "quick")
+    assert result.exit_code == 1
+    assert "teardown of the suite: the command sh -c 'echo locked; exit 1' exited with code 1" in result.stdout
+    assert "    locked" in result.stdout
+
+
+def test_a_mistake_in_an_included_file_is_shown_with_that_file(outcomes: str) -> None:
+    Path("servers.yaml").write_text(SERVERS + "tets: []\n")
+    result = bespeak("test", outcomes)
+    assert result.exit_code == 2
+    assert "servers.yaml:3: unknown key 'tets' in an included file" in result.stderr

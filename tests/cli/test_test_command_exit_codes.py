@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bespeak.cli.test_command import exit_code_of
-from bespeak.testing.report.results import Result
+from bespeak.testing.report.results import Kind, Result
 from bespeak.testing.report.summary import Summary
-from tests.testing.runs import FAILED, GONE, PASSED, STALE, with_failure
+from tests.testing.runs import FAILED, GONE, PASSED, SKIPPED, STALE, XFAILED, with_failure
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,9 @@ from tests.testing.runs import FAILED, GONE, PASSED, STALE, with_failure
         ([GONE, STALE, FAILED], False, 1),
         ([STALE, GONE], False, 3),
         ([PASSED, STALE], False, 4),
+        ([SKIPPED, XFAILED, PASSED], False, 0),
+        ([SKIPPED], False, 0),
+        ([XFAILED, with_failure(kind=Kind.SETUP), GONE], False, 1),
         ([], False, 7),
         ([], True, 130),
         ([FAILED, PASSED], True, 130),

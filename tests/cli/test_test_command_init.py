@@ -39,7 +39,7 @@ def drafted(target: str) -> str:
 
 
 def tool(name: str, **schema: Any) -> dict[str, Any]:
-    return {"name": name, "inputSchema": {"type": "object", **schema}}
+    return {"name": name, "inputSchema": {"type": "object", **schema}, "annotations": {"readOnlyHint": True}}
 
 
 def check(ran: Any) -> None:
@@ -198,3 +198,35 @@ def test_what_a_file_prints_while_it_loads_is_not_a_part_of_the_suite() -> None:
     result = bespeak("test", "--init", "printing_init_desk.py")
     assert result.stdout.startswith("version: 1\n")
     assert "LOADED" not in result.stdout
+
+
+# Tools that may change or delete something
+
+
+@pytest.mark.parametrize(
+    ("annotations", "runs"),
+    [
+        ({"readOnlyHint": True}, True),
+        ({"readOnlyHint": True, "destructiveHint": True}, True),
+        ({"destructiveHint": False}, False),
+        ({"destructiveHint": True}, False),
+        ({"readOnlyHint": False}, False),
+        ({"readOnlyHint": "yes"}, False),
+        ({}, False),
+        (None, False),
+        ("none", False),
+    ],
+)
+def test_a_tool_that_may_change_something_is_not_run_before_a_person_says_so(
+    raw: Raw, annotations: Any, runs: bool
+) -> None:
+    tools = [
+        tool("look"),
+        {**tool("wipe", properties={"id": {"type": "integer"}}, required=["id"]), "annotations": annotations},
+    ]
+    suite = drafted(raw(text("ok"), text("ok"), pages=[{"tools": tools}]))
+    result = bespeak("test", suite)
+    assert result.exit_code == 0
+    why = "(the tool may change or delete something; check the arguments, then remove this line)"
+    assert (f"skip    wipe answers  {suite}:12  {why}" in result.stdout) != runs
+    assert ("2 passed in" in result.stdout) == runs

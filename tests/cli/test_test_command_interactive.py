@@ -43,14 +43,14 @@ def suite(desk: str, tmp_path: Path) -> Suite:
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 def test_a_person_is_asked_first_whatever_the_fixture_says(suite: Suite, era: str) -> None:
     file = suite({**FORECAST, "expect": {"text": "Oslo in F today"}})
-    ended = at_terminal("test", file, "--interactive", "--era", era, typed="a\nOslo\na\nF\n")
+    ended = at_terminal("test", file, "--interactive", "--era", era, typed="a\nOslo\ny\na\nF\ny\n")
     assert ended.code == 0, ended.out
     assert "1 passed" in ended.out
     assert "| Which city?" in ended.screen
 
 
 def test_the_report_stays_alone_on_standard_output(suite: Suite) -> None:
-    ended = at_terminal("test", suite(FORECAST), "--interactive", "--report", "json", typed="a\nOslo\na\nF\n")
+    ended = at_terminal("test", suite(FORECAST), "--interactive", "--report", "json", typed="a\nOslo\ny\na\nF\ny\n")
     (result,) = json.loads(ended.out)["results"]
     assert result["rounds"][0]["answered"]["city"]["content"] == {"value": "Oslo"}
 
@@ -58,7 +58,7 @@ def test_the_report_stays_alone_on_standard_output(suite: Suite) -> None:
 def test_what_a_round_should_ask_is_checked_no_matter_who_answers(suite: Suite) -> None:
     rounds = [{"expect": {"messages": {"city": "Which town?"}}, "answer": {"city": "Rome", "units": "C"}}]
     file = suite({"name": "forecast", "tool": "forecast", "rounds": rounds})
-    ended = at_terminal("test", file, "--interactive", typed="a\nOslo\na\nF\n")
+    ended = at_terminal("test", file, "--interactive", typed="a\nOslo\ny\na\nF\ny\n")
     assert ended.code == 1
     assert "Which town?" in ended.out
 

@@ -112,6 +112,16 @@ def test_keys_that_outlive_the_ledger_of_a_run_are_a_warning(
     assert "bespeak: State keys outlive this run, its ledger does not; give --store\n" in capsys.readouterr().err
 
 
+def test_keys_are_no_warning_for_a_server_with_a_shared_store_of_its_own(
+    write: Write, started: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.environ[KEYS_VARIABLE] = "k" * 32
+    store = f"sqlite:{tmp_path / 'shop.db'}"
+    source = f"from bespeak import MCPServer\nmcp = MCPServer('shop', store={store!r})\n"
+    workers.run(settings(str(write("own_store.py", source))), 2)
+    assert "State keys" not in capsys.readouterr().err
+
+
 def test_a_configured_store_is_used_as_it_is(target: str, seen: dict[str, Any], tmp_path: Path, home: Path) -> None:
     os.environ[STORE_VARIABLE] = url = f"sqlite:{tmp_path / 'shop.db'}"
     workers.run(settings(target), 2)

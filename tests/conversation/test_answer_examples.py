@@ -52,6 +52,7 @@ FIELDS: dict[str, Any] = {
     "a lowest number": {"type": "integer", "minimum": 3},
     "a negative highest number": {"type": "integer", "maximum": -5},
     "a boolean": {"type": "boolean"},
+    **{name: {"type": "string", "format": name} for name in ("email", "uri", "date", "date-time")},
     "some choices": {"type": "array", "minItems": 1, "items": {"type": "string", "enum": ["a", "b"]}},
     "some titled choices": {"type": "array", "minItems": 2, "items": {"anyOf": [{"const": "a"}, {"const": "b"}]}},
 }

@@ -9,7 +9,7 @@ from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answer_sources import FixtureScript, PromptScript, Script
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.conversation.responses import Question
-from bespeak.terminal.prompt_types import Action, Reply
+from bespeak.terminal.prompt_types import Action, Asker, Reply
 from bespeak.testing.suite.variables import fill
 from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.testing.canned import Json, form
@@ -80,7 +80,7 @@ class Person:
         self._replies = list(replies)
         self.asked: list[str] = []
 
-    async def ask(self, question: Question) -> Reply:
+    async def ask(self, question: Question, asker: Asker) -> Reply:
         self.asked.append(question.key)
         return self._replies.pop(0)
 

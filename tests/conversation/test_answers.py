@@ -334,3 +334,9 @@ def test_raw_is_sent_unchecked_whatever_is_asked(asked: Question, value: Any) ->
 @pytest.mark.parametrize("key", ["\x1b[2J", "two\nlines", "\u202e"])
 def test_a_key_with_control_characters_is_shown_without_them(key: str, written: Any) -> None:
     assert refused(question(form(), key), written).isprintable()
+
+
+def test_a_text_that_does_not_have_the_format_of_its_field_is_not_sent() -> None:
+    asked = question(form(city={"type": "string", "format": "email"}))
+    assert "the answer to 'city' does not fit its form: city: must be an e-mail address" in refused(asked, "Rome")
+    assert sent(asked, "a@example.com")["content"] == {"city": "a@example.com"}

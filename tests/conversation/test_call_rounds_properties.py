@@ -346,21 +346,3 @@ def test_a_state_that_is_a_plain_word_is_not_hidden_where_it_is_said() -> None:
     conversation = Conversation("tools/call", {"name": "t"})
     conversation.receive(asking({"k": form()}, requestState="confirmed"))
     assert conversation.states == []
-
-
-@pytest.mark.parametrize(
-    ("result", "text"),
-    [
-        ({"isError": "true"}, "isError is a string, not a boolean"),
-        ({"content": "x"}, "content is a string, not an array"),
-        ({"structuredContent": None}, "structuredContent is null, not an object"),
-    ],
-)
-def test_a_member_of_the_wrong_type_is_found(result: dict[str, Any], text: str) -> None:
-    read = read_envelope({"result": {"resultType": "complete", **result}})
-    assert (read.verdict, [(one.rule, one.text) for one in read.findings]) == (Verdict.COMPLETE, [("result", text)])
-
-
-def test_the_code_of_an_error_is_a_number() -> None:
-    (finding,) = read_envelope({"error": {"code": "x", "message": "y"}}).findings
-    assert finding.text == "the code of the error is a string, not a whole number"

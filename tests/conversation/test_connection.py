@@ -3,6 +3,7 @@
 testing.md section 1 (the rules of a retry, a reading of its own) and protocol sections 2 to 6 and 22.
 """
 
+import asyncio
 import json
 import logging
 import sys
@@ -22,7 +23,7 @@ from bespeak.transports.http.asgi import ASGIApp, Receive, Scope, Send, read_bod
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Ask, Outgoing, Transport
 from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
-from tests.testing.canned import FOUND, MODERN, Canned, Json, Pushing, asking, told, written
+from tests.testing.canned import FOUND, MODERN, Canned, Json, Pushing, Silent, asking, told, written
 from tests.wires import Listening
 
 CALL: Json = {"name": "forecast", "arguments": {"day": "today"}}
@@ -119,7 +120,7 @@ async def test_a_response_is_handed_out_as_it_came() -> None:
     ("members", "shown"),
     [
         ('"result": {}, "result": {}', "'result'"),
-        ('"result": {"inputRequests": {"city": 1, "city": 2}}', "'city'"),
+        ('"result": {"more": {"city": 1, "city": 2}}', "'city'"),
         ('"result": {"content": [[{"a": {"b": 1, "b": 1}}]]}', "'b'"),
         ('"error": {"code": 1, "code": 2}', "'code'"),
     ],
@@ -127,7 +128,13 @@ async def test_a_response_is_handed_out_as_it_came() -> None:
 def test_a_member_that_is_there_twice_is_found_wherever_it_is(members: str, shown: str) -> None:
     _, findings = read_strictly(f'{{"jsonrpc": "2.0", "id": 1, {members}}}'.encode(), 1)
     text = f"the response has the member {shown} twice in one object"
-    assert findings == [Finding("duplicate-key", text)]
+    assert findings == [Finding("duplicate-member", text)]
+
+
+def test_a_question_that_has_the_key_of_another_is_found() -> None:
+    asked = b'{"jsonrpc": "2.0", "id": 1, "result": {"inputRequests": {"city": 1, "city": 2}}}'
+    _, findings = read_strictly(asked, 1)
+    assert findings == [Finding("duplicate-key", "the result has two questions with the key 'city'")]
 
 
 @pytest.mark.timing
@@ -135,7 +142,7 @@ def test_a_duplicate_among_many_members_is_found_at_once() -> None:
     many = ",".join(f'"k{number}":1' for number in range(15_000))
     began = time.process_time()
     _, findings = read_strictly(f'{{"jsonrpc":"2.0","id":1,"result":{{{many},"k14999":2}}}}'.encode(), 1)
-    assert [finding.rule for finding in findings] == ["duplicate-key"]
+    assert [finding.rule for finding in findings] == ["duplicate-member"]
     assert time.process_time() - began < 5
 
 
@@ -343,7 +350,7 @@ def streaming(*events: bytes) -> ASGIApp:
     ids=["a request", "no message"],
 )
 async def test_what_does_not_belong_in_an_event_stream_is_found_by_its_own_rule(event: bytes, kept: str) -> None:
-    note = {"method": "notifications/message", "params": {"data": "working"}}
+    note = {"method": "notifications/message", "params": {"level": "info", "data": "working"}}
     async with Listening(streaming(json.dumps({"jsonrpc": "2.0", **note}).encode(), event)) as listening:
         stray = Later()
         async with connected(HttpTransport(listening.url, stray=stray)) as stray.connection:
@@ -362,3 +369,18 @@ async def test_a_connection_that_cannot_be_made_is_closed() -> None:
     with pytest.raises(ConnectionError, match="chose the protocol version '1999-01-01'"):
         await connected(server).__aenter__()
     assert (server.entered, server.left) == (1, 1)
+
+
+async def test_a_late_response_to_a_request_that_was_given_up_is_no_fault() -> None:
+    server = Silent()
+    connection = connected(server)
+    server.stray = connection.stray
+    async with connection:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await connection.send("tools/call", CALL, nobody)
+        late = b'{"jsonrpc": "2.0", "id": 2, "result": {}}'
+        server.stray(late)
+        assert connection.astray() == []
+        server.stray(late)
+        assert [one.rule for one in connection.astray()] == ["after-final"]

@@ -217,14 +217,8 @@ UNSUPPORTED = (
         (Refusing(ConnectionError("nobody is there")), "auto", "nobody is there"),
         (Refusing(TimeoutError("no answer to server/discover")), MODERN, "no answer to server/discover"),
         (Refusing(b"hello"), "auto", "the server's response is not JSON"),
-        (Refusing(b'{"jsonrpc": "2.0", "id": 1}'), MODERN, "the server's response has no result"),
+        (Refusing(b'{"jsonrpc": "2.0", "id": 1}'), "auto", "the server's response has no result"),
         (Refusing(UNSUPPORTED), "auto", "the server supports 1999; this client supports 2026-07-28"),
-        (
-            Pushing(version="2025-06-18"),
-            "2025-11-25",
-            "the server chose the protocol version '2025-06-18', but this client supports 2025-11-25",
-        ),
-        (Pushing(version="2025-06-18"), MODERN, "unknown method"),
     ],
 )
 async def test_a_failed_connection_is_reported_with_the_output_of_the_server(
@@ -265,7 +259,7 @@ async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest
     ("server", "message"),
     [
         ({"command": ["nobody-has-this"]}, "cannot start the server 'nobody-has-this': there is no such command"),
-        ({"command": ["sh"], "cwd": "nowhere"}, "/nowhere' to run the server in (cwd)"),
+        ({"command": ["sh"], "cwd": "nowhere"}, "/nowhere' to run the command in (cwd)"),
         ({"command": ["sh", "\0"]}, "embedded null byte"),
         ({"command": ["sh", "-c", "echo no till >&2; exit 4"]}, "exited with code 4"),
         ({"command": ["sh", "-c", "echo no till >&2; exit 4"]}, "it printed:\nno till"),
@@ -280,12 +274,49 @@ async def test_a_command_that_does_not_become_a_server_is_reported(tmp_path: Pat
     assert str(raised.value).count("exited with code") <= 1
 
 
-async def test_what_could_not_be_reached_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("later", [{}, {"mode": "2025-11-25"}, {"declared": {}}])
+async def test_a_server_that_cannot_be_reached_is_given_up(monkeypatch: pytest.MonkeyPatch, later: Json) -> None:
     async with pool() as connections:
-        reached(monkeypatch, Refusing(ConnectionError("not yet")))
+        reached(monkeypatch, Refusing(ConnectionError("it is closed")))
         with pytest.raises(Unreachable):
             await connections.connection(wanted())
         reached(monkeypatch, Canned())
+        with pytest.raises(Unreachable, match="it is closed"):
+            await connections.connection(wanted(**later))
+        await connections.connection(wanted(name="another desk"))
+
+
+@pytest.mark.parametrize("mode", [MODERN, "2025-11-25"])
+async def test_a_server_that_lacks_a_revision_is_told_by_those_that_it_speaks(
+    monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    server = Pushing(version="2025-06-18")
+    reached(monkeypatch, server)
+    async with pool() as connections:
+        for _ in range(2):
+            with pytest.raises(Unreachable) as raised:
+                await connections.connection(wanted(mode=mode))
+            assert str(raised.value) == f"server 'desk' speaks 2025-06-18, not {mode}"
+        assert (server.entered, server.left) == (2, 2)  # once for the revision, once to learn what it speaks
+        await connections.connection(wanted(mode="2025-06-18"))
+
+
+async def test_the_revisions_that_a_server_spoke_before_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with pool() as connections:
+        for version in ("2025-11-25", "2025-06-18"):
+            reached(monkeypatch, Pushing(version=version))
+            await connections.connection(wanted(mode=version))
+        with pytest.raises(Unreachable, match="server 'desk' speaks 2025-06-18 and 2025-11-25, not 2026-07-28"):
+            await connections.connection(wanted(mode=MODERN))
+
+
+async def test_a_server_that_fails_at_a_revision_it_speaks_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with pool() as connections:
+        reached(monkeypatch, Canned())
+        await connections.connection(wanted())
+        reached(monkeypatch, Refusing(ConnectionError("too many clients")))
+        with pytest.raises(Unreachable, match="too many clients"):
+            await connections.connection(wanted(declared={}))
         await connections.connection(wanted())
 
 

@@ -15,7 +15,7 @@ from bespeak.conversation import call_rounds
 from bespeak.conversation.answer_sources import FixtureScript
 from bespeak.conversation.answers import CannotAnswer
 from bespeak.conversation.call_rounds import Conversation, RoundsExceeded
-from bespeak.conversation.connection import Push, Received
+from bespeak.conversation.connection import Push, Received, Scripts, nothing
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
@@ -39,7 +39,7 @@ class Canned:
     notifications: Sequence[Json] = ()
     findings: Sequence[Finding] = ()
 
-    async def send(self, method: str, params: Json, push: Push) -> Received:
+    async def send(self, method: str, params: Json, push: Push, scripts: Scripts = nothing) -> Received:
         self.sent.append(params)
         reply = self.replies[min(len(self.sent), len(self.replies)) - 1]
         members = reply if "error" in reply else {"result": reply}
@@ -61,7 +61,7 @@ class Pushing:
     version: str = NOVEMBER
     answers: list[Any] = field(default_factory=list[Any])
 
-    async def send(self, method: str, params: Json, push: Push) -> Received:
+    async def send(self, method: str, params: Json, push: Push, scripts: Scripts = nothing) -> Received:
         if self.at_once:
             self.answers += await asyncio.gather(*map(push, self.questions))
         else:

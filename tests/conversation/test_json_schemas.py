@@ -63,6 +63,8 @@ def test_a_value_is_valid_where_jsonschema_says_so(schema: Any, values: list[Any
     ("schema", "actual", "message"),
     [
         ({"pattern": "^a"}, "b", "'b' does not match '^a'"),
+        ({"format": "email"}, "b", "'b' is not a 'email'"),
+        ({"format": "date-time"}, "2026-07-28", "'2026-07-28' is not a 'date-time'"),
         ({"additionalProperties": False}, {"b": 1}, "Additional properties are not allowed ('b' was unexpected)"),
         (
             {"additionalProperties": False},
@@ -87,3 +89,10 @@ def test_a_pattern_where_no_schema_is_looked_for_can_be_unreadable() -> None:
     difference = parse_matcher({"schema": {"$ref": "#/other", "other": {"pattern": "("}}}).check("x")
     assert difference is not None
     assert difference.message.startswith("the schema has a pattern that cannot be used: missing )")
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"), [({"format": "uri"}, 5), ({"format": "uri"}, "a:b"), ({"format": "phone"}, "no")]
+)
+def test_formats_are_checked_in_texts_and_others_are_not_known(schema: Any, value: Any) -> None:
+    assert parse_matcher({"schema": schema}).check(value) is None

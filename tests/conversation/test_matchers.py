@@ -284,7 +284,7 @@ class Kept:
     difference: Difference | None
     seen: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
 
-    def check(self, name: str, actual: Any) -> Difference | None:
+    def check(self, name: str, actual: Any, path: str) -> Difference | None:
         self.seen.append((name, actual))
         return self.difference
 

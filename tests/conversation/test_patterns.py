@@ -14,7 +14,7 @@ from bespeak.conversation import patterns
 from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.conversation.matchers import InvalidMatcher, parse_matcher
 from bespeak.conversation.patterns import LARGEST, Expression, InvalidPattern, PatternTimeout
-from bespeak.testing.expect.expectations import judge
+from bespeak.testing.expect.expectations import Telling, judge
 from bespeak.testing.suite.suite_file import Expect
 from bespeak.transports.interfaces import MissingExtra
 from tests.testing.canned import Canned, Hold, asking, form, told
@@ -244,7 +244,7 @@ def test_a_judgement_hides_what_a_stopped_search_would_tell(monkeypatch: pytest.
     def hide(value: Any) -> Any:
         return value.replace("hunter2", "?") if isinstance(value, str) else {"matches": f"{EVIL}|?"}
 
-    (failure,) = judge(expect, envelope, rounds=0, asked=[], notifications=[], snapshots=None, hide=hide)
+    (failure,) = judge(expect, envelope, rounds=0, asked=[], notifications=[], snapshots=None, telling=Telling(hide))
     assert failure.message.startswith(f"text: the search for the pattern '{EVIL}|?' was stopped")
 
 

@@ -1,5 +1,6 @@
 """Targets on the command line: a URL, an object in a file or a module, or a command."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +47,28 @@ def test_an_invalid_target_is_rejected_with_what_would_be_valid(target: str, mes
     with pytest.raises(ValueError) as raised:  # noqa: PT011 - its whole text is compared
         parse_target(target)
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["localhost:8000/mcp", "localhost", "127.0.0.1:8000", "mcp.example.com/mcp", "[::1]:8000/mcp", "my-host:80"],
+)
+def test_a_url_without_its_scheme_is_named_as_such(target: str) -> None:
+    with pytest.raises(ValueError, match=f"^'{re.escape(target)}' is a URL without its scheme; write http://"):
+        parse_target(target)
+
+
+def test_a_url_may_be_written_in_capitals() -> None:
+    assert parse_target("HTTPS://mcp.example.com/mcp").url == "HTTPS://mcp.example.com/mcp"
+
+
+@pytest.mark.parametrize("target", ["ws://x.example/mcp", "ftp://x"])
+def test_a_url_of_another_scheme_is_rejected(target: str) -> None:
+    scheme = target.partition("x")[0]
+    with pytest.raises(ValueError, match=f"^a server is reached by http:// or https://, not by {scheme}$"):
+        parse_target(target)
+
+
+@pytest.mark.parametrize("target", ["./serve", "../bin/serve", "/usr/bin/env", "bin/serve", "serve.sh", "python3.11"])
+def test_a_path_is_not_a_url(target: str) -> None:
+    assert parse_target(target).command == [target]

@@ -281,7 +281,7 @@ UNREACHABLE: list[tuple[Json, str]] = [
         "the server did not start to listen within 0.5 s; it printed:\nhm",
     ),
     ({"command": ["nobody-has-this"], "url": URL}, "there is no command 'nobody-has-this'"),
-    ({"command": ["sh"], "url": URL, "cwd": "nowhere"}, "/nowhere' to run the server in (cwd)"),
+    ({"command": ["sh"], "url": URL, "cwd": "nowhere"}, "/nowhere' to run the command in (cwd)"),
     ({"command": ["sh", "\0"], "url": URL}, "cannot start the server "),
     ({"command": ["sleep", "9"], "url": "http://127.0.0.1:99999/mcp"}, "the URL of the server is not valid"),
     ({"command": ["sleep", "9"], "url": "nonsense"}, "the URL of the server is not valid"),

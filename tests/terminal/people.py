@@ -6,7 +6,7 @@ import pytest
 
 from bespeak.conversation.responses import Question
 from bespeak.terminal.prompt import NoMoreInput, Prompt
-from bespeak.terminal.prompt_types import Reply
+from bespeak.terminal.prompt_types import Asker, Reply
 
 ELICIT, SAMPLE, ROOTS = "elicitation/create", "sampling/createMessage", "roots/list"
 TEXT: dict[str, Any] = {"type": "string"}
@@ -15,7 +15,13 @@ SIDE: dict[str, Any] = {"type": "string", "enum": ["window", "aisle"]}
 
 
 class Person:
-    """Types these lines, and then nothing more; keeps what was on the screen."""
+    """Types these lines, and then nothing more; keeps what was on the screen.
+
+    Unless a test says so, answers are not shown once more.
+    """
+
+    confirms = False
+    asker = Asker()
 
     def __init__(self, *lines: str) -> None:
         self.lines = list(lines)
@@ -30,7 +36,7 @@ class Person:
         self.seen += text
 
     async def answer(self, question: Question) -> Reply:
-        return await Prompt(read=self.read, write=self.write).ask(question)
+        return await Prompt(read=self.read, write=self.write, confirms=self.confirms).ask(question, self.asker)
 
 
 async def answer(question: Question, *lines: str) -> Reply:

@@ -54,7 +54,6 @@ async def test_a_line_is_read_by_the_type_of_its_field(shown: Any, typed: str, v
         (WHOLE, "41", "It must be at most 40."),
         *(({"type": "number"}, typed, "It must be a number.") for typed in ("nan", "inf", "1e999", "1,5", "0x1")),
         ({"type": "number"}, "9" * 400, "It must be within the supported range."),
-        ({"type": "boolean"}, "1", "It must be yes or no."),
         ({"type": "string", "minLength": 3}, "ab", "It must have at least 3 characters."),
         ({"type": "string", "maxLength": 3}, "abcd", "It must have at most 3 characters."),
         *((SIDE, typed, "It must be one of the offered choices.") for typed in ("0", "3", "-1", "Aisle", "1,2")),
@@ -82,7 +81,6 @@ async def test_each_field_has_three_tries() -> None:
     ("shown", "required", "content"),
     [
         ({**SIDE, "default": "aisle"}, True, {"x": "aisle"}),
-        ({"type": "boolean", "default": False}, True, {"x": False}),
         ({"type": "integer", "default": 0}, False, {"x": 0}),
         ({**TEXT, "default": ""}, False, {"x": ""}),
         ({"default": {"of": "no type"}}, False, {"x": {"of": "no type"}}),
@@ -121,7 +119,6 @@ async def test_a_field_is_shown_with_all_that_is_known_of_it() -> None:
         ({**TEXT, "format": "\x1b[2J"}, "text; empty"),
         ({"type": "number", "minimum": "\x1b[2J"}, "a number; empty"),
         ({"type": "number", "maximum": 10**400}, "a number; empty"),
-        ({"type": "boolean"}, "yes or no; empty"),
         (SIDE, "one of these, by number or value; empty"),
         (DAYS, "some of these, by number or value, separated by commas; at most 2 of them; empty"),
         ({**TEXT, "enum": ["2", "1"]}, "one of these, by value; empty"),
@@ -129,6 +126,51 @@ async def test_a_field_is_shown_with_all_that_is_known_of_it() -> None:
 )
 async def test_the_instruction_above_a_field_is_in_our_words(shown: Any, words: str) -> None:
     assert f"Field 1 of 1: {words}" in await screen(form({"x": shown}), "a")
+
+
+async def test_a_yes_or_no_beside_other_fields_is_a_field() -> None:
+    question = form({"x": {"type": "boolean", "default": False}, "y": TEXT}, ["x"])
+    seen = await screen(question, "a", "1")
+    assert "Field 1 of 2: yes or no; required, empty takes the default" in seen
+    assert "It must be yes or no." in seen
+    assert await answer(question, "a", "", "") == Reply(Action.ACCEPT, {"x": False})
+    assert await answer(question, "a", " TRUE ", "") == Reply(Action.ACCEPT, {"x": True})
+
+
+@pytest.mark.parametrize("shown", [TITLED, LEGACY])
+@pytest.mark.parametrize("typed", ["Green", " Green "])
+async def test_a_choice_can_be_made_by_its_title(shown: Any, typed: str) -> None:
+    seen = await screen(form({"x": shown}, ["x"]), "a")
+    assert "one of these, by number, title or value; required" in seen
+    answered = await answer(form({"x": shown}, ["x"]), "a", typed)
+    assert answered.content["x"] in ("#0f0", "g")
+
+
+async def test_several_choices_can_be_made_by_their_titles() -> None:
+    options = [{"const": "m", "title": "Monday, early"}, {"const": "t", "title": "Tuesday"}]
+    question = form({"x": {"type": "array", "items": {"anyOf": options}}}, ["x"])
+    assert await answer(question, "a", "Tuesday, m") == Reply(Action.ACCEPT, {"x": ["t", "m"]})
+    assert await answer(question, "a", "Monday, early") == Reply(Action.ACCEPT, {"x": ["m"]})
+
+
+@pytest.mark.parametrize(
+    ("options", "typed", "value"),
+    [
+        ([("cheap", "dear"), ("dear", "cheap")], "cheap", "cheap"),  # a title that is the value of another one
+        ([("a", "2"), ("b", "two")], "2", "a"),
+        ([("a", "Red\x1b[2J"), ("b", "Blue")], "Red", "a"),  # as it is shown
+    ],
+)
+async def test_what_is_a_value_is_not_a_title_and_what_is_a_title_is_not_a_number(
+    options: list[tuple[str, str]], typed: str, value: str
+) -> None:
+    shown = {"type": "string", "oneOf": [{"const": const, "title": title} for const, title in options]}
+    assert await answer(form({"x": shown}, ["x"]), "a", typed) == Reply(Action.ACCEPT, {"x": value})
+
+
+async def test_a_title_that_two_choices_have_chooses_none_of_them() -> None:
+    shown = {"type": "string", "enum": ["a", "b"], "enumNames": ["Red", "Red"]}
+    assert "It must be one of the offered choices." in await screen(form({"x": shown}, ["x"]), "a", "Red")
 
 
 async def test_titles_do_not_hide_what_is_sent() -> None:
@@ -149,3 +191,8 @@ async def test_a_form_that_nothing_fits_can_only_be_refused(question: Question, 
     seen = await screen(question, *lines, "a")
     assert f"This form cannot be filled in: {why}.\nd = decline, c = cancel: It must be one of decline, cancel." in seen
     assert await answer(question, *lines, "d") == Reply(Action.DECLINE)
+
+
+async def test_a_text_that_does_not_have_the_format_of_its_field_is_asked_for_again() -> None:
+    mail = form({"x": {**TEXT, "format": "email"}})
+    assert "must be an e-mail address" in await screen(mail, "a", "me")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bespeak.conversation.answers import answer_from, render
 from bespeak.conversation.responses import Question
 from bespeak.terminal.prompt import NoMoreInput, Prompt
-from bespeak.terminal.prompt_types import Action, Reply
-from tests.terminal.people import ELICIT, ROOTS, SAMPLE, TEXT, WHOLE, Person, answer, field, form, page, screen
+from bespeak.terminal.prompt_types import Action, Asker, Reply
+from tests.terminal.people import ELICIT, HOSTILE, ROOTS, SAMPLE, TEXT, WHOLE, Person, answer, field, form, page, screen
 
 # Accept, decline or cancel
 
@@ -64,7 +64,7 @@ async def test_an_interruption_passes_through_and_does_not_decline(interruption:
 async def test_questions_take_turns() -> None:
     typed: asyncio.Queue[str] = asyncio.Queue()
     seen: list[str] = []
-    prompt = Prompt(read=typed.get, write=seen.append)
+    prompt = Prompt(read=typed.get, write=seen.append, confirms=False)
     async with asyncio.TaskGroup() as both:
         first = both.create_task(prompt.ask(field("string")))
         second = both.create_task(prompt.ask(form({})))
@@ -106,7 +106,7 @@ async def test_a_model_is_spoken_for_on_one_line() -> None:
         {"role": "x", "content": blocks},
     ]
     question = Question("s", SAMPLE, {"messages": messages, "maxTokens": 9, "systemPrompt": "Be brief"})
-    person = Person("", " ", "", "", "Paris, of course")
+    person = Person("", "a", " ", "", "", "Paris, of course")
     assert await person.answer(question) == Reply(Action.SAMPLE, "Paris, of course")
     assert (
         "   system | Be brief\n     user | Hi\n          | there\n  message | And this?\n          | (image)\n"
@@ -115,21 +115,30 @@ async def test_a_model_is_spoken_for_on_one_line() -> None:
 
 
 @pytest.mark.parametrize("word", ["d", "decline", "cancel"])
-async def test_a_model_has_no_decline(word: str) -> None:
-    assert await answer(Question("s", SAMPLE, {"messages": [], "maxTokens": 9}), word) == Reply(Action.SAMPLE, word)
+async def test_a_word_that_declines_can_be_the_reply_of_a_model(word: str) -> None:
+    question = Question("s", SAMPLE, {"messages": [], "maxTokens": 9})
+    assert await answer(question, "a", word) == Reply(Action.SAMPLE, word)
+
+
+@pytest.mark.parametrize("word", ["d", "decline"])
+@pytest.mark.parametrize("method", [SAMPLE, ROOTS])
+async def test_a_person_may_decline_sampling_and_roots(method: str, word: str) -> None:
+    person = Person(word)
+    assert await person.answer(Question("s", method, {"messages": [], "maxTokens": 9})) == Reply(Action.DECLINE)
+    assert person.seen.endswith("a = accept, d = decline: ")
 
 
 async def test_roots_are_paths_and_uris_until_an_empty_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     lines = ["/srv/a b", "file:///srv/\u00fc x", "FILE:///srv", "sub/../odd", "http://x.example/", "file:", "/z", ""]
-    found = await answer(Question("r", ROOTS, {}), *lines)
+    found = await answer(Question("r", ROOTS, {}), "a", *lines)
     here = (tmp_path / "odd").as_uri()
     roots = ["file:///srv/a%20b", "file:///srv/%C3%BC%20x", "FILE:///srv", here, "file:///z"]
     assert found == Reply(Action.ROOTS, roots)
 
 
 async def test_no_roots_are_an_answer() -> None:
-    assert await answer(Question("r", ROOTS, {}), "") == Reply(Action.ROOTS, [])
+    assert await answer(Question("r", ROOTS, {}), "a", "") == Reply(Action.ROOTS, [])
 
 
 @pytest.mark.parametrize(
@@ -141,7 +150,7 @@ async def test_no_roots_are_an_answer() -> None:
     ],
 )
 async def test_an_invalid_root_is_rejected_with_a_reason(typed: str, sentence: str) -> None:
-    person = Person(typed, typed, typed)
+    person = Person("a", typed, typed, typed)
     with pytest.raises(NoMoreInput, match="'r' was not answered: no valid root in three tries"):
         await person.answer(Question("r", ROOTS, {}))
     assert person.seen.count(sentence) == 3
@@ -220,3 +229,112 @@ def test_any_input_gives_an_answer_that_fits_or_no_answer(question: Question, li
         assert not question.required
     else:
         render(question, answer_from(question, answered))
+
+
+# One yes or no
+
+
+SURE = form({"sure": {"type": "boolean", "title": "Sure?", "description": "There is no way back", "default": True}})
+
+
+@pytest.mark.parametrize(
+    ("typed", "reply"),
+    [
+        *((word, Reply(Action.ACCEPT, {"sure": True})) for word in ("y", " YES ", "true")),
+        *((word, Reply(Action.ACCEPT, {"sure": False})) for word in ("n", "No", "false")),
+        ("d", Reply(Action.DECLINE)),
+        ("cancel", Reply(Action.CANCEL)),
+    ],
+)
+async def test_a_form_of_one_yes_or_no_is_answered_in_one_step(typed: str, reply: Reply) -> None:
+    person = Person(typed)
+    person.confirms = True
+    assert await person.answer(SURE) == reply
+    assert person.seen == (
+        "\nThe server asks:\n  message | Which one?\n      key | seat\n     name | sure\n    title | Sure?\n"
+        "    about | There is no way back\ny = yes, n = no, d = decline, c = cancel: "
+    )
+
+
+async def test_an_empty_line_does_not_decide_and_another_word_is_rejected() -> None:
+    person = Person("", "a", "1", "y")
+    assert await person.answer(SURE) == Reply(Action.ACCEPT, {"sure": True})
+    assert person.seen.count("It must be one of yes, no, decline, cancel.\n") == 2
+
+
+# Who asks
+
+
+async def test_a_person_sees_who_asks_in_which_tool_why_and_how_far_it_is() -> None:
+    person = Person("d")
+    person.asker = Asker("weather.py", "forecast", "To book the\nseat", "2 of 5: Looking")
+    await person.answer(form({"x": TEXT}))
+    assert person.seen.startswith(
+        "\nThe server asks:\n   server | weather.py\n     tool | forecast\n    about | To book the\n          | seat\n"
+        " progress | 2 of 5: Looking\n  message | Which one?\n"
+    )
+
+
+@pytest.mark.parametrize("method", [SAMPLE, ROOTS])
+async def test_the_other_questions_name_who_asks_too(method: str) -> None:
+    person = Person("d")
+    person.asker = Asker("EVIL\x1b[2J\nEVIL", "tool")
+    await person.answer(Question("s", method, {"messages": [], "maxTokens": 9}))
+    assert "   server | EVIL\u23ceEVIL\n     tool | tool\n" in person.seen
+
+
+# Once more before it is sent
+
+
+CONFIRM = "Send it? y = yes, n = no, answer again: "
+
+
+@pytest.mark.parametrize(
+    ("question", "typed", "shown", "reply"),
+    [
+        (form({"city": TEXT, "n": WHOLE}), ["a", "Rome", "3"], "   answer | city = Rome\n   answer | n = 3\n",
+         Reply(Action.ACCEPT, {"city": "Rome", "n": 3})),
+        (field("string"), ["Paris"], "   answer | city = Paris\n", Reply(Action.ACCEPT, {"city": "Paris"})),
+        (Question("s", SAMPLE, {"messages": [], "maxTokens": 9}), ["a", "Hi"], "   answer | Hi\n",
+         Reply(Action.SAMPLE, "Hi")),
+        (Question("r", ROOTS, {}), ["a", "/a", "/b", ""], "   answer | file:///a\n   answer | file:///b\n",
+         Reply(Action.ROOTS, ["file:///a", "file:///b"])),
+        (Question("r", ROOTS, {}), ["a", ""], "   answer | (no roots)\n", Reply(Action.ROOTS, [])),
+    ],
+)  # fmt: skip
+async def test_what_was_typed_is_shown_once_more_and_can_be_typed_again(
+    question: Question, typed: list[str], shown: str, reply: Reply
+) -> None:
+    person = Person(*typed, "n", *typed, "y")
+    person.confirms = True
+    assert await person.answer(question) == reply
+    assert person.seen.count(f"\nYour answer:\n{shown}{CONFIRM}") == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "typed"),
+    [(form({"x": TEXT}), ["d"]), (form({"x": TEXT}), ["c"]), (form({}), ["a"]), (page("https://a.example"), ["a"])],
+)
+async def test_what_was_answered_with_one_word_is_not_shown_again(question: Question, typed: list[str]) -> None:
+    person = Person(*typed)
+    person.confirms = True
+    await person.answer(question)
+    assert CONFIRM not in person.seen
+
+
+async def test_only_a_yes_or_a_no_decides_whether_it_is_sent() -> None:
+    person = Person("Paris", "", "maybe", "sure")
+    person.confirms = True
+    with pytest.raises(NoMoreInput, match="'city' was not answered: no yes or no in three tries"):
+        await person.answer(field("string"))
+    assert person.seen.count("It must be yes or no.\n") == 3
+
+
+@pytest.mark.parametrize("name", ["form", "choices", "several"])
+async def test_an_answer_that_the_server_suggested_cannot_imitate_the_prompt(name: str) -> None:
+    person = Person("a", "", "y")
+    person.confirms = True
+    await person.answer(HOSTILE[name])
+    shown = person.seen.partition("Your answer:\n")[2].removesuffix(CONFIRM).splitlines()
+    assert shown
+    assert all(line[9:12] == " | " and line.isprintable() for line in shown)

@@ -76,7 +76,7 @@ from bespeak.conversation.responses import Question
 
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that its keys send signals
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
-prompt = Prompt()
+prompt = Prompt(confirms=False)
 
 async def ask(question, seconds):
     try:
@@ -219,8 +219,9 @@ def test_a_cancelled_question_takes_no_line_from_the_next() -> None:
         assert terminal.result() == [{"timeout": 0.05}, {"answer": ["decline", None], "terminal": True}]
 
 
-PROMPTS = {ELICIT: "c = cancel: ", SAMPLE: "on one line: ", ROOTS: "to finish: ", None: "\r\n> "}
-TYPED = {ELICIT: "d\n", SAMPLE: "x\n", ROOTS: "\n", None: "x\n"}
+PROMPTS = {ELICIT: "c = cancel: ", SAMPLE: "d = decline: ", ROOTS: "d = decline: ", None: "\r\n> "}
+TYPED = {ELICIT: "d\n", SAMPLE: "a\n", ROOTS: "a\n", None: "x\n"}
+FURTHER = {SAMPLE: "on one line: ", ROOTS: "to finish: "}
 
 
 def test_a_terminal_gets_no_control_characters() -> None:
@@ -231,6 +232,9 @@ def test_a_terminal_gets_no_control_characters() -> None:
             if question.is_form:
                 terminal.wait_for("\r\n> ")
                 terminal.type("\n")
+            elif question.method in FURTHER:
+                terminal.wait_for(FURTHER[question.method])
+                terminal.type("x\n" if question.method == SAMPLE else "\n")
         assert [list(one) for one in terminal.result()] == [["answer", "terminal"]] * len(HOSTILE)
     lines = terminal.seen.split("\r\n")
     assert all(char.isprintable() for line in lines for char in line)

@@ -19,12 +19,11 @@ from bespeak.transports.interfaces import Ask, Outgoing
 
 Json = dict[str, Any]
 MODERN, NOVEMBER, JUNE = "2026-07-28", "2025-11-25", "2025-06-18"
+CACHED: Json = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 FOUND: Json = {
-    "resultType": "complete",
-    "ttlMs": 0,
-    "cacheScope": "private",
+    **CACHED,
     "supportedVersions": [MODERN],
-    "capabilities": {},
+    "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "logging": {}},
 }
 TOKEN = "tok-4f1d-that-nobody-may-see"
 STRING: Json = {"type": "string"}
@@ -84,6 +83,8 @@ class Canned:
         self.sent: list[Json] = []
         """The messages of all calls."""
         self.entered = self.left = 0
+        self.tools: list[Json] = []
+        """What it lists."""
 
     @property
     def params(self) -> list[Json]:
@@ -103,6 +104,8 @@ class Canned:
         message = json.loads(request.message)
         if request.method == "server/discover":
             return written(message["id"], FOUND)
+        if request.method == "tools/list":
+            return written(message["id"], {**CACHED, "tools": self.tools})
         self.sent.append(message)
         for notification in self._notifications:
             notify(json.dumps({"jsonrpc": "2.0", **notification}).encode())
@@ -152,8 +155,10 @@ class Pushing(Canned):
             return written(message["id"], error("unknown method", -32601))
         if request.method == "initialize":
             info = {"name": "canned", "version": "1"}
-            agreed = {"protocolVersion": self._version, "capabilities": {}, "serverInfo": info}
+            agreed: Json = {"protocolVersion": self._version, "capabilities": {"tools": {}}, "serverInfo": info}
             return written(message["id"], {"result": agreed})
+        if request.method == "tools/list":
+            return written(message["id"], {"tools": []})
         self.sent.append(message)
         for number, question in enumerate(self._questions):
             assert ask is not None

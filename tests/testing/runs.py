@@ -32,6 +32,8 @@ FAILED = Result(
 )
 GONE = replace(PASSED, line=40, name="is there", failures=[Failure("connection refused", Kind.UNREACHABLE)])
 STALE = replace(PASSED, line=50, name="plays", failures=[Failure("diverged at round 1", Kind.CASSETTE)])
+SKIPPED = replace(PASSED, line=60, name="is slow", skipped="takes an hour")
+XFAILED = replace(FAILED, line=70, xfailed="known since May")
 RUN = Summary([PASSED, FAILED], deselected=2, seconds=1.5)
 
 

@@ -109,7 +109,9 @@ class Wire:
         info = {"io.modelcontextprotocol/serverInfo": {"name": "trip", "version": VERSION}}
         if request.method == "server/discover":
             came: Json = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "supportedVersions": [MODERN]}
-            reply: Json = {"result": {**came, "capabilities": {"tools": {}}}}
+            reply: Json = {"result": {**came, "capabilities": {"tools": {}, "logging": {}}}}
+        elif request.method == "tools/list":
+            reply = {"result": {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": []}}
         else:
             params = {name: value for name, value in message["params"].items() if name != "_meta"}
             reply = self._server.reply(params)

@@ -3,16 +3,17 @@
 testing.md section 2 (hostile tests; one that never reached its round fails) and protocol 6.3, S6 and S8 to S11.
 """
 
-import base64
 import json
 from typing import Any, Literal
 
 import pytest
 
 from bespeak.conversation.call_rounds import Round
-from bespeak.testing.attacks import Attack, NotReached, altered, judge_tampered
-from bespeak.testing.suite.suite_file import Fault, Tamper
+from bespeak.testing.altered_requests import NotReached
+from bespeak.testing.attacks import Attack, advise_ignored, ignores_state, judge_tampered
+from bespeak.testing.suite.attack_keys import Fault, Tamper
 from tests.testing.canned import (
+    TOKEN,
     Canned,
     Hold,
     Json,
@@ -35,7 +36,8 @@ OTHER: Json = {"cents": 50_000}
 
 
 def tamper(how: How, round_: int = 1) -> Tamper:
-    return Tamper(round=round_, requestState=how, **({"arguments": OTHER} if how == "other-arguments" else {}))
+    more = {"arguments": OTHER} if how == "other-arguments" else {}
+    return Tamper.model_validate({"round": round_, "requestState": how, **more})
 
 
 # One request, altered
@@ -109,13 +111,59 @@ WHAT: dict[How, str] = {
 }
 
 
-@pytest.mark.parametrize("how", list(WHAT))
+@pytest.mark.parametrize("how", [how for how in WHAT if how != "drop"])
 def test_a_server_that_takes_an_altered_state_breaks_a_rule(how: How) -> None:
     (failure,) = judge_tampered(tamper(how), {"result": told("Paid.")}, ASKED)
     assert failure.message == f"the server accepted {WHAT[how]}; it must answer with an error"
     assert str(failure).endswith(
-        "(state-verified: a server must reject a requestState that was altered, or that belongs to another request)"
+        "(state-verified: a server must reject a requestState that was altered, or that belongs to another request, "
+        "if it relies on it; see basic/patterns/mrtr)"
     )
+
+
+def test_a_server_that_takes_answers_without_their_state_fails_the_test_but_breaks_no_rule() -> None:
+    (failure,) = judge_tampered(tamper("drop"), {"result": told("Paid.")}, ASKED)
+    assert failure.rule is None
+    assert str(failure) == (
+        "the server accepted answers without the requestState they belong to; it should ask again or answer with an error"
+    )
+
+
+PAID: Json = {"result": {**told("Paid."), "_meta": {"x": 1}, "requestState": "s"}}
+
+
+@pytest.mark.parametrize(
+    ("envelope", "unstated", "ignored"),
+    [
+        (PAID, {"result": told("Paid.")}, True),
+        (PAID, {"result": told("Paid twice.")}, False),
+        (PAID, {"result": asking("ok")}, False),
+        (PAID, error(), False),
+        (PAID, None, False),
+        (PAID, [], False),
+        ({"result": asking("ok", state="1")}, {"result": asking("ok", state="2")}, True),
+    ],
+)
+def test_a_server_that_does_the_same_without_a_state_does_not_rely_on_it(
+    envelope: Any, unstated: Any, ignored: bool
+) -> None:
+    assert ignores_state(envelope, unstated) is ignored
+
+
+@pytest.mark.parametrize("how", ["flip", "truncate", "empty"])
+def test_a_state_that_the_server_does_not_rely_on_may_be_altered(how: How) -> None:
+    assert judge_tampered(tamper(how), PAID, ASKED, ignored=True) == []
+    (advice,) = advise_ignored(tamper(how))
+    assert advice.is_advice
+    assert advice.text == f"the server accepted {WHAT[how]}, and does the same without any requestState"
+
+
+@pytest.mark.parametrize("how", ["drop", "other-arguments"])
+def test_answers_that_count_for_other_arguments_fail_the_test_even_if_no_state_says_what_they_are_for(how: How) -> None:
+    (failure,) = judge_tampered(tamper(how), PAID, ASKED, ignored=True)
+    assert failure.message == f"the server accepted {WHAT[how]}; it should ask again or answer with an error"
+    assert failure.rule is None
+    assert advise_ignored(tamper(how)) == []
 
 
 @pytest.mark.parametrize("how", list(WHAT))
@@ -130,6 +178,69 @@ def test_to_ask_again_is_right_only_when_the_state_was_left_out(asked: Json) -> 
     assert failure.message.startswith(
         "the server asked again after receiving a requestState with one character altered;"
     )
+
+
+BOUND: dict[str, Json] = {
+    "other-tool": {"tool": "refund"},
+    "other-caller": {"headers": {"x": "y"}},
+    "older-round": {"round": 2},
+    "expired": {"after": 1},
+}
+SENT = {
+    "other-tool": "a requestState that was issued for another tool",
+    "other-caller": "a requestState that was issued to another caller",
+    "older-round": "answers with the requestState of an earlier round",
+    "expired": "a requestState that should have expired",
+}
+RULE = {how: "state-verified" if how == "other-tool" else "state-bound" for how in BOUND}
+
+
+def sent_elsewhere(how: str) -> Tamper:
+    return Tamper.model_validate({"round": 1, "requestState": how, **BOUND[how]})
+
+
+@pytest.mark.parametrize("how", BOUND)
+def test_a_state_where_it_does_not_belong_is_refused_with_an_error(how: str) -> None:
+    assert judge_tampered(sent_elsewhere(how), error("invalid state"), ASKED) == []
+    for reply in (told("Paid."), asking("next")):
+        (failure,) = judge_tampered(sent_elsewhere(how), {"result": reply}, ASKED)
+        assert failure.message == f"the server accepted {SENT[how]}; it must answer with an error"
+        assert failure.rule == RULE[how]
+
+
+@pytest.mark.parametrize("asked", ["x", "y"])
+def test_after_an_older_state_the_questions_of_any_round_so_far_may_be_asked_again(asked: str) -> None:
+    rounds = [asked_of("x"), asked_of("y")]
+    assert judge_tampered(sent_elsewhere("older-round"), {"result": asking(asked)}, rounds) == []
+
+
+MALFORMED = {
+    "text": "inputResponses that are a string",
+    "list": "inputResponses that are an array",
+    "nothing": "inputResponses that are null",
+    "no-action": "an answer without an action",
+    "unknown-action": "an answer with an unknown action",
+    "no-content": "an accepted form without content",
+    "wrong-type": "values that do not have the types of their form",
+}
+
+
+@pytest.mark.parametrize("how", MALFORMED)
+def test_malformed_answers_are_refused_fail_or_are_asked_for_again(how: str) -> None:
+    attack = Tamper.model_validate({"round": 1, "inputResponses": how})
+    for envelope in (error(), {"result": told("no", isError=True)}, {"result": asking("ok")}):
+        assert judge_tampered(attack, envelope, ASKED) == []
+    for reply in (told("Paid."), asking("next")):
+        (failure,) = judge_tampered(attack, {"result": reply}, ASKED)
+        assert failure.message == (
+            f"the server accepted {MALFORMED[how]}; it must answer with an error, fail, or ask again"
+        )
+        assert failure.rule == "answers-checked"
+
+
+@pytest.mark.parametrize("reply", [error(), {"result": told("Paid.")}, {"result": asking("next")}])
+def test_after_an_oversized_answer_any_response_will_do(reply: Json) -> None:
+    assert judge_tampered(Tamper(round=1, inputResponses="oversized"), reply, ASKED) == []
 
 
 @pytest.mark.parametrize("envelope", [None, [], {}, {"result": told("no", isError=True)}])
@@ -184,7 +295,7 @@ def test_who_asks_only_some_of_the_names_again_has_taken_answers_without_their_s
     rounds: list[Round], asked: list[str]
 ) -> None:
     (failure,) = judge_tampered(tamper("drop"), {"result": asking(*asked)}, rounds)
-    assert failure.rule == "state-verified"
+    assert failure.message.startswith("the server accepted answers without the requestState they belong to;")
 
 
 @pytest.mark.parametrize("how", ["flip", "truncate", "empty", "drop", "other-arguments, arguments: {cents: 6}"])
@@ -196,10 +307,39 @@ async def test_a_refused_state_passes_without_further_expectations(hold: Hold, h
     assert len(result.rounds) == 1
 
 
-async def test_an_accepted_state_fails_whatever_else_is_expected(hold: Hold) -> None:
-    tests = pay("tamper: {round: 1, requestState: flip}, expect: {text: Paid.}")
-    results = await hold(Canned(asking("ok"), told("Paid.")), tests)
-    assert rules(results) == ["state-verified"]
+async def test_who_expects_an_altered_state_to_be_accepted_has_the_last_word(hold: Hold) -> None:
+    accepts = pay("tamper: {round: 1, requestState: flip}, expect: {text: Paid.}")
+    assert messages(await hold(Canned(asking("ok"), told("Paid.")), accepts)) == []
+    results = await hold(Canned(asking("ok"), REFUSED), accepts)
+    assert messages(results) == ["the call ended with an error: invalid or expired requestState (-32602)"]
+
+
+@pytest.mark.parametrize("expect", ["{rounds: 1}", "{asked: [ok], notifications: []}"])
+async def test_an_expectation_that_does_not_name_the_outcome_leaves_the_rule_in_force(hold: Hold, expect: str) -> None:
+    tests = pay(f"tamper: {{round: 1, requestState: flip}}, expect: {expect}")
+    assert rules(await hold(Canned(asking("ok"), told("Paid."), asking("ok")), tests)) == ["state-verified"]
+    assert messages(await hold(Canned(asking("ok"), REFUSED), tests)) == []
+
+
+async def test_the_rule_and_an_expected_error_are_both_reported(hold: Hold) -> None:
+    tests = pay("tamper: {round: 1, requestState: flip}, expect: {error: {code: -32602}}")
+    results = await hold(Canned(asking("ok"), told("Paid."), asking("ok")), tests)
+    assert rules(results) == ["state-verified", None]
+    assert messages(results)[1] == "the call did not end with an error, but with: Paid."
+
+
+async def test_a_result_that_is_an_error_can_be_expected(hold: Hold) -> None:
+    tests = pay("tamper: {round: 1, requestState: flip}, expect: {isError: true, text: Start again.}")
+    assert messages(await hold(Canned(asking("ok"), told("Start again.", isError=True)), tests)) == []
+
+
+async def test_a_state_that_is_only_cosmetic_is_advice_and_the_test_passes(hold: Hold) -> None:
+    server = Canned(asking("ok"), told("Paid."))
+    (result,) = await hold(server, pay("tamper: {round: 1, requestState: flip}"))
+    assert result.passed
+    assert [one.rule for one in result.advice] == ["state-ignored"]
+    assert [params.get("requestState") for params in server.params][2] is None
+    assert server.params[1]["inputResponses"] == server.params[2]["inputResponses"]
 
 
 async def test_a_refusal_can_be_expected_in_full(hold: Hold) -> None:
@@ -260,6 +400,68 @@ async def test_what_kept_a_round_from_coming_is_reported(hold: Hold) -> None:
 async def test_at_an_older_revision_there_is_nothing_to_reach(hold: Hold, attack: str) -> None:
     results = await hold(Pushing(form()), pay(attack))
     assert messages(results) == ["not reached: revision 2025-11-25 has no rounds to tamper with"]
+
+
+# States where they do not belong, and malformed answers, in a suite
+
+
+async def test_a_state_is_sent_with_another_tool(hold: Hold) -> None:
+    server = Canned(asking("ok"), REFUSED)
+    (result,) = await hold(
+        server, pay("tamper: {round: 1, requestState: other-tool, tool: refund, arguments: {id: 1}}")
+    )
+    assert result.passed
+    assert (server.params[1]["name"], server.params[1]["arguments"]) == ("refund", {"id": 1})
+    assert server.params[1]["requestState"] == TOKEN
+
+
+async def test_the_state_of_an_earlier_round_is_sent_in_a_later_one(hold: Hold) -> None:
+    server = Canned(asking("ok", state="one"), asking("next", state="two"), asking("ok", state="one"))
+    tests = "  - {name: a, tool: pay, inputResponses: {ok: x, next: y}, tamper: {round: 2, requestState: older-round}}"
+    (result,) = await hold(server, tests)
+    assert result.passed
+    assert [params.get("requestState") for params in server.params] == [None, "one", "one"]
+    assert list(server.params[2]["inputResponses"]) == ["next"]
+
+
+async def test_a_state_is_sent_when_it_should_have_expired(hold: Hold) -> None:
+    server = Canned(asking("ok"), told("Paid."))
+    results = await hold(server, pay("tamper: {round: 1, requestState: expired, after: 0.01}"))
+    assert rules(results) == ["state-bound"]
+
+
+async def test_malformed_answers_are_sent_with_their_state(hold: Hold) -> None:
+    server = Canned(asking("ok"), told("Paid."))
+    results = await hold(server, pay("tamper: {round: 1, inputResponses: list}"))
+    assert rules(results) == ["answers-checked"]
+    assert server.params[1]["inputResponses"] == [{"action": "accept", "content": {"value": "x"}}]
+    assert "requestState" in server.params[1]
+
+
+async def test_an_answer_that_nobody_asked_for_should_be_ignored_and_the_call_goes_on(hold: Hold) -> None:
+    tests = pay("tamper: {round: 1, inputResponses: unknown-key}, expect: {text: Paid., rounds: 2}")
+    server = Canned(asking("ok"), asking("ok"), told("Paid."))
+    assert messages(await hold(server, tests)) == []
+    assert [len(params.get("inputResponses", ())) for params in server.params] == [0, 2, 1]
+    assert messages(await hold(Canned(asking("ok"), error("unknown key")), tests)) == [
+        "the call ended with an error: unknown key (-32602)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("attack", "message"),
+    [
+        ("tamper: {round: 2, requestState: older-round}", "the server never reached round 2"),
+        ("tamper: {round: 2, inputResponses: list}", "the server never reached round 2"),
+        ("tamper: {round: 2, inputResponses: unknown-key}", "the server never reached round 2"),
+        ("tamper: {round: 1, requestState: other-tool, tool: pay}", "equals the original one"),
+        ("fault: {round: 2, restart: true}", "the server never reached round 2"),
+    ],
+)
+async def test_a_new_attack_that_never_reached_its_round_fails_too(hold: Hold, attack: str, message: str) -> None:
+    results = await hold(Canned(asking("ok"), told()), pay(attack))
+    assert messages(results)[0].startswith("not reached: ")
+    assert message in messages(results)[0]
 
 
 # A lost response
@@ -346,14 +548,13 @@ async def test_who_pushes_what_was_not_declared_is_found_and_not_answered(hold: 
 # What a server must not do, whoever asks it
 
 
-RAW = b'{"jsonrpc": "2.0", "id": 2, "result": {"resultType": "complete", "content": [], "content": []}}'
+OK = f'"ok": {json.dumps(form())}'
+TWO_OKS = '{"resultType": "input_required", "inputRequests": {' + f"{OK}, {OK}" + "}}"
+RAW = ('{"jsonrpc": "2.0", "id": 2, "result": ' + TWO_OKS + "}").encode()
 FIELD: Json = {"id": "ok", "kind": "string", "description": "?"}
 BROKEN: dict[str, tuple[Json | bytes, str]] = {
-    "a key that cannot be shown": (round_of({"a\x1b[2J": form()}), "key"),
-    "an empty key": (round_of({"": form()}), "key"),
     "one id twice": ({"inputRequests": [FIELD, FIELD], "requestState": "s"}, "duplicate-key"),
-    "one member twice": (RAW, "duplicate-key"),
-    "complete, and asks": (told(inputRequests={"ok": form()}), "complete-asks"),
+    "one key twice": (RAW, "duplicate-key"),
     "neither questions nor a state": ({"resultType": "input_required"}, "empty"),
     "a resultType of null": ({"resultType": None}, "result-type"),
     "another resultType": ({"resultType": "task"}, "result-type"),
@@ -382,32 +583,27 @@ async def test_a_question_that_comes_again_after_a_decline_is_found(hold: Hold) 
     results = await hold(
         Canned(asking("ok"), asking("ok"), told()), "  - {name: a, tool: x, inputResponses: {ok: decline}}"
     )
-    assert rules(results) == ["declined"]
-    assert messages(results) == ["'ok' was declined, but the server asked it again"]
+    assert messages(results) == []
+    assert [(one.rule, one.text) for one in results[0].advice] == [
+        ("declined", "'ok' was declined, but the server asked it again")
+    ]
+
+
+@pytest.mark.parametrize("key", ["", "a\u200d", "a\x1b[2J"])
+async def test_a_key_may_be_any_text(hold: Hold, key: str) -> None:
+    results = await hold(
+        Canned(round_of({key: form()}), told()), "  - {name: a, tool: x, inputResponses: [{otherwise: y}]}"
+    )
+    assert messages(results) == []
+
+
+async def test_a_complete_result_that_asks_is_advice(hold: Hold) -> None:
+    (result,) = await hold(Canned(told(inputRequests={"ok": form()})), "  - {name: a, tool: x}")
+    assert result.passed
+    assert [one.rule for one in result.advice] == ["complete-asks"]
 
 
 async def test_all_that_is_wrong_is_reported_each_once(hold: Hold) -> None:
-    odd = listing("a\x07", "b\x07")
+    odd = listing("a", "a", "b", "b")
     results = await hold(Canned(odd, odd, told()), "  - {name: a, tool: x, inputResponses: [{otherwise: y}]}")
-    assert rules(results) == ["dialect", "key", "key"]
-
-
-STATES = [{"step": 1, "approved": False}, {"to": "Ada"}, [1], {"inner": {"n": 1.5}}, {"a": None, "b": "x"}]
-
-
-@pytest.mark.parametrize("value", STATES)
-@pytest.mark.parametrize("coding", ["json", "base64"])
-def test_a_state_that_anybody_could_write_is_altered_so_that_it_can_still_be_read(value: Any, coding: str) -> None:
-    plain = json.dumps(value)
-    state = plain if coding == "json" else base64.urlsafe_b64encode(plain.encode()).decode().rstrip("=")
-    other = altered(state, "flip")
-    read = json.loads(other if coding == "json" else base64.urlsafe_b64decode(other + "=" * (-len(other) % 4)))
-    assert read != value
-    assert type(read) is type(value)
-
-
-@pytest.mark.parametrize("state", ["v1.k.sealed", "null", "{}", "[]", '""', "[null]", "x"])
-def test_any_other_state_has_one_character_altered(state: str) -> None:
-    other = altered(state, "flip")
-    assert len(other) == len(state)
-    assert sum(one != two for one, two in zip(state, other, strict=True)) == 1
+    assert rules(results) == ["dialect", "duplicate-key", "duplicate-key"]

@@ -15,7 +15,7 @@ for line in sys.stdin:
     id_, method = message.get("id"), message["method"]
     if method == "server/discover":
         result = {{"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}}
-        result |= {{"supportedVersions": ["2026-07-28"], "capabilities": {{}}}}
+        result |= {{"supportedVersions": ["2026-07-28"], "capabilities": {{"tools": {{}}}}}}
     else:
         result = {{"resultType": "complete", "content": [{{"type": "text", "text": "ok"}}]}}
     print(json.dumps({{"jsonrpc": "2.0", "id": id_, "result": result}}), flush=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.testing.conftest import HEAD, Bench, said, titles, told
+from tests.testing.conftest import HEAD, QUIET, Bench, said, titles, told
 
 SUITE = """
 - name: asks for the city, then the units
@@ -43,7 +43,7 @@ import json, sys
 
 ASKED = {{"method": "elicitation/create", "params": {{"message": "Which city?", "requestedSchema": {{
     "type": "object", "properties": {{"city": {{"type": "string"}}}}, "required": ["city"]}}}}}}
-FOUND = {{"supportedVersions": ["2026-07-28"], "capabilities": {{}}, "ttlMs": 0, "cacheScope": "private"}}
+FOUND = {{"supportedVersions": ["2026-07-28"], "capabilities": {{"tools": {{}}}}, "ttlMs": 0, "cacheScope": "private"}}
 TOLD = {{"content": [{{"type": "text", "text": "in Rome"}}], "structuredContent": {{"days": [{{"warm": 1}}, {{"warm": 0}}]}}}}
 
 for line in sys.stdin:
@@ -237,8 +237,13 @@ def test_a_failure_shows_its_place_its_rounds_where_it_differs_and_how_to_run_it
             "sub/a.bespeak.yaml:4: asks",
             "*structuredContent.days?1?.warm: *",
             "    at structuredContent.days?1?.warm",
-            "    expected 1",
-            "    actual   0",
+            "    --- expected",
+            "    +++ actual",
+            "    @@ -1,3 +1,3 @@",
+            "     days:",
+            "       - warm: 1",
+            "    -  - warm: 1",
+            "    +  - warm: 0",
             "  round 1 asked",
             '    city: "Which city?"',
             '      answered {"action": "accept", "content": {"city": "Rome"}}',
@@ -305,3 +310,122 @@ def test_the_command_that_runs_it_again_knows_the_era_of_the_run(bench: Bench) -
     code, output = bench.bespeak(*shlex.split(line.partition("run it again: ")[2])[1:])
     assert code == 1
     assert "t [2025-11-25]" in output
+
+
+# What pytest keeps between runs, and what it says in one line
+
+AGAIN = """
+- name: says, it
+  tool: say
+  arguments: {text: a}
+  eras: [2025-11-25, 2026-07-28]
+  cases:
+    - name: good one
+      expect: {text: a}
+    - name: "bad, [two] :: x/y"
+      expect: {text: b}
+- {name: last, tool: say, arguments: {text: a}}
+"""
+
+
+@pytest.mark.parametrize("option", ["--lf", "--sw"])
+def test_failed_tests_are_found_again_whatever_their_titles(bench: Bench, option: str) -> None:
+    bench.suite(AGAIN)
+    pairs = zip(QUIET[::2], QUIET[1::2], strict=True)
+    words = [word for pair in pairs if pair[1] != "no:cacheprovider" for word in pair]
+    first = bench.pytester.runpytest_inprocess(*words, *([option] if option == "--sw" else []))
+    first.assert_outcomes(**({"passed": 2, "failed": 1} if option == "--sw" else {"passed": 3, "failed": 2}))
+    again = bench.pytester.runpytest_inprocess(*words, option)
+    again.assert_outcomes(**({"failed": 1, "deselected": 2} if option == "--sw" else {"failed": 2}))
+
+
+def test_one_test_is_selected_by_its_title(bench: Bench) -> None:
+    bench.suite(AGAIN)
+    bench.pytest("desk.bespeak.yaml::says, it [good one, 2025-11-25]").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("more", [(), ("-vv",)])
+def test_the_summary_line_has_the_cause(bench: Bench, more: tuple[str, ...]) -> None:
+    bench.suite("- {name: t, tool: say, arguments: {text: a}, expect: {text: b}}")
+    ran = bench.pytest("--junitxml=junit.xml", *more)
+    ran.stdout.fnmatch_lines(['FAILED desk.bespeak.yaml::t - text: expected "b", got "a"'])
+    message = ET.parse(bench.path / "junit.xml").getroot().find(".//failure")
+    assert message is not None
+    assert message.get("message") == 'text: expected "b", got "a"'
+
+
+def test_the_durations_of_pytest_are_those_of_the_tests(bench: Bench) -> None:
+    bench.suite("- {name: t, tool: say, arguments: {text: a}}")
+    bench.pytest("--durations=5", "--durations-min=0", "-vv").stdout.fnmatch_lines(["*s call * desk.bespeak.yaml::t"])
+
+
+def test_pytest_writes_an_html_report(bench: Bench) -> None:
+    bench.suite("- {name: t, tool: say, arguments: {text: a}}")
+    bench.pytest("--bespeak-report=html=r.html").assert_outcomes(passed=1)
+    assert "calls the tool say" in (bench.path / "r.html").read_text()
+
+
+# Tags, outcomes, commands and included files
+
+OUTCOMES = """
+- {name: quick, tool: say, arguments: {text: a}, tags: [fast-ones], expect: {text: a}}
+- {name: slow, tool: say, tags: [slow], skip: takes an hour}
+- {name: wrong, tool: say, arguments: {text: a}, tags: [slow], expect: {text: b}, xfail: known}
+"""
+
+
+def test_skip_and_xfail_are_those_of_pytest(bench: Bench) -> None:
+    suite = bench.suite(OUTCOMES)
+    ran = bench.pytest("-rsx", "--strict-markers", "-W", "error", "--bespeak-report", "json=r.json")
+    ran.assert_outcomes(passed=1, skipped=1, xfailed=1)
+    text = ran.stdout.str()
+    assert f"{suite.name}:6: takes an hour" in text
+    assert "known" in text
+    report = told((bench.path / "r.json").read_bytes())
+    assert [one["outcome"] for one in report["results"]] == ["passed", "skipped", "xfailed"]
+
+
+def test_an_expected_failure_that_passes_fails(bench: Bench) -> None:
+    bench.suite("- {name: a, tool: say, arguments: {text: a}, xfail: known}")
+    ran = bench.pytest()
+    ran.assert_outcomes(failed=1)
+    assert "the test is marked xfail (known), but it passed; remove xfail" in ran.stdout.str()
+
+
+@pytest.mark.parametrize(
+    ("expression", "count"), [("slow", (0, 1, 1)), ("fast-ones", (1, 0, 0)), ("not slow", (1, 0, 0))]
+)
+def test_tags_are_markers(bench: Bench, expression: str, count: tuple[int, int, int]) -> None:
+    bench.suite(OUTCOMES)
+    passed, skipped, xfailed = count
+    ran = bench.pytest("-m", expression, "--strict-markers")
+    ran.assert_outcomes(passed=passed, skipped=skipped, xfailed=xfailed, deselected=3 - sum(count))
+
+
+def test_a_suite_is_set_up_once_and_cleaned_up_after_its_last_test(bench: Bench) -> None:
+    suite = bench.suite("- {name: a, tool: say, arguments: {text: a}}\n- {name: b, tool: say, arguments: {text: a}}")
+    commands = "setup: [[sh, -c, echo up >> log]]\nteardown: [[sh, -c, echo down >> log]]\n"
+    suite.write_text(suite.read_text() + commands)
+    bench.write(
+        "test_after.py",
+        "from pathlib import Path\ndef test_it(): assert Path('log').read_text().split() == ['up', 'down']",
+    )
+    bench.pytest(str(suite), "test_after.py").assert_outcomes(passed=3)
+
+
+def test_a_teardown_that_fails_is_an_error_of_the_last_test(bench: Bench) -> None:
+    suite = bench.suite("- {name: a, tool: say, arguments: {text: a}}")
+    suite.write_text(suite.read_text() + "teardown: [[sh, -c, echo locked; exit 1]]\n")
+    ran = bench.pytest()
+    ran.assert_outcomes(passed=1, errors=1)
+    assert "teardown of the suite: the command sh -c 'echo locked; exit 1' exited with code 1" in ran.stdout.str()
+    assert "locked" in ran.stdout.str()
+
+
+def test_tests_of_an_included_file_have_its_name_and_line(bench: Bench) -> None:
+    bench.write("shared.yaml", "version: 1\ntests:\n  - {name: shared, tool: say, skip: later}\n")
+    suite = bench.suite("- {name: own, tool: say, arguments: {text: a}}")
+    suite.write_text(suite.read_text() + "include: [shared.yaml]\n")
+    ran = bench.pytest("-rs")
+    ran.assert_outcomes(passed=1, skipped=1)
+    assert "shared.yaml:3: later" in ran.stdout.str()

@@ -229,7 +229,14 @@ def test_an_interrupted_run_reports_what_it_has_as_the_command_line_does(
     ran = bench.pytester.run(sys.executable, "-m", "pytest", *PLUGINS, "--bespeak-report=json=pytest.json")
     assert ran.ret == pytest.ExitCode.INTERRUPTED
     report = (bench.path / "pytest.json").read_bytes()
-    assert told(report)["summary"] == {"passed": 1, "failed": 0, "deselected": 0, "interrupted": True}
+    assert told(report)["summary"] == {
+        "passed": 1,
+        "failed": 0,
+        "skipped": 0,
+        "xfailed": 0,
+        "deselected": 0,
+        "interrupted": True,
+    }
     assert report == bench.bespeak_report()
 
 
@@ -255,7 +262,14 @@ def test_a_run_that_stops_at_a_failure_is_reported(bench: Bench) -> None:
     """`--sw` and xdist's `-x` stop as if they were interrupted."""
     bench.suite("- {name: t, tool: nonsuch}\n- {name: u, tool: nonsuch}")
     report = told(bench.pytest_report("-p", "cacheprovider", "-p", "stepwise", "--sw"))
-    assert report["summary"] == {"passed": 0, "failed": 1, "deselected": 0, "interrupted": False}
+    assert report["summary"] == {
+        "passed": 0,
+        "failed": 1,
+        "skipped": 0,
+        "xfailed": 0,
+        "deselected": 0,
+        "interrupted": False,
+    }
 
 
 def test_reports_are_of_suites_only_and_there_may_be_several(bench: Bench, suite: Path) -> None:
@@ -287,7 +301,7 @@ def test_a_report_that_cannot_be_written_in_the_end_is_said(bench: Bench) -> Non
         (["--bespeak-era=1999"], "an era is modern, legacy or one of 2026-07-28, *, not '1999'"),
         (["--bespeak-server=desk"], "*NAME=TARGET, not 'desk'"),
         (["--bespeak-server=desk='"], "*not a valid command*"),
-        (["--bespeak-report=json"], "--bespeak-report takes json=FILE or junit=FILE"),
+        (["--bespeak-report=json"], "--bespeak-report takes json=FILE, junit=FILE or html=FILE"),
         (["--bespeak-report=json=."], "'json=.' cannot be written: *"),
         (["--bespeak-report=json=a", "--bespeak-report=junit=a"], "two reports would be written to *; *"),
         (["--bespeak-verify", "--bespeak-record=once"], "verify compares with existing cassettes; *"),
@@ -352,3 +366,42 @@ def test_an_era_keeps_those_that_name_it_and_those_that_name_none(bench: Bench, 
         "takes it [2026-07-28]",
         "asks for the city, then the units [2026-07-28]",
     ]
+
+
+# Profiles
+
+ASKING = """
+- {name: asks, tool: forecast, arguments: {loc: SFO}, inputResponses: {city: Rome, units: C}, expect: {text: Rome in C}}
+- {name: asks before, tool: forecast, arguments: {loc: SFO}, eras: [2025-11-25], inputResponses: {city: Rome, units: C}}
+"""
+
+
+def test_a_profile_plays_the_suites_and_the_tests_in_code(bench: Bench) -> None:
+    bench.suite(ASKING)
+    bench.write(
+        "test_code.py",
+        """
+        import asyncio
+        from desk import mcp
+
+        def test_code(converse):
+            said = asyncio.run(converse(mcp, "forecast", {"loc": "SFO"}, answers={"city": "Rome", "units": "C"}))
+            assert said.text == "Rome in C"
+        """,
+    )
+    bench.pytest("--bespeak-as", "langgraph").assert_outcomes(passed=2, skipped=1)
+    bench.pytest("--bespeak-as", "claude-code").assert_outcomes(passed=4)
+
+
+def test_a_profile_that_there_is_not_is_refused(bench: Bench) -> None:
+    bench.suite(ASKING)
+    assert "there is no profile 'nobody'" in said(bench.pytest("--bespeak-as", "nobody"))
+
+
+def test_bespeak_test_plays_a_profile_and_counts_what_it_leaves_out(bench: Bench) -> None:
+    suite = bench.suite(ASKING)
+    code, printed = bench.bespeak("test", str(suite), "--as", "langgraph")
+    assert code == 0, printed
+    assert "1 passed, 1 deselected" in printed
+    code, printed = bench.bespeak("test", str(suite), "--as", "nobody")
+    assert (code, "there is no profile 'nobody'" in printed) == (2, True)

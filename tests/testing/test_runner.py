@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from bespeak.conversation.responses import Question
-from bespeak.terminal.prompt_types import Action, Reply
+from bespeak.terminal.prompt_types import Action, Asker, Reply
 from bespeak.testing.report.results import Kind, Result
 from bespeak.testing.runner import Options, Runner, run_items
 from bespeak.testing.suite.loader import load_suite
 from bespeak.testing.suite.plan import items_of
 from bespeak.transports.interfaces import Ask, Outgoing
 from tests.testing.canned import (
+    CACHED,
     FOUND,
     HEAD,
     Canned,
@@ -59,7 +60,7 @@ async def test_a_test_that_expects_nothing_passes_if_nothing_is_wrong(hold: Hold
     ],
 )
 async def test_all_three_methods_that_may_ask_are_answered(hold: Hold, target: str, method: str, params: Json) -> None:
-    server = Canned(asking("city"), {"resultType": "complete"})
+    server = Canned(asking("city"), {**CACHED, "content": [], "messages": [], "contents": []})
     (result,) = await hold(server, f"  - {{name: a, {target}, inputResponses: {{city: Rome}}, expect: {{rounds: 1}}}}")
     assert result.passed
     assert [sent["method"] for sent in server.sent] == [method, method]
@@ -275,7 +276,7 @@ async def test_wire_says_what_a_mismatch_costs(hold: Hold, shape: str, wire: str
 async def test_the_cap_of_a_test_goes_before_the_cap_of_its_suite(hold: Hold, suite: str, test: str, cap: int) -> None:
     server = Canned(asking("city"))
     results = await hold(server, f"  - {{name: a, tool: x, inputResponses: {{city: Rome}}{test}}}", HEAD + suite)
-    assert rules(results) == ["converge"]
+    assert rules(results) == [None]
     assert messages(results)[0].startswith(f"the server is still asking after {cap} answered round")
     assert len(server.sent) == cap + 1
 
@@ -284,11 +285,11 @@ async def test_the_cap_of_a_test_goes_before_the_cap_of_its_suite(hold: Hold, su
 
 
 @pytest.mark.timing
-async def test_a_server_that_hangs_breaks_a_rule_and_is_reached_again(hold: Hold) -> None:
+async def test_a_server_that_hangs_fails_the_test_and_is_reached_again(hold: Hold) -> None:
     server = Silent()
     results = await hold(server, "  - {name: a, tool: x}\n  - {name: b, tool: x}", NOW)
     assert messages(results) == ["the server did not respond: no answer to tools/call within 0.05 s"] * 2
-    assert rules(results) == ["answers", "answers"]
+    assert rules(results) == [None, None]
     assert (server.entered, server.left) == (2, 2)
 
 
@@ -375,7 +376,7 @@ async def test_a_run_ends_where_it_is_reported_to_and_closes_its_connections(tmp
 
 async def test_a_person_is_asked_instead_of_the_fixture(hold: Hold) -> None:
     class Person:
-        async def ask(self, question: Question) -> Reply:
+        async def ask(self, question: Question, asker: Asker) -> Reply:
             return Reply(Action.ACCEPT, dict.fromkeys(question.properties, "Oslo"))
 
     server = Canned(asking("city"), told())

@@ -242,7 +242,10 @@ async def test_an_overridden_resolver_asks_at_no_revision() -> None:
 
 
 FORM, TWO = form("Which?", city={"type": "string"}), form("Which?", a={"type": "string"}, b={"type": "string"})
-PAGE: Json = {"method": "elicitation/create", "params": {"mode": "url", "message": "?", "url": "https://x.example"}}
+PAGE: Json = {
+    "method": "elicitation/create",
+    "params": {"mode": "url", "message": "?", "url": "https://x.example", "elicitationId": "e"},
+}
 SAMPLE: Json = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}}
 ROOTS: Json = {"method": "roots/list"}
 
@@ -308,7 +311,7 @@ async def test_a_pushed_question_that_is_invalid_is_found(hold: Hold, question: 
 async def test_a_server_that_pushes_for_ever_is_stopped(hold: Hold) -> None:
     server = Pushing(*[FORM] * 1000)
     results = await hold(server, "  - {name: a, tool: x, inputResponses: [{otherwise: Rome}]}")
-    assert rules(results) == ["converge"]
+    assert messages(results)[0].startswith("the server is still asking after ")
     assert len(server.answered) < 200
 
 
@@ -332,4 +335,4 @@ async def test_a_server_that_does_not_speak_a_revision_cannot_be_reached_at_it(h
     assert [result.passed for result in results] == [True, False]
     (failure,) = results[1].failures
     assert failure.kind is Kind.UNREACHABLE
-    assert failure.message == f"the server chose the protocol version '{JUNE}', but this client supports {NOVEMBER}"
+    assert failure.message == f"server 'desk' speaks {JUNE}, not {NOVEMBER}"

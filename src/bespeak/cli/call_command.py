@@ -1,24 +1,26 @@
 """`bespeak call`: call a tool, answer its questions at the terminal, or save the call to continue it later."""
 
 import json
-import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+from bespeak.cli.call_flags import BadFlags, Flags, read_answer, read_connection_answers, read_headers
 from bespeak.cli.exit_codes import ExitCode
-from bespeak.cli.output import NAME, complain, result_lines
+from bespeak.cli.output import NAME, complain, result_lines, tell
 from bespeak.cli.prepared_answers import Bounded, PreparedAnswers, Waiting, WithoutTerminal
-from bespeak.cli.resume_command import NotConfirmed, choose_target, read_saved
+from bespeak.cli.resume_command import NotConfirmed, choose_target, read_saved, shown
+from bespeak.cli.saved_calls import put_down
 from bespeak.cli.signals import run
-from bespeak.cli.tool_arguments import check_arguments, json_or_text, tool_names, typed_arguments
+from bespeak.cli.tool_arguments import check_arguments, tool_names, typed_arguments
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answer_sources import PromptScript, Script
-from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.answers import CannotAnswer, Refused
+from bespeak.conversation.askers import asker_of
 from bespeak.conversation.atomic_files import write_whole
 from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.connection import Connection
@@ -26,35 +28,26 @@ from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING, mode_of
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture
+from bespeak.conversation.profiles.known_profiles import find_profile
+from bespeak.conversation.profiles.profile import Profile
 from bespeak.conversation.question_names import name_of
 from bespeak.conversation.result_text import text_of
-from bespeak.conversation.server_targets import parse_target
+from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
+from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
+from bespeak.terminal.safe_text import printable
 
 ROUNDS = 10
 """The default maximum of rounds to answer."""
 LONGEST_SECONDS = 3600
-
-
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """The command line of `bespeak call`."""
-
-    words: Sequence[str]
-    arguments: str | None
-    answers: Sequence[str]
-    save: Path | None
-    resume: str | None
-    era: str | None
-    rounds: int | None
-    seconds: float
-    whole: bool
-
-
-class BadFlags(Exception):
-    """The command line is wrong. The message says what to write."""
+CANNOT_CONTINUE = (
+    "a new process of the server can continue a call only if it has the same state keys; "
+    "if it does not, make the call again"
+)
+SHOWN = 20
+"""How many names of questions a message lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +61,8 @@ class _Call:
     """The answers given on the command line, by key or name, as written in a suite."""
     used: Mapping[str, str] = field(default_factory=dict[str, str])
     """The names that were answered before the call was saved, each with its last key."""
+    again: str = ""
+    """How to make a saved call again, if its server may not be able to continue it."""
 
 
 def call_tool(flags: Flags) -> int:
@@ -92,19 +87,31 @@ async def _called(flags: Flags, out: TextIO) -> int:
         raise BadFlags(f"--timeout must be more than 0 and at most {LONGEST_SECONDS} seconds")
     if flags.save is not None and (flags.save.is_dir() or not flags.save.parent.is_dir()):
         raise BadFlags(f"--save-answers: {flags.save} is a folder, or its folder does not exist")
-    prompt = Prompt() if at_terminal() else None
+    headers, outside = read_headers(flags), read_connection_answers(flags)
+    client = Profile() if flags.profile is None else find_profile(flags.profile).make()
+    prompt = Prompt(confirms=not flags.sends_unseen) if at_terminal() else None
     call = _begun(flags) if flags.resume is None else await _resumed(flags, flags.resume, prompt)
     InputResponseFixture(call.answers)
     pool = Pool()
     try:
-        wanted = Wanted("", parse_target(call.target), Path.cwd(), call.mode, EVERYTHING, flags.seconds)
+        server = _with_headers(parse_target(call.target), headers)
+        declared = dict(client.declares or EVERYTHING)
+        wanted = Wanted("", server, Path.cwd(), call.mode, declared, flags.seconds, answers=outside)
         connection = await pool.connection(wanted)
+        if client.needs_rounds and not is_modern(connection.version):
+            raise BadFlags(f"--as {flags.profile} answers rounds, which revision {connection.version} does not have")
         if flags.resume is None:
             conversation = Conversation("tools/call", await _params(flags, connection), call.conversation.max_rounds)
             call = replace(call, conversation=conversation)
-        return await _talk(flags, call, connection, prompt, out)
+        return await _talk(flags, call, connection, prompt, out, client)
     finally:
         await pool.close()
+
+
+def _with_headers(server: Target, headers: Mapping[str, str]) -> Target:
+    if headers and server.url is None:
+        raise BadFlags("--header is for a server with a URL")
+    return replace(server, headers=headers)
 
 
 def _begun(flags: Flags) -> _Call:
@@ -116,7 +123,7 @@ def _begun(flags: Flags) -> _Call:
     mode = mode_of(era)
     rounds = ROUNDS if flags.rounds is None else flags.rounds
     conversation = Conversation("tools/call", {}, rounds)  # the params need the tool's schema
-    return _Call(target, mode, conversation, dict(map(_answer, flags.answers)))
+    return _Call(target, mode, conversation, dict(map(read_answer, flags.answers)))
 
 
 async def _params(flags: Flags, connection: Connection) -> dict[str, Any]:
@@ -129,6 +136,8 @@ async def _params(flags: Flags, connection: Connection) -> dict[str, Any]:
 
 
 async def _resumed(flags: Flags, file: str, prompt: Prompt | None) -> _Call:
+    if flags.profile is not None:
+        raise BadFlags("--resume continues a call as it was made, so it cannot be combined with --as")
     if len(flags.words) > 1 or flags.arguments is not None or flags.era is not None:
         raise BadFlags(
             "--resume continues a call as it was made: it accepts a TARGET, but no tool, arguments or era;"
@@ -148,28 +157,30 @@ async def _resumed(flags: Flags, file: str, prompt: Prompt | None) -> _Call:
         raise BadFlags("--resume: the call is not waiting for answers")
     if flags.rounds is not None:
         conversation.max_rounds = flags.rounds
-    given = dict(map(_answer, flags.answers))
+    given = dict(map(read_answer, flags.answers))
     used = {name_of(key): key for one in conversation.rounds for key in one.answered if name_of(key) not in given}
     target = await choose_target(saved, file, next(iter(flags.words), None), prompt)
-    return _Call(target, saved.revision, conversation, saved.answers | given, used)
+    return _Call(target, saved.revision, conversation, saved.answers | given, used, saved.again)
 
 
-def _answer(given: str) -> tuple[str, Any]:
-    key, equals, value = given.partition("=")
-    if not (key and equals):
-        raise BadFlags(f"--answer must be KEY=VALUE, not {given!r}")
-    return key, json_or_text(value)
-
-
-async def _talk(flags: Flags, call: _Call, connection: Connection, prompt: Prompt | None, out: TextIO) -> int:
+async def _talk(
+    flags: Flags, call: _Call, connection: Connection, prompt: Prompt | None, out: TextIO, client: Profile
+) -> int:
     conversation = call.conversation
     conversation.capabilities = connection.capabilities
     prepared = PreparedAnswers(call.answers, call.used)
     script: PromptScript | WithoutTerminal = (
-        WithoutTerminal(prepared) if prompt is None else PromptScript(prompt, prepared)
+        WithoutTerminal(prepared)
+        if prompt is None
+        else PromptScript(
+            prompt, prepared, asker=lambda: asker_of(shown(call.target), conversation, connection.notifications)
+        )
     )
-    talk = Talk(connection, conversation, Bounded(script))
+    talk = Talk(connection, conversation, Bounded(script), client=client)
     code = await _held(flags, call, connection, talk, out)
+    _tell_outside(connection)
+    if talk.ended:
+        code = _unused(prepared, call) or code
     if flags.save is not None and script.given:
         try:
             write_whole(flags.save, written(script.given))
@@ -178,20 +189,49 @@ async def _talk(flags: Flags, call: _Call, connection: Connection, prompt: Promp
     return code
 
 
+def _tell_outside(connection: Connection) -> None:
+    """Say what the server asked outside the call, unless the command line has the answer."""
+    for method in dict.fromkeys(one.question.method for one in connection.outside if not one.prepared):
+        tell(_OUTSIDE[str(method)])
+
+
+_OUTSIDE = {
+    ROOTS: "the server asked for roots outside the call, and was told that there are none; --root PATH names one",
+    ELICIT: "the server asked a question outside the call; it was declined",
+    SAMPLE: "the server asked for a model's reply outside the call; it was declined",
+}
+
+
+def _unused(prepared: PreparedAnswers, call: _Call) -> int | None:
+    """Complain about answers that no question asked for. Return the exit code; `None` if there are none."""
+    before = {name for one in call.conversation.rounds for key in one.asked for name in (key, name_of(key))}
+    unused = [name for name in prepared.unused if name not in before]
+    if not unused:
+        return None
+    asked = dict.fromkeys(f"'{printable(name_of(key))}'" for one in call.conversation.rounds for key in one.asked)
+    told = f"the server asked {', '.join(list(asked)[:SHOWN])}" if asked else "the server asked nothing"
+    return complain(f"no question asked for --answer {', '.join(unused)}; {told}", ExitCode.FAILED)
+
+
 async def _held(flags: Flags, call: _Call, connection: Connection, talk: Talk, out: TextIO) -> int:
     """Hold the conversation and print the outcome. Return the exit code."""
     try:
         await _go_on(call.conversation, talk.script)
         await talk.hold()
     except Waiting as waiting:
-        told = _put_down(call, connection, waiting, flags)
-        _json(told, out)
+        _json(put_down(call.target, call.answers, call.conversation, connection, waiting, flags), out)
         return ExitCode.WAITING
+    except Refused:
+        return complain("you declined, so the call was not continued: nothing more was sent", ExitCode.FAILED)
     except (CannotAnswer, NoMoreInput, RoundsExceeded, BrokenRule, MalformedResponse) as error:
         return complain(str(error), ExitCode.FAILED)
     except (OSError, InvalidServerResponse, CallbackFailed) as error:
         return complain(f"the call was cut off: {error}", ExitCode.FAILED)
-    return _printed(talk.envelope, out, whole=flags.whole)
+    code = _printed(talk.envelope, out, whole=flags.whole)
+    if call.again and "error" in talk.envelope:
+        tell(f"{CANNOT_CONTINUE}: {call.again}")
+    found = [] if flags.profile is None else [str(one) for one in call.conversation.findings]
+    return complain("\n".join(dict.fromkeys(found)), ExitCode.FAILED) if found else code
 
 
 async def _go_on(conversation: Conversation, script: Script) -> None:
@@ -199,37 +239,6 @@ async def _go_on(conversation: Conversation, script: Script) -> None:
     pending = conversation.pending
     if pending is not None:
         conversation.answer(await script.answers(pending.questions, state=pending.state is not None))
-
-
-def _put_down(call: _Call, connection: Connection, waiting: Waiting, flags: Flags) -> dict[str, Any]:
-    """A call that is waiting, and how to continue it."""
-    missing = [f"--answer {shlex.quote(question.name)}=..." for question in waiting.questions]
-    told: dict[str, Any] = {
-        "waiting": {question.name: question.as_json() for question in waiting.questions},
-        "target": call.target,
-        "revision": connection.version,
-        "answers": call.answers,
-    }
-    if is_modern(connection.version):
-        told["conversation"] = call.conversation.as_json()
-        told["resume"] = " ".join([shlex.join(["bespeak", "call", call.target, "--resume", "FILE"]), *missing])
-    else:  # the server has ended the call, which cannot be continued
-        told["again"] = " ".join([shlex.join(["bespeak", "call", *_said(flags)]), *missing])
-    return told
-
-
-def _said(flags: Flags) -> list[str]:
-    """The command line as words."""
-    options = {
-        "--arguments": flags.arguments,
-        "--era": flags.era,
-        "--max-rounds": flags.rounds,
-        "--save-answers": flags.save,
-        "--timeout": flags.seconds,
-    }
-    said = [f"{name}={value}" for name, value in options.items() if value is not None]
-    said += [f"--answer={answer}" for answer in flags.answers]
-    return [*flags.words, *said, *(["--json"] if flags.whole else [])]
 
 
 def _printed(envelope: Any, out: TextIO, *, whole: bool) -> int:

@@ -67,6 +67,16 @@ def run_tests(
             "-k", help="Run only tests whose title matches; supports and, or, not and parentheses.", metavar="WORDS"
         ),
     ] = None,
+    tags: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tag", help="Run only tests with this tag. Repeat it for tests with any of them.", metavar="NAME"
+        ),
+    ] = None,
+    not_tags: Annotated[
+        list[str] | None,
+        typer.Option("--not-tag", help="Leave out tests with this tag. Can be repeated.", metavar="NAME"),
+    ] = None,
     era: Annotated[
         str | None, typer.Option(help="Run tests at this revision only; modern and legacy mean the newest of each.")
     ] = None,
@@ -85,16 +95,35 @@ def run_tests(
         list[str] | None,
         typer.Option(
             "--report",
-            help="The report to write: pretty, json or junit, with or without a file. Can be repeated.",
+            help="The report to write: pretty, json, junit or html, with or without a file. Can be repeated.",
             metavar="FORM[=FILE]",
         ),
     ] = None,
     first: Annotated[bool, typer.Option("-x", help="Stop after the first failure.")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove cassettes and snapshots that no test uses. No tests are run.")
+    ] = False,
+    durations: Annotated[
+        int | None,
+        typer.Option(help="Show durations, and list the N slowest tests; 0 lists all.", metavar="N", min=0),
+    ] = None,
     interactive: Annotated[
         bool,
         typer.Option(
             "--interactive", help="Ask the questions at the terminal. Without a terminal, inputResponses are used."
         ),
+    ] = False,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            help="Play a client as it is in the wild: langgraph, claude-code, silent, impatient[=SECONDS], lossy, or a class "
+            "of yours as MODULE:CLASS or FILE:CLASS.",
+            metavar="PROFILE",
+        ),
+    ] = None,
+    sends_unseen: Annotated[
+        bool, typer.Option("--yes", help="With --interactive: send what you type without showing it once more.")
     ] = False,
 ) -> None:
     """Run test suites and report failures.
@@ -110,6 +139,8 @@ def run_tests(
         schema,
         init,
         words,
+        tags or [],
+        not_tags or [],
         era,
         record,
         cassettes,
@@ -118,6 +149,10 @@ def run_tests(
         reports or [],
         first,
         interactive,
+        durations,
+        prune,
+        profile,
+        sends_unseen,
     )
     raise typer.Exit(run_suites(given))
 
@@ -166,6 +201,34 @@ def call(
         ),
     ] = 30.0,
     whole: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            help="Play a client as it is in the wild: langgraph, claude-code, silent, impatient[=SECONDS], lossy, or a class "
+            "of yours as MODULE:CLASS or FILE:CLASS.",
+            metavar="PROFILE",
+        ),
+    ] = None,
+    headers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--header",
+            help="A header of every request to a URL. It is never printed. Can be repeated.",
+            metavar="NAME:VALUE",
+        ),
+    ] = None,
+    roots: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--root",
+            help="A folder that the server may know about, for servers that ask outside the call. Default: none. Can be repeated.",
+            metavar="PATH",
+        ),
+    ] = None,
+    sends_unseen: Annotated[
+        bool, typer.Option("--yes", help="Send what you type without showing it once more.")
+    ] = False,
 ) -> None:
     """Call a tool, and answer its questions at the terminal.
 
@@ -175,10 +238,66 @@ def call(
     Exit codes: 0 success, 1 the call failed, 2 an option is wrong, 3 the server cannot be reached, 6 the call is waiting for
     answers, 130 interrupted.
     """
-    from bespeak.cli.call_command import Flags, call_tool
+    from bespeak.cli.call_command import call_tool
+    from bespeak.cli.call_flags import Flags
 
-    given = Flags(words or [], arguments, answers or [], save, resume, era, rounds, seconds, whole)
+    given = Flags(
+        words or [],
+        arguments,
+        answers or [],
+        save,
+        resume,
+        era,
+        rounds,
+        seconds,
+        whole,
+        headers or [],
+        roots or [],
+        sends_unseen,
+        profile,
+    )
     raise typer.Exit(call_tool(given))
+
+
+@app.command()
+def mock(
+    cassettes: Annotated[
+        list[Path], typer.Argument(help="Cassettes, or folders that contain cassettes.", metavar="CASSETTE...")
+    ],
+    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP at 127.0.0.1 instead of stdio.")] = False,
+    port: Annotated[
+        int | None, typer.Option(help="The port to listen on, with --http. Default: 8000.", min=1, max=65535)
+    ] = None,
+) -> None:
+    """Serve recorded conversations to any client, over stdio or HTTP.
+
+    A request that was not recorded gets an error that says where it differs from the recording.
+
+    Exit codes: 0 it was stopped, 2 an option is wrong, 3 it cannot listen, 4 a cassette is missing or cannot be read.
+    """
+    from bespeak.cli.mock_command import Flags, serve_recordings
+
+    raise typer.Exit(serve_recordings(Flags(cassettes, http, port)))
+
+
+@app.command()
+def graph(
+    target: Annotated[str, typer.Argument(help="FILE or FILE:OBJECT, such as server.py:mcp", metavar="FILE[:OBJECT]")],
+    name: Annotated[
+        str | None, typer.Argument(help="A tool, prompt or resource. Default: all of them.", metavar="NAME")
+    ] = None,
+    form: Annotated[str, typer.Option(help="tree, mermaid, svg or json.")] = "tree",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", metavar="FILE")] = None,
+) -> None:
+    """Draw who fills each parameter: the model, a resolver that computes, or a resolver that asks, and in which round.
+
+    Also says how many rounds a call can take, and which capabilities its client needs. The server is loaded, but not started.
+
+    Exit codes: 0 success, 2 the file, the name or an option is wrong.
+    """
+    from bespeak.cli.graph_command import Flags, draw_graphs
+
+    raise typer.Exit(draw_graphs(Flags(target, name, form, output)))
 
 
 @keys.command("new")

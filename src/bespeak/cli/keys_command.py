@@ -4,14 +4,13 @@ Values go to stdout, and every other line there is a comment, so that the output
 Errors go to stderr, and do not contain keys.
 """
 
-import os
 import secrets
 import shlex
 from collections.abc import Sequence
 
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
-from bespeak.state.seal import KEYS_VARIABLE, AESGCMRequestStateCodec
+from bespeak.state.seal import KEYS_VARIABLE, AESGCMRequestStateCodec, environment_keys
 
 NO_KEYS = f"{KEYS_VARIABLE} is not set, so there is no key to replace. `bespeak keys new` makes a first key"
 ROTATION = """\
@@ -37,7 +36,7 @@ def print_new_key() -> int:
 
 def print_rotation() -> int:
     """Print the values of the environment variable for each step of a rotation. Return the exit code."""
-    ring = os.environ.get(KEYS_VARIABLE, "").replace(",", " ").split()
+    ring = environment_keys()
     if not ring:
         return complain(NO_KEYS, ExitCode.BAD_USAGE)
     try:

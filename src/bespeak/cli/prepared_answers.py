@@ -28,12 +28,19 @@ class PreparedAnswers:
         self._fixture = InputResponseFixture(answers)
         self._used = dict(used)
         """The names that were answered, each with the key it was answered under."""
+        self.unused = list(answers)
+        """The names and keys whose answers were not used yet."""
 
     def answer_for(self, question: Question) -> Answer | None:
         rule = self._fixture.rule_for(question)
+        if rule is not None and rule.key in self.unused:
+            self.unused.remove(rule.key)
         if rule is None or rule.key is None or rule.key == question.key:
             return rule and rule.answer
         return rule.answer if self._used.setdefault(rule.key, question.key) == question.key else None
+
+    def scripts(self, question: Question) -> bool:
+        return self._fixture.scripts(question)
 
 
 class WithoutTerminal:
@@ -53,6 +60,9 @@ class WithoutTerminal:
                 self.given |= written_for(question, answer.as_written(), self.given)
         return responses_to(questions, lambda question: found[question.key])
 
+    def scripts(self, question: Question) -> bool:
+        return self._prepared.scripts(question)
+
 
 class Bounded:
     """Refuses a round with more questions than a person would answer."""
@@ -65,3 +75,6 @@ class Bounded:
             asked = f"{len(questions):,} questions in one round"
             raise CannotAnswer(f"the server asked {asked}; at most {MAX_QUESTIONS} are answered")
         return await self._script.answers(questions, state=state)
+
+    def scripts(self, question: Question) -> bool:
+        return self._script.scripts(question)

@@ -43,6 +43,8 @@ class SavedCall(BaseModel):
     answers: dict[str, Any]
     conversation: dict[str, Any]
     resume: str
+    again: str = ""
+    note: str = ""
 
 
 def read_saved(file: str) -> SavedCall:
@@ -84,7 +86,7 @@ async def choose_target(saved: SavedCall, file: str, named: str | None, prompt: 
     """
     if named is not None:
         if named != saved.target:
-            before, now = _shown(saved.target), _shown(named)
+            before, now = shown(saved.target), shown(named)
             other = " (with other credentials or another query)" if before == now else ""
             tell(
                 f"the call was made with the server {before}; it continues with {now}{other}, which the command line names"
@@ -93,7 +95,7 @@ async def choose_target(saved: SavedCall, file: str, named: str | None, prompt: 
     command = shlex.join(["bespeak", "call", "TARGET", "--resume", file])
     if prompt is None or file == STDIN:
         raise CannotResume(
-            f"--resume: {_source(file)} names the server itself ({_shown(saved.target)}), and somebody else may have written it."
+            f"--resume: {_source(file)} names the server itself ({shown(saved.target)}), and somebody else may have written it."
             f" Name the server on the command line: {command}"
         )
     if not await prompt.confirm(lambda screen: _show(screen, saved, file), "Continue this call there?"):
@@ -101,8 +103,8 @@ async def choose_target(saved: SavedCall, file: str, named: str | None, prompt: 
     return saved.target
 
 
-def _shown(target: str) -> str:
-    """A target for a message. Secret parts of a URL are left out."""
+def shown(target: str) -> str:
+    """Return a target for a message. Secret parts of a URL are left out."""
     if target.startswith(("http://", "https://")):
         return public(target) or "a URL that is not valid"
     return f"'{one_line(target)}'"

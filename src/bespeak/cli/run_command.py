@@ -3,12 +3,14 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bespeak.cli import workers
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
 from bespeak.cli.run_directories import UnsafeDirectory
 from bespeak.server.running import run_stdio
+from bespeak.server.server import MCPServer
 from bespeak.server.targets import NoServer, load
 from bespeak.state.stores.store import BadStore, StoreUnavailable
 from bespeak.state.stores.store_urls import STORE_VARIABLE
@@ -43,7 +45,7 @@ def run_server(flags: Flags) -> int:
         if flags.http:
             _run_http(flags)
         else:
-            run_stdio(lambda: load(flags.target))
+            run_stdio(lambda: _loaded(flags))
     except (BadFlags, BadStore, NoServer, MissingExtra, UnsafeDirectory) as error:
         return complain(str(error), ExitCode.BAD_USAGE)
     except (CannotStart, StoreUnavailable) as error:
@@ -64,6 +66,15 @@ def _check(flags: Flags) -> None:
         raise BadFlags(f"--{str(error).replace('trusted_proxies', 'trusted-proxy')}") from None
 
 
+def _loaded(flags: Flags) -> MCPServer[Any]:
+    server = load(flags.target)
+    if flags.store is not None and server.has_own_store:
+        raise BadFlags(
+            f"{flags.target} passes a store to MCPServer, so --store would have no effect; remove one of them"
+        )
+    return server
+
+
 def _run_http(flags: Flags) -> None:
     host, port, path, proxies = (
         flags.host or "127.0.0.1",
@@ -72,7 +83,8 @@ def _run_http(flags: Flags) -> None:
         tuple(flags.proxies),
     )
     if flags.workers > 1:
-        workers.run(workers.Settings(flags.target, host, port, path, proxies), flags.workers)
+        settings = workers.Settings(flags.target, host, port, path, proxies)
+        workers.run(settings, flags.workers, lambda _: _loaded(flags))
     else:
-        server = load(flags.target)
+        server = _loaded(flags)
         server.run("streamable-http", host=host, port=port, streamable_http_path=path, trusted_proxies=proxies)

@@ -1,12 +1,14 @@
 """`bespeak test`: find the suites, select tests, run them and write the reports."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
@@ -22,9 +24,10 @@ from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.drafts import draft
 from bespeak.testing.suite.keyword_filter import keyword
 from bespeak.testing.suite.loader import SUFFIX, BadSuite, Mistake, Suite, load_suite
-from bespeak.testing.suite.plan import Item, at_era, items_of
+from bespeak.testing.suite.plan import Item, at_era, for_profile, items_of, with_tags
 from bespeak.testing.suite.suite_schema import json_schema
 from bespeak.testing.suite.variables import Unknown, environment
+from bespeak.testing.unused_files import Unused, unused_files
 from bespeak.transports.interfaces import MissingExtra
 
 
@@ -37,6 +40,8 @@ class Flags:
     schema: bool
     init: str | None
     words: str | None
+    tags: Sequence[str]
+    not_tags: Sequence[str]
     era: str | None
     record: str
     cassettes: Path | None
@@ -45,6 +50,10 @@ class Flags:
     reports: Sequence[str]
     first: bool
     interactive: bool
+    durations: int | None = None
+    prune: bool = False
+    profile: str | None = None
+    sends_unseen: bool = False
 
 
 def run_suites(flags: Flags) -> int:
@@ -77,13 +86,19 @@ def _run_suites(flags: Flags) -> int:
             cassettes=flags.cassettes,
             servers=flags.servers,
             era=flags.era,
-            prompt=Prompt() if flags.interactive and at_terminal() else None,
+            prompt=Prompt(confirms=not flags.sends_unseen) if flags.interactive and at_terminal() else None,
+            profile=flags.profile,
         )
+        if flags.prune:
+            return _prune(unused_files(suites, options))
         check_servers(options, suites)
         check_recordable(options, suites)
-        chosen = _chosen(everything, flags.words, options.era)
+        chosen = with_tags(_chosen(everything, flags.words, options.era), everything, flags.tags, flags.not_tags)
+        chosen = for_profile(chosen, options.profile)
         _check_environment(suites, chosen)
-        writers = open_writers(flags.reports, sys.stdout, sys.stdout.isatty())
+        terminal = is_terminal(sys.stdout)
+        counter = terminal and not flags.interactive and os.environ.get("TERM") != "dumb"
+        writers = open_writers(flags.reports, sys.stdout, terminal, counter=counter, durations=flags.durations)
     except BadSuite as error:
         print(error, file=sys.stderr)
         return ExitCode.BAD_USAGE
@@ -93,7 +108,23 @@ def _run_suites(flags: Flags) -> int:
         return complain(str(error), ExitCode.RECORDING_REFUSED)
     except Unreachable as error:
         return complain(str(error), ExitCode.UNREACHABLE)
-    return _run(options, chosen, len(everything) - len(chosen), writers, first=flags.first)
+    return _run(options, suites, chosen, len(everything) - len(chosen), writers, first=flags.first)
+
+
+def _prune(unused: Unused) -> int:
+    """Remove cassettes and snapshots that no test uses, and say which."""
+    told = list(unused)
+    try:
+        unused.remove()
+    except OSError as error:
+        return complain(f"a file could not be removed: {error}", ExitCode.BAD_USAGE)
+    print("\n".join(f"removed {one}" for one in told) or "every cassette and snapshot is used")
+    return 0
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Return whether people read what is written there, line by line."""
+    return stream.isatty()
 
 
 def _suites(given: Sequence[Path]) -> list[Suite]:
@@ -140,7 +171,15 @@ def _check_environment(suites: Sequence[Suite], chosen: Sequence[Item]) -> None:
                 raise ValueError(f"{suite.path}: {error}") from None
 
 
-def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequence[Writer], *, first: bool) -> int:
+def _run(
+    options: Options,
+    suites: Sequence[Suite],
+    items: Sequence[Item],
+    deselected: int,
+    writers: Sequence[Writer],
+    *,
+    first: bool,
+) -> int:
     began = time.perf_counter()
     results: list[Result] = []
 
@@ -152,13 +191,14 @@ def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequ
 
     for writer in writers:
         writer.started(len(items))
-    interrupted = False
+    interrupted, runner = False, Runner(options)
     try:
         with redirect_stdout(sys.stderr):  # what a server in this process prints is not part of a report
-            run(run_items(Runner(options), items, finished))
+            run(run_items(runner, items, finished))
     except KeyboardInterrupt:
         interrupted = True
-    summary = Summary(results, deselected, interrupted, time.perf_counter() - began)
+    notes = [*runner.notes(), *unused_files(suites, options).notes()]
+    summary = Summary(results, deselected, interrupted, time.perf_counter() - began, notes)
     code = exit_code_of(summary)
     for writer in writers:
         try:
@@ -173,6 +213,7 @@ def _run(options: Options, items: Sequence[Item], deselected: int, writers: Sequ
 
 _BY_KIND = {
     Kind.FAILED: ExitCode.FAILED,
+    Kind.SETUP: ExitCode.FAILED,
     Kind.UNREACHABLE: ExitCode.UNREACHABLE,
     Kind.CASSETTE: ExitCode.STALE_CASSETTE,
 }
@@ -184,7 +225,7 @@ def exit_code_of(summary: Summary) -> ExitCode:
         return ExitCode.INTERRUPTED
     if not summary.results:
         return ExitCode.NOTHING_SELECTED
-    failures = [failure for result in summary.results for failure in result.failures]
+    failures = [failure for result in summary.results if not result.passed for failure in result.failures]
     return _BY_KIND[gravest(failures).kind] if failures else ExitCode.OK
 
 

@@ -3,11 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
+from urllib.parse import unquote
 
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.tool_list import list_tools
 from bespeak.protocol.errors import MCPError
+
+DEEPEST = 20
+"""How many schemas are followed from one to the next."""
 
 
 class BadArguments(ValueError):
@@ -28,8 +32,9 @@ async def typed_arguments(connection: Connection, tool: str, words: Sequence[str
     arguments = _object(whole)
     pairs = [word.partition("=") for word in words]
     if pairs:
-        schema = await _properties(connection, tool)
-        arguments |= {key: _typed(schema.get(key), value) for key, _, value in pairs}
+        schema = await _input_schema(connection, tool)
+        properties = _members(schema.get("properties"))
+        arguments |= {key: _typed(properties.get(key), value, schema) for key, _, value in pairs}
     return arguments
 
 
@@ -56,29 +61,67 @@ async def tool_names(connection: Connection) -> list[str]:
     return names or ["(the server does not list any)"]
 
 
-async def _properties(connection: Connection, tool: str) -> Mapping[str, Any]:
-    """The properties of a tool's input schema; empty if the server does not list the tool."""
+async def _input_schema(connection: Connection, tool: str) -> Mapping[str, Any]:
+    """The input schema of a tool; empty if the server does not list the tool."""
     try:
         async for one in list_tools(connection):
             if one.get("name") == tool:
-                schema: Any = one.get("inputSchema")
-                properties: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
-                return cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
+                return _members(one.get("inputSchema"))
     except (MCPError, InvalidServerResponse, OSError):
         pass
     return {}
 
 
-def _typed(schema: Any, value: str) -> Any:
-    return value if _types(schema) - {"null"} == {"string"} else json_or_text(value)
+def _members(value: Any) -> Mapping[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _types(schema: Any) -> set[str]:
-    """The JSON types that a schema accepts, as far as it names them."""
-    if not isinstance(schema, dict):
-        return set()
-    members = cast("dict[str, Any]", schema)
-    kind: Any = members.get("type")
-    found = {kind} if isinstance(kind, str) else set(cast("list[str]", kind)) if isinstance(kind, list) else set[str]()
-    options: Any = members.get("anyOf")
-    return found.union(*map(_types, cast("list[Any]", options))) if isinstance(options, list) else found
+def _entries(value: Any) -> Sequence[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else ()
+
+
+def _typed(schema: Any, value: str, root: Mapping[str, Any]) -> Any:
+    """A value as the schema wants it: text where only text fits, or where it is one of the offered texts."""
+    found = _Accepted()
+    found.add(schema, root)
+    if value in found.texts:
+        return value
+    return value if found.types - {"null"} == {"string"} else json_or_text(value)
+
+
+class _Accepted:
+    """What a schema accepts, as far as it says: JSON types, and texts that it offers."""
+
+    def __init__(self) -> None:
+        self.types: set[str] = set()
+        self.texts: set[str] = set()
+
+    def add(self, schema: Any, root: Mapping[str, Any], depth: int = 0) -> None:
+        if depth > DEEPEST:  # a schema may refer to itself
+            return
+        members = _members(schema)
+        kind: Any = members.get("type")
+        self.types |= {one for one in ([kind] if isinstance(kind, str) else _entries(kind)) if isinstance(one, str)}
+        offered = [*_entries(members.get("enum")), *([members["const"]] if "const" in members else [])]
+        self.texts |= {one for one in offered if isinstance(one, str)}
+        self.types |= {_json_type(one) for one in offered} if kind is None else set()
+        if "$ref" in members:
+            self.add(_at(root, members["$ref"]), root, depth + 1)
+        for name in ("anyOf", "oneOf", "allOf"):
+            for option in _entries(members.get(name)):
+                self.add(option, root, depth + 1)
+
+
+def _json_type(value: Any) -> str:
+    kinds = ((str, "string"), (bool, "boolean"), (int | float, "number"), (list, "array"), (dict, "object"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), "null")
+
+
+def _at(root: Mapping[str, Any], reference: Any) -> Any:
+    """The part of a schema that a reference such as `#/$defs/Size` names; `None` if it is not in the schema."""
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    found: Any = root
+    for step in unquote(reference[1:]).split("/")[1:]:
+        found = _members(found).get(step.replace("~1", "/").replace("~0", "~"))
+    return found

@@ -3,18 +3,20 @@
 import os
 import secrets
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from bespeak.cli.output import tell
 from bespeak.cli.run_directories import LEDGER, hold, run_directory
 from bespeak.server.running import CUT_OFF_STATUS, SHUTDOWN, require_uvicorn
+from bespeak.server.server import MCPServer
 from bespeak.server.targets import load
-from bespeak.state.seal import KEYS_VARIABLE
-from bespeak.state.stores.store_urls import STORE_VARIABLE, check_store
+from bespeak.state.seal import KEYS_VARIABLE, environment_keys
+from bespeak.state.stores.store_urls import STORE_VARIABLE, check_store, store_from_environment
 from bespeak.transports.http.app import HttpApp
 from bespeak.transports.http.connection_limits import ConnectionLimits
 from bespeak.transports.interfaces import CannotStart
@@ -45,21 +47,25 @@ class Settings:
         return Settings(target, host, int(port), path, tuple(filter(None, proxies.split(","))))
 
 
-def run(settings: Settings, number: int) -> None:
+def run(settings: Settings, number: int, load_here: Callable[[str], MCPServer[Any]] = load) -> None:
     """Run workers until they are stopped. Keys and a store are made here, once, unless they are configured.
 
+    The server is loaded here first: an error in it is reported once, not by each worker.
     Raises `CannotStart` if the server would not share its approvals, `StoreUnavailable` or `UnsafeDirectory`.
     """
     require_uvicorn()
     from bespeak.transports.http.uvicorn_server import STARTUP_FAILURE, run_workers
 
-    with _shared_store(), _shared_keys():
-        # An error in it is reported once, not by each worker.
-        if not load(settings.target).store_is_shared:
+    keys_given = bool(environment_keys())
+    with _shared_store() as made, _shared_keys():
+        server = load_here(settings.target)
+        if not server.store_is_shared:
             raise CannotStart(
                 f"{settings.target} passes a store of one process to MCPServer, so each worker would accept the same approval "
                 "once. Pass a shared store, such as 'sqlite:/path/to/file', or none"
             )
+        if made and keys_given and not server.has_own_store:
+            tell(KEYS_OUTLIVE)
         settings.hand_down()
         limits = ConnectionLimits(trusted_proxies=settings.proxies)
         statuses = run_workers("bespeak.cli.workers:make_app", number, settings.host, settings.port, limits, SHUTDOWN)
@@ -69,22 +75,20 @@ def run(settings: Settings, number: int) -> None:
 
 
 @contextmanager
-def _shared_store() -> Generator[None]:
-    """Have the workers share the configured store, or one of their own for this run."""
-    url = os.environ.get(STORE_VARIABLE, "").strip()
-    if url:
+def _shared_store() -> Generator[bool]:
+    """Have the workers share the configured store, or one of their own for this run. Yields whether it was made here."""
+    url = store_from_environment()
+    if url is not None:
         check_store(url)
-        yield
+        yield False
         return
-    if os.environ.get(KEYS_VARIABLE, "").strip(" ,"):
-        tell(KEYS_OUTLIVE)
     with run_directory() as directory:
         file = quote(str(directory / LEDGER))
         check_store(f"sqlite:{file}?durable=no")  # which creates it
         os.environ[STORE_VARIABLE] = f"sqlite:{file}?create=no&durable=no"
         os.environ[_DIRECTORY] = str(directory)
         try:
-            yield
+            yield True
         finally:
             for name in (STORE_VARIABLE, _DIRECTORY):
                 os.environ.pop(name, None)
@@ -93,7 +97,7 @@ def _shared_store() -> Generator[None]:
 @contextmanager
 def _shared_keys() -> Generator[None]:
     """Have the workers share the configured state keys, or one that is made for this run."""
-    if os.environ.get(KEYS_VARIABLE, "").strip(" ,"):
+    if environment_keys():
         yield
         return
     os.environ[KEYS_VARIABLE] = secrets.token_urlsafe(32)

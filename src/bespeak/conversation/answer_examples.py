@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from bespeak.conversation.fixtures import SHOWN
 from bespeak.conversation.responses import Question
+from bespeak.protocol.text_formats import FORMATS
 
 
 def paste(questions: Sequence[Question]) -> str:
@@ -69,7 +70,10 @@ def _sample_value(shown: Mapping[str, Any]) -> Any:
         fewest: Any = shown.get("minItems")
         offered = _choices(cast("dict[str, Any]", items)) if isinstance(items, dict) else []
         return offered[: fewest if isinstance(fewest, int) else 0]
-    return True if kind == "boolean" else "..."
+    if kind == "boolean":
+        return True
+    form: Any = shown.get("format")
+    return FORMATS[form].example if isinstance(form, str) and form in FORMATS else "..."
 
 
 def _choices(shown: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from bespeak.conversation.answers import Answer, answer_from
 from bespeak.conversation.fixtures import InputResponseFixture, Rule, responses_to, unused
 from bespeak.conversation.responses import Question
-from bespeak.terminal.prompt_types import Reply
+from bespeak.terminal.prompt_types import Asker, Reply
 
 
 class Script(Protocol):
@@ -17,6 +17,10 @@ class Script(Protocol):
 
         `state` says whether the round came with one, and is `None` for a question that was pushed.
         """
+        ...
+
+    def scripts(self, question: Question) -> bool:
+        """Return whether there is an answer for just this question, and not only one for all that are left."""
         ...
 
 
@@ -30,6 +34,9 @@ class FixtureScript:
 
     async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
         return responses_to(questions, self._answer_for)
+
+    def scripts(self, question: Question) -> bool:
+        return self._fixture.scripts(question)
 
     def _answer_for(self, question: Question) -> Answer | None:
         rule = self._fixture.rule_for(question)
@@ -52,7 +59,7 @@ def never_asked(rule: Rule, where: str) -> str:
 class Asks(Protocol):
     """Somebody who can be asked one question."""
 
-    async def ask(self, question: Question) -> Reply: ...
+    async def ask(self, question: Question, asker: Asker) -> Reply: ...
 
 
 Enter = Callable[[Sequence[Question], bool | None], object]
@@ -64,12 +71,21 @@ class Prepared(Protocol):
 
     def answer_for(self, question: Question) -> Answer | None: ...
 
+    def scripts(self, question: Question) -> bool: ...
+
 
 class PromptScript:
     """Answers from a person at a terminal. They are kept in the order in which they were given."""
 
-    def __init__(self, prompt: Asks, prepared: Prepared | None = None, enter: Enter | None = None) -> None:
+    def __init__(
+        self,
+        prompt: Asks,
+        prepared: Prepared | None = None,
+        enter: Enter | None = None,
+        asker: Callable[[], Asker] = Asker,
+    ) -> None:
         self._prompt = prompt
+        self._asker = asker
         self._prepared = prepared or InputResponseFixture()
         self._enter = enter
         self.given: dict[str, Any] = {}
@@ -84,8 +100,11 @@ class PromptScript:
             self.given |= written_for(question, found[question.key].saved(question), self.given)
         return responses_to(questions, lambda question: found[question.key])
 
+    def scripts(self, question: Question) -> bool:
+        return self._prepared.scripts(question)
+
     async def _asked(self, question: Question) -> Answer:
-        return answer_from(question, await self._prompt.ask(question))
+        return answer_from(question, await self._prompt.ask(question, self._asker()))
 
 
 def written_for(question: Question, answer: Any, given: Mapping[str, Any]) -> dict[str, Any]:

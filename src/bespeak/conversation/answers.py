@@ -47,6 +47,10 @@ class CannotAnswer(Exception):
     """An answer does not fit the question. The message says why, and what would fit."""
 
 
+class Refused(CannotAnswer):
+    """Sampling or roots were declined. At older revisions that is an error for the server; in rounds nothing says it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One answer, independent of its question."""
@@ -165,7 +169,8 @@ def _only(way: Way, question: Question, answer: Answer) -> Any:
     }
     asked = "a page to open" if way is Way.URL else question.method
     instead = "; it cannot be declined" if answer.declines else ""
-    raise CannotAnswer(f"{quoted(question.name)} asks for {asked}, which is answered with {example[way]}{instead}")
+    kind = Refused if answer.declines else CannotAnswer
+    raise kind(f"{quoted(question.name)} asks for {asked}, which is answered with {example[way]}{instead}")
 
 
 def _sampled(value: Any) -> dict[str, Any]:
@@ -208,7 +213,7 @@ def _names(fields: Mapping[str, Any]) -> str:
 
 def _faults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
     try:
-        return check_content(schema, content)
+        return check_content(schema, content, formats=True)
     except (TypeError, AttributeError, KeyError, ValueError):
         return ["the form is not a flat schema (use {raw: ...} to answer it anyway)"]
 
@@ -229,6 +234,6 @@ def _field_value(question: Question, answer: Answer) -> Any:
                 f"{quoted(question.name)} is in the compatibility dialect and takes one value, not {len(value)}"
             )
         value = next(iter(value.values()))
-    if problem := check_value(question.schema, value):
+    if problem := check_value(question.schema, value, formats=True):
         raise CannotAnswer(f"the answer to {quoted(question.name)} {problem}")
     return value

@@ -124,7 +124,8 @@ class Conversation:
 
     def receive(self, envelope: Any) -> Reading:
         """Take in the response to the last request. Raises `MalformedResponse` and `RoundsExceeded`."""
-        read = read_envelope(envelope, self.method)
+        extended = bool((self.capabilities or {}).get("extensions"))
+        read = read_envelope(envelope, self.method, extended=extended)
         self.findings += read.findings
         if read.dialect is not None:
             self.dialects.add(read.dialect)
@@ -164,12 +165,12 @@ class Conversation:
     def _was_declined(self, question: Question) -> bool:
         """Whether the same question was declined before.
 
-        The same words can be a new question if something that it depends on has changed. Then only the end of its key is
-        different, and something else was asked in between. A new key alone proves nothing.
+        Under another name it is another question, even if its words are the same. It can also be a new question if something
+        that it depends on has changed. Then only the end of its key is different, and something else was asked in between.
         """
         declined, name = self._declined.get(_text(question), {}), name_of(question.key)
-        if name not in declined or len(declined) > 1:
-            return bool(declined)
+        if name not in declined:
+            return False
         key, rounds = declined[name]
         return question.key == key or not any(names - {name} for names in self._names[rounds:])
 
@@ -199,6 +200,20 @@ class Conversation:
         if asked.dialect is Dialect.LIST:
             given = [InputResponse(id=key, value=value) for key, value in responses.items()]
         self.to_send = build_retry_params(self.params, asked.state, given)
+        self.pending = None
+
+    def start_over(self) -> None:
+        """Begin the call again from its start. Findings stay; rounds, states and what was declined belong to the old call."""
+        self.rounds.clear()
+        self._names.clear()
+        self._declined.clear()
+        self.pending = None
+        self.to_send = copy.deepcopy(self.params)
+
+    def leave(self) -> None:
+        """Leave the open round without an answer: the client goes away."""
+        assert self.pending is not None, "a client leaves when it was asked"
+        self.rounds.append(unanswered(self.pending))
         self.pending = None
 
     # Saving and restoring
@@ -308,6 +323,11 @@ class _Saved(_Put):
 def _text(question: Question) -> str:
     """The content of a question, for comparison."""
     return json.dumps(question.as_json(), sort_keys=True)
+
+
+def unanswered(asked: Reading) -> Round:
+    """Return a round whose questions were not answered."""
+    return _round(asked, {})
 
 
 def _round(read: Reading, answered: Mapping[str, Any]) -> Round:

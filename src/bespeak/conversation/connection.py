@@ -3,7 +3,10 @@
 It uses the client's session, which knows what each revision requires of a request. The session does not interpret responses.
 """
 
+import asyncio
+import itertools
 import json
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
@@ -11,30 +14,50 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, cast
 
-from mcp_types import Implementation
+from mcp_types import Implementation, LoggingLevel
 
-from bespeak.client.errors import CallbackFailed, InvalidServerResponse
+from bespeak.client.errors import CallbackFailed, Declined, InvalidServerResponse
 from bespeak.client.negotiation import negotiate
 from bespeak.client.session import ClientSession
+from bespeak.conversation.connection_answers import REFUSED, ConnectionAnswers, Outside, question_of
 from bespeak.conversation.differences import shown
+from bespeak.conversation.live_checks import LiveChecks
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question, no_constant
+from bespeak.protocol.capabilities import lacking, requirements
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.legacy import capabilities_at, declared_at
-from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
-from bespeak.protocol.question_keys import KEY_META
+from bespeak.protocol.methods import ROOTS
 from bespeak.protocol.versions import is_modern
 from bespeak.terminal.safe_text import quoted
+from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Transport
+from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.stdio.client import StdioTransport
+
+logger = logging.getLogger("bespeak.testing")
 
 SHOWN = 100_000
 """How many bytes of a stray line are shown."""
 SETTLE_SECONDS = 2.0
+TAKE_IN_SECONDS = 0.25
+"""How long a server may take to use an answer that it got outside a call."""
 DEEPEST = 200
 """How deeply a response may be nested."""
 Push = Callable[[Question], Awaitable[Any]]
-"""Answers a question that a server of an older revision pushes. Returns what to send, or `None` to send an error."""
+"""Answers a question that a server of an older revision pushes. Returns what to send, `None` if the call has failed, or
+`DECLINED`."""
+DECLINED: dict[str, Any] = {"error": {"code": REFUSED, "message": "the user declined this request"}}
+"""What is sent for sampling and roots that are declined. There is no result for that."""
+Scripts = Callable[[Question], bool]
+"""Returns whether the answers of a call have one for just this question."""
+MOST_KEPT = 20
+"""How many questions outside calls are kept for messages."""
+
+
+def nothing(question: Question) -> bool:
+    """Return false: a call without answers."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +77,11 @@ class Line(Protocol):
         """The negotiated revision."""
         ...
 
-    async def send(self, method: str, params: dict[str, Any], push: Push) -> Received:
-        """Send one request. Raises `OSError` (`TimeoutError` too) if no response comes."""
+    async def send(self, method: str, params: dict[str, Any], push: Push, scripts: Scripts = nothing) -> Received:
+        """Send one request. Raises `OSError` (`TimeoutError` too) if no response comes.
+
+        `push` answers the questions of the call. `scripts` helps to tell them from those that belong to no call.
+        """
         ...
 
     def astray(self) -> list[Finding]:
@@ -70,7 +96,15 @@ class Line(Protocol):
 class Connection:
     """One client of one server, with given capabilities."""
 
-    def __init__(self, transport: Transport, mode: str, declared: Mapping[str, Any], timeout: float) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        mode: str,
+        declared: Mapping[str, Any],
+        timeout: float,
+        answers: ConnectionAnswers | None = None,
+        log_level: LoggingLevel | None = "info",
+    ) -> None:
         self._transport = transport
         self._mode = mode
         self._session = ClientSession(
@@ -79,25 +113,40 @@ class Connection:
             capabilities=dict(declared),
             client_info=Implementation(name="bespeak-test", version="1"),
             read_timeout_seconds=timeout,
-            log_level="info",
+            log_level=log_level,
             message_handler=self._noted,
+            answer_outside=self._answer_outside,
         )
         self.timeout = timeout
         """How long a request may take, in seconds."""
         self._declared = dict(declared)
+        self._answers = answers or ConnectionAnswers()
+        self.outside: list[Outside] = []
+        """The first questions that belonged to no call."""
+        self._answered_at: float | None = None
+        """When the last of them was answered, if there was no call since."""
         self._push: Push | None = None
-        self._keys: dict[str, int] = {}
+        self._scripts: Scripts = nothing
+        self._keys: set[str] = set()
+        """The keys of the call's questions so far."""
+        self._asked: dict[str | int, Question] = {}
+        """The questions of the call that are not answered yet, by the ids of their requests."""
         self._notifications: list[dict[str, Any]] = []
         self._findings: list[Finding] = []
+        self._checks = LiveChecks(self._session, log_level)
+        if isinstance(transport, HttpTransport | StdioTransport):
+            transport.watch(self._checks)
 
     async def __aenter__(self) -> "Connection":
         await self._transport.__aenter__()
         try:
-            await negotiate(self._session, self._mode)
+            self._checks.server = (await negotiate(self._session, self._mode)).capabilities
             if self._transport.sends_headers and is_modern(self.version):
                 # The list of tools says which arguments are repeated in headers.
                 with suppress(MCPError, InvalidServerResponse):
                     await self._session.learn_parameter_headers()
+            if not is_modern(self.version):
+                await self._flush()  # so that what it asks right after the handshake comes before the first call
         except BaseException as error:
             await self._transport.__aexit__(type(error), error, error.__traceback__)
             raise
@@ -125,6 +174,13 @@ class Connection:
         return self._session
 
     @property
+    def keeps_state(self) -> bool | None:
+        """Whether a new process of the server could continue a call; `None` if that is not known."""
+        if not isinstance(self._transport, MemoryTransport):
+            return None
+        return getattr(self._transport.server, "keeps_state_keys", None)
+
+    @property
     def capabilities(self) -> dict[str, Any]:
         """The capabilities the server may use, in the form of the latest revision."""
         if is_modern(self.version):
@@ -141,9 +197,7 @@ class Connection:
             asked: Any = cast("dict[str, Any]", message)["method"]
             self._findings.append(Finding("pushed", f"the server sent the request {shown(asked)}"))
         elif isinstance(message, dict) and ("result" in message or "error" in message):
-            answered: Any = cast("dict[str, Any]", message).get("id")
-            what = f"the server's response to request {shown(answered)} cannot be read, or there was no such request"
-            self._findings.append(Finding("envelope", what))
+            self._checks.unclaimed(line)
         elif isinstance(message, list) and message:
             if is_modern(self.version):
                 self._findings.append(Finding("envelope", "the server sent several messages in one array"))
@@ -152,22 +206,31 @@ class Connection:
             rule = "envelope" if self._transport.sends_headers else "stdout"
             self._findings.append(Finding(rule, f"the server wrote {said}, which is not a message"))
 
-    async def send(self, method: str, params: dict[str, Any], push: Push) -> Received:
-        self._push, self._keys, self._notifications = push, {}, []
+    async def send(self, method: str, params: dict[str, Any], push: Push, scripts: Scripts = nothing) -> Received:
+        await self._let_take_in()
+        self._push, self._scripts, self._keys, self._notifications = push, scripts, set(), []
+        self._asked.clear()
+        self._checks.begin()
         try:
             sent = await self._session.exchange(
                 method, params, read_timeout_seconds=self.timeout, progress_callback=_ignore
             )
         finally:
             self._push = None
+            self._checks.pause()
         envelope, findings = read_strictly(sent.response, sent.id)
+        findings += self._checks.end(sent.id, method, params, envelope)
         return Received(envelope, self._notifications, findings)
 
     def astray(self) -> list[Finding]:
         found, self._findings = self._findings, []
-        return found
+        return found + self._checks.taken()
 
     async def settle(self) -> None:
+        await self._flush()
+        await self._checks.check_schemas()
+
+    async def _flush(self) -> None:
         if not isinstance(self._transport, StdioTransport):
             return
         # Everything goes through one pipe: when this response arrives, everything written before it has arrived.
@@ -175,7 +238,17 @@ class Connection:
         with suppress(OSError, InvalidServerResponse):
             await self._session.exchange(method, {}, read_timeout_seconds=SETTLE_SECONDS)
 
+    async def _let_take_in(self) -> None:
+        """Give the server time to use the answer to a question outside a call, such as its new roots, before the next call.
+
+        Nothing that it sends would say when it has done so.
+        """
+        if self._answered_at is not None:
+            since, self._answered_at = asyncio.get_running_loop().time() - self._answered_at, None
+            await asyncio.sleep(max(0.0, TAKE_IN_SECONDS - since))
+
     async def _noted(self, message: dict[str, Any]) -> None:
+        self._checks.heard(message)
         params: Any = message.get("params", {})
         if isinstance(params, dict):  # without our own token, which differs in every request
             members = cast("dict[str, Any]", params).items()
@@ -188,27 +261,52 @@ class Connection:
         """Allow every question here: the conversation checks whether it may be asked."""
 
     async def answer(self, session: ClientSession, key: str, question: Mapping[str, Any]) -> dict[str, Any]:
-        method: str = question["method"]
-        params = {name: value for name, value in question.get("params", {}).items() if name != "_meta"}
-        meta: Any = question.get("params", {}).get("_meta")
-        if not (isinstance(meta, dict) and isinstance(cast("dict[str, Any]", meta).get(KEY_META), str)):
-            key = self._named(method, params)
+        asked = self._asked.pop(question["id"])
         if self._push is None:
-            raise CallbackFailed(key, method, "no call is under way")
-        answered = await self._push(Question(key, method, params))
+            raise CallbackFailed(asked.key, question["method"], "the call has ended")
+        self._checks.pushed(asked)
+        answered = await self._push(asked)
+        if answered is DECLINED:
+            raise Declined(DECLINED["error"]["message"])
         if answered is None:
-            raise CallbackFailed(key, method, "there is no answer to it")
+            raise CallbackFailed(asked.key, question["method"], "there is no answer to it")
         return answered
 
-    def _named(self, method: str, params: Mapping[str, Any]) -> str:
-        """A key for a question that was pushed without one: the form's only field, or the kind of question."""
-        schema: Any = params.get("requestedSchema")
-        fields: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
-        kinds = {ELICIT: "url" if params.get("mode") == "url" else "form", SAMPLE: "sampling", ROOTS: "roots"}
-        only = cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}
-        name = next(iter(only)) if len(only) == 1 else kinds[method]
-        self._keys[name] = self._keys.get(name, 0) + 1
-        return name if self._keys[name] == 1 else f"{name}#{self._keys[name]}"
+    def _answer_outside(self, request: Mapping[str, Any], on_its_stream: bool) -> Mapping[str, Any] | None:
+        """Return the response to a question that belongs to no call; `None` if it belongs to the open call."""
+        question = question_of(request, self._numbered)
+        if self._belongs_to_call(question, on_its_stream):
+            self._keys.add(question.key)
+            self._asked[request["id"]] = question
+            return None
+        outside = self._answers.answered(question_of(request), self.capabilities)
+        if outside.problem:
+            logger.warning("A question outside a call was not answered as the settings say: %s", outside.problem)
+        self._answered_at = asyncio.get_running_loop().time()
+        if len(self.outside) < MOST_KEPT:
+            self.outside.append(outside)
+        return outside.reply
+
+    def _belongs_to_call(self, question: Question, on_its_stream: bool) -> bool:
+        """Whether a question belongs to the open call.
+
+        Over HTTP the call's own stream says so. Elsewhere it cannot be known. Servers often ask for roots by themselves,
+        and rarely for anything else.
+        """
+        if self._push is None:
+            return False
+        if self._scripts(question):
+            return True
+        if self._answers.covers(question):
+            return False
+        known = on_its_stream and not isinstance(self._transport, StdioTransport)
+        declared = not lacking(requirements(question.method or "", question.params), self.capabilities)
+        return known or question.method != ROOTS or not declared
+
+    def _numbered(self, name: str) -> str:
+        """A key for the next question of that name in the call."""
+        keys = itertools.chain([name], (f"{name}#{number}" for number in itertools.count(2)))
+        return next(key for key in keys if key not in self._keys)
 
 
 async def _ignore(progress: float, total: float | None, message: str | None) -> None:
@@ -218,14 +316,13 @@ async def _ignore(progress: float, total: float | None, message: str | None) -> 
 def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
     """Parse a response, and find faults that a lenient parser would not notice."""
     findings: list[Finding] = []
+    repeating: list[tuple[str, dict[str, Any]]] = []
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         read = dict(pairs)
         if len(read) < len(pairs):
             twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-            findings.append(
-                Finding("duplicate-key", f"the response has the member {quoted(twice)} twice in one object")
-            )
+            repeating.append((twice, read))
         return read
 
     try:
@@ -234,6 +331,13 @@ def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
         return None, [Finding("envelope", "the response is not valid JSON")]
     if _depth(envelope) > DEEPEST:
         return None, [Finding("envelope", f"the response is nested more than {DEEPEST} levels deep")]
+    questions = _questions_in(envelope)
+    for name, where in repeating:
+        if where is questions:
+            findings.append(Finding("duplicate-key", f"the result has two questions with the key {quoted(name)}"))
+        else:
+            what = f"the response has the member {quoted(name)} twice in one object"
+            findings.append(Finding("duplicate-member", what))
     if isinstance(envelope, dict):
         message = cast("dict[str, Any]", envelope)
         answered: Any = message.get("id")
@@ -244,6 +348,11 @@ def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
                 Finding("envelope", f"the response has the id {shown(answered)}, which is not the id of its request")
             )
     return cast("Any", envelope), findings
+
+
+def _questions_in(envelope: Any) -> Any:
+    result: Any = cast("dict[str, Any]", envelope).get("result") if isinstance(envelope, dict) else None
+    return cast("dict[str, Any]", result).get("inputRequests") if isinstance(result, dict) else None
 
 
 def _depth(value: Any) -> int:

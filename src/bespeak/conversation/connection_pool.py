@@ -3,15 +3,17 @@
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.connection import Connection
+from bespeak.conversation.connection_answers import ConnectionAnswers
 from bespeak.conversation.server_targets import Target
 from bespeak.conversation.servers import Unreachable, reach, said
 from bespeak.protocol.errors import MCPError
+from bespeak.protocol.versions import SPOKEN
 from bespeak.transports.interfaces import MissingExtra
 
 
@@ -27,11 +29,17 @@ class Wanted:
     timeout: float
     fill: Callable[[str], str] = str
     """Fills the placeholders in the texts of the target; a target of the command line has none."""
+    answers: ConnectionAnswers = field(default_factory=ConnectionAnswers)
+    """The answers to questions that belong to no call. A server has the same ones in all tests."""
 
     @property
     def key(self) -> str:
-        told = [str(self.folder), self.name, asdict(self.server), self.mode, self.declared]
-        return json.dumps(told, sort_keys=True)
+        return json.dumps([self.server_key, self.mode, self.declared], sort_keys=True)
+
+    @property
+    def server_key(self) -> str:
+        """Which server it is, whatever is agreed with it."""
+        return json.dumps([str(self.folder), self.name, asdict(self.server)], sort_keys=True)
 
 
 @dataclass(slots=True)
@@ -42,6 +50,8 @@ class _Held:
     leave: asyncio.Event
     connection: Connection
     printed: Callable[[], str]
+    wanted: Wanted
+    """What it was opened with. Its `fill` knows the port that was chosen."""
 
 
 @dataclass(slots=True)
@@ -49,13 +59,47 @@ class Pool:
     """All connections of a run."""
 
     _held: dict[str, _Held] = field(default_factory=dict[str, _Held])
+    _given_up: dict[str, str] = field(default_factory=dict[str, str])
+    """Why connections, or all connections to a server, cannot be opened. That is tried once."""
+    _spoken: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """The revisions that each server has agreed to so far."""
 
     async def connection(self, wanted: Wanted) -> Connection:
-        """Return the connection, opened if necessary. Raises `Unreachable`."""
+        """Return the connection, opened if necessary. Raises `Unreachable`, and does not try a second time then."""
         held = self._held.get(wanted.key)
         if held is not None and not held.task.done():
             held.connection.timeout = wanted.timeout
             return held.connection
+        for key in (wanted.server_key, wanted.key):
+            if key in self._given_up:
+                raise Unreachable(self._given_up[key])
+        try:
+            connection = await self._opened(wanted)
+        except Unreachable as error:
+            lacking = await self._lacking(wanted) if error.refused else None
+            speaks = bool(self._spoken.get(wanted.server_key))
+            self._given_up[wanted.key if speaks else wanted.server_key] = lacking or str(error)
+            raise error if lacking is None else Unreachable(lacking) from None
+        self._spoken.setdefault(wanted.server_key, set()).add(connection.version)
+        return connection
+
+    async def _lacking(self, wanted: Wanted) -> str | None:
+        """Return that a server does not speak the revision, if it speaks another."""
+        if wanted.mode not in SPOKEN:
+            return None
+        spoken = self._spoken.setdefault(wanted.server_key, set())
+        if not spoken:
+            other = replace(wanted, mode="auto")
+            try:
+                spoken.add((await self._opened(other)).version)
+            except Unreachable:
+                return None
+            await self.drop(other)
+        if wanted.mode in spoken:
+            return None
+        return f"server {wanted.name!r} speaks {' and '.join(sorted(spoken))}, not {wanted.mode}"
+
+    async def _opened(self, wanted: Wanted) -> Connection:
         ready: asyncio.Future[_Held] = asyncio.get_running_loop().create_future()
         leave = asyncio.Event()
         task = asyncio.create_task(_keep(wanted, ready, leave), name="bespeak test connection")
@@ -70,8 +114,13 @@ class Pool:
             await task  # raises the reason
             raise Unreachable("the connection was closed before it was open")
         connection, printed = ready.result().connection, ready.result().printed
-        self._held[wanted.key] = _Held(task, leave, connection, printed)
+        self._held[wanted.key] = _Held(task, leave, connection, printed, wanted)
         return connection
+
+    def opened(self, wanted: Wanted) -> Wanted:
+        """Return what the open connection was opened with."""
+        held = self._held.get(wanted.key)
+        return wanted if held is None else held.wanted
 
     def printed(self, wanted: Wanted) -> str:
         """Return the end of a server's output."""
@@ -121,16 +170,19 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
 
     async with reach(wanted.server, wanted.folder, wanted.fill, stray) as reached:
         try:
-            connection = Connection(reached.transport, wanted.mode, wanted.declared, wanted.server.timeout)
+            connection = Connection(
+                reached.transport, wanted.mode, wanted.declared, wanted.server.timeout, wanted.answers
+            )
             await connection.__aenter__()
             connection.timeout = wanted.timeout
         except (OSError, MCPError, InvalidServerResponse, MissingExtra, ValueError) as error:
-            raise Unreachable(f"{_why(error)}{said(reached.printed())}") from None
+            refused = isinstance(error, MCPError | ConnectionError | InvalidServerResponse)
+            raise Unreachable(f"{_why(error)}{said(reached.printed())}", refused=refused) from None
         except Exception as error:  # a lifespan that fails, in this process
             raise Unreachable(f"the server cannot be started: {type(error).__name__}: {error}") from error
         task = asyncio.current_task()
         assert task is not None, "this runs in a task"
-        ready.set_result(_Held(task, leave, connection, reached.printed))
+        ready.set_result(_Held(task, leave, connection, reached.printed, wanted))
         try:
             await leave.wait()
         finally:

@@ -104,6 +104,17 @@ class InputResponseFixture:
         rule = self.rule_for(question)
         return None if rule is None else rule.answer
 
+    def scripts(self, question: Question) -> bool:
+        """Return whether a rule is for just this question, and not for all that are left.
+
+        A mistake in the rules is left to those who answer the question.
+        """
+        try:
+            rule = self.rule_for(question)
+        except CannotAnswer:
+            return True
+        return rule is not None and bool(rule.when)
+
 
 def _named(key: str, answer: Any) -> Rule:
     try:

@@ -1,19 +1,25 @@
-"""JSON Schemas in suites: checked with jsonschema, but with a time limit for patterns.
+"""JSON Schemas of suites and servers: checked with jsonschema, but with a time limit for patterns.
 
 In four keywords, jsonschema passes patterns to Python's engine, which cannot be stopped. These four are implemented here.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, reduce
 from typing import Any, cast
 
 from bespeak.conversation.differences import join
 from bespeak.conversation.patterns import Expression, PatternTimeout
+from bespeak.protocol.text_formats import FORMATS
 from bespeak.terminal.safe_text import printable
 from bespeak.transports.interfaces import MissingExtra
 
 _VALUES = ("const", "enum", "default", "examples")
 """Keywords that hold values, not schemas."""
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""The dialect of a schema that does not name one."""
+LONGEST_CHECK = 2.0
+"""How long a value may be checked against a schema of a server, in seconds."""
 _Found = Callable[[str, str], bool]
 
 
@@ -40,7 +46,60 @@ def validator_of(schema: Any) -> Any:
         raise InvalidSchema(f"{place} is not a valid JSON Schema: {printable(error.message)}") from None
     registry: Any = Registry  # an empty one: the usual one would fetch what a schema refers to
     kind: Any = library.validators.extend(draft, _Patterns(schema).keywords(library.ValidationError))
-    return kind(_without_dialects(schema), registry=registry())
+    return kind(_without_dialects(schema), registry=registry(), format_checker=_formats(library))
+
+
+def _formats(library: Any) -> Any:
+    """Check the formats that forms have. What jsonschema checks by itself depends on which packages are installed."""
+    checker: Any = library.FormatChecker(formats=())
+    for name, known in FORMATS.items():
+        checker.checks(name)(_only_text(known.fits))
+    return checker
+
+
+def _only_text(fits: Callable[[str], bool]) -> Callable[[Any], bool]:
+    return lambda value: not isinstance(value, str) or fits(value)
+
+
+class Uncheckable(Exception):
+    """A schema of a server cannot be used here: it is not valid, refers to other documents, or takes too long."""
+
+
+def first_error(schema: Mapping[str, Any], value: Any, seconds: float = LONGEST_CHECK) -> tuple[str, str] | None:
+    """Return where and how a value differs from a server's schema; `None` if it does not. Raises `Uncheckable`."""
+    try:
+        import jsonschema
+        from referencing import Registry
+        from referencing.exceptions import Unresolvable
+    except ImportError:
+        raise Uncheckable("jsonschema is not installed") from None
+    library: Any = jsonschema
+    named: Any = schema.get("$schema", DIALECT)
+    draft: Any = library.validators.validator_for({"$schema": str(named)}, default=None)
+    if draft is None:
+        raise Uncheckable("the dialect of the schema is not known")
+    deadline = time.monotonic() + seconds
+    own = _Patterns(schema).keywords(library.ValidationError)
+    keywords = {name: _until(deadline, own.get(name, check)) for name, check in draft.VALIDATORS.items()}
+    registry: Any = Registry
+    try:
+        draft.check_schema(schema)
+        kind: Any = library.validators.extend(draft, keywords)
+        wrong: Any = next(kind(_without_dialects(schema), registry=registry()).iter_errors(value), None)
+    except library.SchemaError:
+        raise Uncheckable("the schema is not valid") from None
+    except (Unresolvable, PatternTimeout, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise Uncheckable(str(error)) from None
+    return None if wrong is None else (reduce(join, wrong.absolute_path, ""), printable(wrong.message))
+
+
+def _until(deadline: float, check: Any) -> Any:
+    def checked(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
+        if time.monotonic() > deadline:
+            raise Uncheckable("the schema takes too long to check")
+        return check(validator, wanted, instance, schema)
+
+    return checked
 
 
 def _without_dialects(schema: Any) -> Any:

@@ -52,8 +52,8 @@ class Spelled(str, ABC):
 class Snapshots(Protocol):
     """Values kept from an earlier run."""
 
-    def check(self, name: str, actual: Any) -> Difference | None:
-        """Return how a value differs from the snapshot with that name."""
+    def check(self, name: str, actual: Any, path: str) -> Difference | None:
+        """Return how a value, which has this path, differs from the snapshot with that name."""
         ...
 
 
@@ -350,7 +350,7 @@ class Snapshot(Matcher):
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if snapshots is None:
             return self._differs("snapshots cannot be used here; write the expected value", actual, path)
-        difference = snapshots.check(self.name, actual)
+        difference = snapshots.check(self.name, actual, path)
         if difference is None or not path:
             return difference
         between = "." if difference.path and not difference.path.startswith("[") else ""

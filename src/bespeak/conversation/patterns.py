@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from bespeak.transports.interfaces import MissingExtra
 
+T = TypeVar("T")
 SECONDS = 5.0
 """How long all searches for one expression may take together."""
 LARGEST = 100_000
@@ -62,6 +63,15 @@ class Expression:
 
     def found_in(self, text: str) -> bool:
         """Return whether it is found in a text. Raises `PatternTimeout`."""
+        return self._searched(text, lambda compiled, timeout: compiled.search(text, timeout=timeout) is not None)
+
+    def spans_in(self, text: str) -> list[tuple[int, int]]:
+        """Return where it is found in a text, from left to right. Raises `PatternTimeout`."""
+        return self._searched(
+            text, lambda compiled, timeout: [found.span() for found in compiled.finditer(text, timeout=timeout)]
+        )
+
+    def _searched(self, text: str, search: Callable[[Any, float], T]) -> T:
         plain = text.isascii()
         if plain not in self._compiled:
             self._compiled[plain] = _compiled(self.pattern, ascii_only=plain)
@@ -69,7 +79,7 @@ class Expression:
         try:
             if self.seconds <= 0:
                 raise TimeoutError
-            return self._compiled[plain].search(text, timeout=self.seconds) is not None
+            return search(self._compiled[plain], self.seconds)
         except TimeoutError:
             self.seconds = 0
             raise PatternTimeout(self.pattern) from None

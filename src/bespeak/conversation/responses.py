@@ -120,8 +120,8 @@ class Reading:
     findings: tuple[Finding, ...] = ()
 
 
-def read_envelope(envelope: Any, method: str = "tools/call") -> Reading:
-    """Classify a JSON-RPC response to a request of that method."""
+def read_envelope(envelope: Any, method: str = "tools/call", *, extended: bool = False) -> Reading:
+    """Classify a JSON-RPC response to a request of that method. `extended` allows the result types of extensions."""
     if not isinstance(envelope, dict):
         return _malformed(Finding("envelope", "the response is not an object"))
     message = cast("dict[str, Any]", envelope)
@@ -129,17 +129,16 @@ def read_envelope(envelope: Any, method: str = "tools/call") -> Reading:
         if "result" in message:
             return _malformed(Finding("envelope", "the response has both a result and an error"))
         if not isinstance(message["error"], dict):
-            return _malformed(Finding("envelope", f"the response's error is {_kind(message['error'])}, not an object"))
-        code: Any = cast("dict[str, Any]", message["error"]).get("code", 0)
-        odd = not isinstance(code, int) or isinstance(code, bool)
-        found = (Finding("envelope", f"the code of the error is {_kind(code)}, not a whole number"),) if odd else ()
-        return Reading(Verdict.COMPLETE, findings=found)
+            return _malformed(
+                Finding("envelope", f"the response's error is {kind_of(message['error'])}, not an object")
+            )
+        return Reading(Verdict.COMPLETE)
     if not isinstance(message.get("result"), dict):
         return _malformed(Finding("envelope", "the response has no result object"))
-    return read_result(cast("dict[str, Any]", message["result"]), method)
+    return read_result(cast("dict[str, Any]", message["result"]), method, extended=extended)
 
 
-def read_result(result: Mapping[str, Any], method: str = "tools/call") -> Reading:
+def read_result(result: Mapping[str, Any], method: str = "tools/call", *, extended: bool = False) -> Reading:
     """Classify a result."""
     if "resultType" not in result:
         return _read_list(result, method)
@@ -147,26 +146,16 @@ def read_result(result: Mapping[str, Any], method: str = "tools/call") -> Readin
     if kind == "complete":
         asks = result.get("inputRequests")
         found = [Finding("complete-asks", "the result is complete and carries inputRequests")] if asks else []
-        return Reading(Verdict.COMPLETE, findings=(*found, *_odd_members(result)))
+        return Reading(Verdict.COMPLETE, findings=tuple(found))
     if kind != "input_required":
+        if extended and isinstance(kind, str):
+            return Reading(Verdict.COMPLETE)
         return _malformed(Finding("result-type", f"the result has the resultType {_named(kind)}"))
     return _read_spec(result, method)
 
 
 def _malformed(*findings: Finding, dialect: Dialect | None = None) -> Reading:
     return Reading(Verdict.MALFORMED, dialect=dialect, findings=findings)
-
-
-def _odd_members(result: Mapping[str, Any]) -> list[Finding]:
-    """Members of a complete result with a wrong type."""
-    wanted = {"isError": (bool, "a boolean"), "content": (list, "an array"), "structuredContent": (dict, "an object")}
-    return [
-        Finding("result", f"{name} is {_kind(result[name])}, not {told}")
-        for name, (kind, told) in wanted.items()
-        if name in result
-        and not isinstance(result[name], kind)
-        and (name != "structuredContent" or result[name] is None)
-    ]
 
 
 # The MCP shape
@@ -181,33 +170,33 @@ def _read_spec(result: Mapping[str, Any], method: str) -> Reading:
     faults: list[Finding] = []
     state = result.get("requestState")
     if "requestState" in result and not isinstance(state, str):
-        faults.append(Finding("shape", f"requestState is {_kind(state)}, not a string"))
+        faults.append(Finding("shape", f"requestState is {kind_of(state)}, not a string"))
     asked: Any = result.get("inputRequests", {})
     if not isinstance(asked, dict):
-        what = f"inputRequests is {_kind(asked)}, not a map, though resultType says input_required"
+        what = f"inputRequests is {kind_of(asked)}, not a map, though resultType says input_required"
         return _malformed(*faults, Finding("shape", what), dialect=Dialect.SPEC)
     requests = cast("dict[str, Any]", asked)
     faults += [fault for key, request in requests.items() for fault in _faults(key, request)]
     if faults:
         return _malformed(*faults, dialect=Dialect.SPEC)
     questions = in_one_round([Question(key, one["method"], one.get("params") or {}) for key, one in requests.items()])
-    return Reading(
-        Verdict.ASKING, questions, state, Dialect.SPEC, _description(result), findings=tuple(_odd_keys(questions))
-    )
+    return Reading(Verdict.ASKING, questions, state, Dialect.SPEC, _description(result))
 
 
 def _faults(key: str, request: Any) -> list[Finding]:
     """The faults of one entry of the map."""
     named = quoted(name_of(key))
     if not isinstance(request, dict):
-        return [Finding("question", f"the question {named} is {_kind(request)}, not an object")]
+        return [Finding("question", f"the question {named} is {kind_of(request)}, not an object")]
     asked = cast("dict[str, Any]", request)
     if "method" not in asked:
         return [Finding("question", f"the question {named} has no method")]
     if asked["method"] not in ASKABLE:
         return [Finding("question", f"the question {named} has the method {_named(asked['method'])}")]
     if not isinstance(asked.get("params", {}), dict):
-        return [Finding("question", f"the params of the question {named} are {_kind(asked['params'])}, not an object")]
+        return [
+            Finding("question", f"the params of the question {named} are {kind_of(asked['params'])}, not an object")
+        ]
     params = cast("dict[str, Any]", asked.get("params", {}))
     lacking = _lacking(asked["method"], params)
     return [Finding("question", f"the question {named} has no valid {lacking}")] if lacking else []
@@ -219,7 +208,7 @@ def _lacking(method: str, params: Mapping[str, Any]) -> str | None:
         if not isinstance(params.get("messages"), list):
             return "messages"
         tokens: Any = params.get("maxTokens")
-        return None if isinstance(tokens, int) and not isinstance(tokens, bool) else "maxTokens"
+        return None if isinstance(tokens, int | float) and not isinstance(tokens, bool) else "maxTokens"
     if method == ROOTS:
         return None
     if not isinstance(params.get("message"), str):
@@ -261,7 +250,6 @@ def _read_list(result: Mapping[str, Any], method: str) -> Reading:
     kept = in_one_round(
         [replace(question, required=question.key in required) for question in found if once[question.key] is question]
     )
-    findings += _odd_keys(kept)
     return Reading(Verdict.ASKING, kept, state, Dialect.LIST, _description(result), tuple(findings))
 
 
@@ -285,16 +273,12 @@ def _description(result: Mapping[str, Any]) -> str | None:
     return said if isinstance(said, str) else None
 
 
-def _odd_keys(questions: Sequence[Question]) -> list[Finding]:
-    odd = [question.key for question in questions if not question.key or not question.key.isprintable()]
-    return [Finding("key", f"the key {quoted(key)} is not printable") for key in odd]
-
-
 def _named(value: Any) -> str:
     return quoted(value) if isinstance(value, str) else shown(value)
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """Return the JSON type of a value, with its article."""
     if value is None:
         return "null"
     kinds = (

@@ -1,6 +1,8 @@
 """Targets: the server that a command line or a suite names, and how it is reached."""
 
+import re
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +28,10 @@ class Target:
 
 def parse_target(target: str) -> Target:
     """Parse a target of the command line: a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in one argument."""
-    if target.startswith(("http://", "https://")):
+    if re.match(r"https?://", target, re.IGNORECASE):
         return Target(url=target)
+    if scheme := re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", target):
+        raise ValueError(f"a server is reached by http:// or https://, not by {scheme[0]}")
     path = target.rpartition(":")[0] if not target.endswith(".py") else target
     if path.endswith(".py") and (len(target.split()) == 1 or _is_file(path)):
         return Target(python=target)
@@ -37,9 +41,25 @@ def parse_target(target: str) -> Target:
         words = shlex.split(target)
     except ValueError as error:
         raise ValueError(f"{target!r} is not a valid command: {error}") from None
+    if len(words) == 1 and _is_address(words[0]):
+        raise ValueError(f"{target!r} is a URL without its scheme; write http://{target} or https://{target}")
     if not words:
         raise ValueError("a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes")
     return Target(command=words)
+
+
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(:[0-9]+(/\S*)?|(/\S*)?)")
+
+
+def _is_address(word: str) -> bool:
+    """Whether a word is a host with a port or a path, and not a command."""
+    found = _ADDRESS.fullmatch(word)
+    if found is None or _is_file(word) or shutil.which(word) is not None:
+        return False
+    host, rest = found[1], found[2]
+    return (
+        rest.startswith(":") or host.startswith("[") or host == "localhost" or (bool(rest) and "." in host.strip("."))
+    )
 
 
 def _is_file(path: str) -> bool:

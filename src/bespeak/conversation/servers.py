@@ -27,12 +27,22 @@ READY_SECONDS = 30.0
 POLL_SECONDS = 0.05
 KNOCK_SECONDS = 2.0
 LEAVE_SECONDS = 5.0
+UNAUTHORIZED = (
+    'it needs credentials: in a suite, give the server headers: {Authorization: "Bearer ${env:TOKEN}"}; '
+    'with bespeak call, use --header "Authorization: Bearer $TOKEN"'
+)
+"""What to do about HTTP status 401."""
 TAIL_BYTES = 2000
 """How much of a server's output is shown when it fails."""
 
 
 class Unreachable(Exception):
     """A server cannot be reached. The message says why."""
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.refused = refused
+        """Whether the server was there, but did not agree to the connection."""
 
 
 @dataclass(slots=True)
@@ -56,17 +66,17 @@ async def reach(
         return
     with tempfile.NamedTemporaryFile("a", encoding="utf-8", errors="replace") as log:
         if server.url is None:
-            yield Reached(_stdio(_parameters(server, folder, fill), log, stray), lambda: _tail(log))
+            yield Reached(_stdio(parameters_of(server, folder, fill), log, stray), lambda: tail(log))
             return
         async with contextlib.AsyncExitStack() as stack:
             url, headers = fill(server.url), {name: fill(value) for name, value in server.headers.items()}
             try:
-                transport = HttpTransport(url, headers=headers, stray=stray)
+                transport = HttpTransport(url, headers=headers, stray=stray, unauthorized=UNAUTHORIZED)
             except (ValueError, MissingExtra) as error:
                 raise Unreachable(str(error)) from None
             if server.command is not None:
-                await stack.enter_async_context(_listening(_parameters(server, folder, fill), url, log))
-            yield Reached(transport, lambda: _tail(log))
+                await stack.enter_async_context(_listening(parameters_of(server, folder, fill), url, log))
+            yield Reached(transport, lambda: tail(log))
 
 
 def _stdio(parameters: StdioServerParameters, log: IO[str], stray: Callable[[bytes], None]) -> StdioTransport:
@@ -90,7 +100,8 @@ def _loaded(target: str, folder: Path) -> Any:
         raise Unreachable(f"{target} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
-def _parameters(server: Target, folder: Path, fill: Callable[[str], str]) -> StdioServerParameters:
+def parameters_of(server: Target, folder: Path, fill: Callable[[str], str]) -> StdioServerParameters:
+    """Return how to start a server's command. Raises `Unreachable`."""
     command, *args = map(fill, server.command or ())
     env = {name: fill(value) for name, value in server.env.items()}
     # What this Python has installed comes first: `python` is this one, whether its environment is activated or not.
@@ -99,7 +110,7 @@ def _parameters(server: Target, folder: Path, fill: Callable[[str], str]) -> Std
     )
     where = folder if server.cwd is None else folder / fill(server.cwd)
     if not where.is_dir():
-        raise Unreachable(f"there is no folder {str(where)!r} to run the server in (cwd)")
+        raise Unreachable(f"there is no folder {str(where)!r} to run the command in (cwd)")
     return StdioServerParameters(_program(command, where, path), args, {**env, "PATH": path}, where)
 
 
@@ -113,13 +124,23 @@ def _program(command: str, folder: Path, path: str) -> str:
 @asynccontextmanager
 async def _listening(parameters: StdioServerParameters, url: str, log: IO[str]) -> AsyncGenerator[None]:
     """Start a server by its command, and wait until it listens at its URL."""
-    env = {**{name: os.environ[name] for name in INHERITED if name in os.environ}, **(parameters.env or {})}
     if await _listens(url):
         raise Unreachable(
             f"another program already listens at {public(url)}; stop it, or use ${{port}} for a free port"
         )
+    process = await start(parameters, log, "the server")
     try:
-        process = await asyncio.create_subprocess_exec(
+        await _ready(process, url, log)
+        yield
+    finally:
+        await asyncio.shield(asyncio.create_task(end(process), name="bespeak server, ending"))
+
+
+async def start(parameters: StdioServerParameters, log: IO[str], what: str) -> asyncio.subprocess.Process:
+    """Start a command whose output goes to a file. Raises `Unreachable`."""
+    env = {**{name: os.environ[name] for name in INHERITED if name in os.environ}, **(parameters.env or {})}
+    try:
+        return await asyncio.create_subprocess_exec(
             parameters.command,
             *parameters.args,
             stdin=asyncio.subprocess.DEVNULL,
@@ -130,14 +151,9 @@ async def _listening(parameters: StdioServerParameters, url: str, log: IO[str]) 
             start_new_session=True,
         )
     except FileNotFoundError:
-        raise Unreachable(f"cannot start the server: there is no command {parameters.command!r}") from None
+        raise Unreachable(f"cannot start {what}: there is no command {parameters.command!r}") from None
     except (OSError, ValueError) as error:
-        raise Unreachable(f"cannot start the server {parameters.command!r}: {error}") from None
-    try:
-        await _ready(process, url, log)
-        yield
-    finally:
-        await asyncio.shield(asyncio.create_task(_end(process), name="bespeak server, ending"))
+        raise Unreachable(f"cannot start {what} {parameters.command!r}: {error}") from None
 
 
 async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str]) -> None:
@@ -148,8 +164,8 @@ async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str]) ->
                     return
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
-        raise Unreachable(f"the server did not start to listen within {READY_SECONDS:g} s{said(_tail(log))}") from None
-    raise Unreachable(f"the server exited with code {process.returncode}{said(_tail(log))}")
+        raise Unreachable(f"the server did not start to listen within {READY_SECONDS:g} s{said(tail(log))}") from None
+    raise Unreachable(f"the server exited with code {process.returncode}{said(tail(log))}")
 
 
 async def _listens(url: str) -> bool:
@@ -165,7 +181,7 @@ async def _listens(url: str) -> bool:
     return True
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def end(process: asyncio.subprocess.Process) -> None:
     """Terminate the process group, and kill what is left of it."""
     for name in ("SIGTERM", "SIGKILL"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -183,7 +199,8 @@ def said(printed: str) -> str:
     return f"; it printed:\n{printed}" if printed else ""
 
 
-def _tail(log: IO[str]) -> str:
+def tail(log: IO[str]) -> str:
+    """Return the end of the output of a command."""
     end = os.fstat(log.fileno()).st_size
     text = Path(log.name).read_bytes()[-TAIL_BYTES:].decode(errors="replace")
     # What is cut in the middle of a line may be half of what must not be shown.

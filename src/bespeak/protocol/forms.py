@@ -5,23 +5,31 @@ import sys
 from collections.abc import Mapping
 from typing import Any, cast
 
+from bespeak.protocol.text_formats import check_format
 
-def check_content(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
-    """Return the faults of a form's content, one line each. The lines do not repeat the content."""
+
+def check_content(schema: Mapping[str, Any], content: Mapping[str, Any], *, formats: bool = False) -> list[str]:
+    """Return the faults of a form's content, one line each. The lines do not repeat the content.
+
+    With `formats`, texts must have the format that the schema names. A server leaves that to its own types, which may accept more.
+    """
     properties: Mapping[str, Any] = schema.get("properties") or {}
     found = [f"{name}: is required" for name in schema.get("required") or () if name not in content]
     for name, value in content.items():
         shown = properties.get(name)
-        if isinstance(shown, Mapping) and (problem := check_value(cast("Mapping[str, Any]", shown), value)):
+        if isinstance(shown, Mapping) and (
+            problem := check_value(cast("Mapping[str, Any]", shown), value, formats=formats)
+        ):
             found.append(f"{name}: {problem}")
     return found
 
 
-def check_value(shown: Mapping[str, Any], value: Any) -> str | None:
+def check_value(shown: Mapping[str, Any], value: Any, *, formats: bool = False) -> str | None:
     """Return how one value breaks its property's schema; `None` if it is valid."""
     kind = shown.get("type")
     if kind == "string":
-        return _check_string(shown, value)
+        problem = _check_string(shown, value)
+        return problem or (check_format(shown.get("format"), value) if formats else None)
     if kind == "boolean":
         return None if isinstance(value, bool) else "must be true or false"
     if kind in ("integer", "number"):

@@ -2,12 +2,14 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, cast
 
 from bespeak.protocol.forms import check_value
+from bespeak.protocol.methods import ELICIT
 from bespeak.terminal.prompt_types import PromptQuestion
 from bespeak.terminal.safe_text import SHORT, clean, text_at
 
@@ -34,7 +36,9 @@ def _number(typed: str) -> int | float:
     return int(typed) if re.fullmatch(r"[+-]?[0-9]+", typed) else float(typed)
 
 
-def _yes_no(typed: str) -> bool:
+def read_yes_no(typed: str) -> bool:
+    """Return what a yes or a no means. Raises `ValueError`."""
+    typed = typed.strip()
     known = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
     if typed.lower() not in known:
         raise ValueError("must be yes or no")
@@ -55,7 +59,7 @@ class Kind(Enum):
 
 
 _KINDS = {"integer": Kind.WHOLE, "number": Kind.NUMBER, "boolean": Kind.YES_NO, "array": Kind.SEVERAL}
-_READERS: Mapping[Kind, Callable[[str], Any]] = {Kind.WHOLE: _whole, Kind.NUMBER: _number, Kind.YES_NO: _yes_no}
+_READERS: Mapping[Kind, Callable[[str], Any]] = {Kind.WHOLE: _whole, Kind.NUMBER: _number, Kind.YES_NO: read_yes_no}
 _FORMATS = {"email": "an e-mail address", "uri": "a URI", "date": "a date", "date-time": "a date and time"}
 
 
@@ -81,17 +85,29 @@ class Choices:
     def __init__(self, shown: Mapping[str, Any]) -> None:
         self.all = tuple(_offered(shown))
         self._typed = {choice.text: choice for choice in reversed(self.all)}
+        self._typed = self._titled() | self._typed  # a value takes precedence
         self._numbers = {str(number): choice for number, choice in enumerate(self.all[:CHOICES], 1)}
         # A number that is the value of another choice could mean either.
         self.numbered = all(
             self._typed.get(number, choice).text == choice.text for number, choice in self._numbers.items()
         )
 
+    @property
+    def titled(self) -> bool:
+        """Whether some choices have titles."""
+        return any(choice.title for choice in self.all)
+
+    def _titled(self) -> dict[str, Choice]:
+        """The choices by their titles, as they are shown. A title that several choices have means none of them."""
+        titles = [clean(choice.title, SHORT).strip() for choice in self.all]
+        count = Counter(titles)
+        return {title: choice for title, choice in zip(titles, self.all, strict=True) if title and count[title] == 1}
+
     def __contains__(self, typed: str) -> bool:
         return typed in self._typed
 
     def find(self, typed: str) -> Any:
-        """Return the value of a choice, given by its number or as it is. Raises `ValueError`."""
+        """Return the value of a choice, given by its number, its title or as it is. Raises `ValueError`."""
         found = self._typed.get(typed) or self._typed.get(typed.strip())
         if found is None and self.numbered:
             found = self._numbers.get(typed.strip())
@@ -137,7 +153,12 @@ class Field:
         several = self.kind is Kind.SEVERAL
         wanted = self.kind.value
         if self.choices.all:
-            how = "by number or value" if self.choices.numbered else "by value"
+            ways = [
+                *(["number"] if self.choices.numbered else []),
+                *(["title"] if self.choices.titled else []),
+                "value",
+            ]
+            how = "by " + " or ".join(filter(None, [", ".join(ways[:-1]), ways[-1]]))
             wanted = f"{'some' if several else 'one'} of these, {how}{', separated by commas' if several else ''}"
         return "; ".join([f"{start}: {wanted}", *self._bounds(), self._empty()])
 
@@ -155,7 +176,7 @@ class Field:
 
     def _problem(self, value: Any) -> str | None:
         try:
-            return check_value(self.shown, value)
+            return check_value(self.shown, value, formats=True)
         except (TypeError, AttributeError, KeyError, ValueError):
             raise Unfillable("the schema of a field is not valid") from None
 
@@ -198,6 +219,12 @@ def read_fields(question: PromptQuestion) -> list[Field]:
     if names - properties.keys():
         raise Unfillable("it requires a field that it does not have")
     return [read_field(name, shown, required=name in names) for name, shown in properties.items()]
+
+
+def is_yes_no(question: PromptQuestion) -> bool:
+    """Return whether a question is a form of one yes or no, which needs no second step."""
+    shown = list(question.properties.values())
+    return question.method == ELICIT and not question.is_url and [one.get("type") for one in shown] == ["boolean"]
 
 
 def read_field(name: str, shown: Mapping[str, Any], *, required: bool) -> Field:

@@ -1,23 +1,22 @@
 """The prompt: asks a person at the terminal on standard error, so that standard output holds only the result."""
 
 import asyncio
-import os
-import re
 import select
 import sys
 import threading
 import unicodedata
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from bespeak.protocol.methods import ROOTS, SAMPLE
-from bespeak.terminal.form_fields import Field, Unfillable, read_field, read_fields
-from bespeak.terminal.prompt_types import Action, PromptQuestion, Reply
+from bespeak.terminal.form_fields import Field, Unfillable, as_typed, is_yes_no, read_field, read_fields, read_yes_no
+from bespeak.terminal.prompt_types import Action, Asker, PromptQuestion, Reply
+from bespeak.terminal.root_uris import root_uri
 from bespeak.terminal.safe_text import SHORT, clean
 from bespeak.terminal.screen import Screen, Write, to_stderr
-from bespeak.terminal.web_addresses import as_ascii, read_address
+from bespeak.terminal.web_addresses import read_address
 
 TRIES = 3
 READ_BYTES = 64 * 1024
@@ -25,6 +24,8 @@ READ_BYTES = 64 * 1024
 Read = Callable[[], Awaitable[str]]
 """Returns the next typed line, with or without its newline. Raises `EOFError` at the end of the input."""
 T = TypeVar("T")
+NOBODY = Asker()
+NO_WORDS: Mapping[str, str] = {}
 
 
 class NoMoreInput(Exception):
@@ -42,22 +43,35 @@ def at_terminal() -> bool:
 class Prompt:
     """Asks one person one question at a time."""
 
-    def __init__(self, *, read: Read | None = None, write: Write | None = None) -> None:
+    def __init__(self, *, read: Read | None = None, write: Write | None = None, confirms: bool = True) -> None:
+        self._confirms = confirms
+        """Whether what was typed is shown once more before it is sent."""
         self._read = read or _Keyboard().line
         self._screen = Screen(write or to_stderr)
         self._turn = asyncio.Lock()
 
-    async def ask(self, question: PromptQuestion) -> Reply:
+    async def ask(self, question: PromptQuestion, asker: Asker = NOBODY) -> Reply:
         """Ask one question. The reply fits the question. Raises `NoMoreInput`."""
         async with self._turn:
             try:
-                return await self._answer(question)
+                while True:
+                    reply = await self._answer(question, asker)
+                    if await self._is_meant(question, reply):
+                        return reply
             except EOFError:
                 self._screen.say("")
                 raise NoMoreInput(f"{_named(question.name)} was not answered: the input has ended") from None
             except (KeyboardInterrupt, asyncio.CancelledError):
                 self._screen.say("")  # what is said next starts on a line of its own
                 raise
+
+    async def _is_meant(self, question: PromptQuestion, reply: Reply) -> bool:
+        """Show what was typed once more, and ask whether to send it. What was answered with one word is meant."""
+        values = _typed(reply)
+        if not self._confirms or not values or is_yes_no(question):
+            return True
+        self._screen.show_answer(values)
+        return await self._tried(question, "Send it? y = yes, n = no, answer again: ", read_yes_no, "no yes or no")
 
     async def confirm(self, show: Callable[[Screen], None], question: str) -> bool:
         """Show something and ask for a yes. Anything else means no, as does the end of the input."""
@@ -74,15 +88,27 @@ class Prompt:
                 raise
             return line.strip().lower() in ("y", "yes")
 
-    async def _answer(self, question: PromptQuestion) -> Reply:
+    async def _answer(self, question: PromptQuestion, asker: Asker) -> Reply:
         if question.method == SAMPLE:
-            return await self._sampled(question)
+            return await self._sampled(question, asker)
         if question.method == ROOTS:
-            return await self._rooted(question)
-        self._screen.introduce("The server asks:", question)
+            return await self._rooted(question, asker)
+        self._screen.introduce("The server asks:", question, asker)
         if question.method is None:
             return await self._one_value(question)
-        return await self._elicited(question)
+        return await self._decided(question) if is_yes_no(question) else await self._elicited(question)
+
+    async def _decided(self, question: PromptQuestion) -> Reply:
+        """A form of one yes or no is answered in one step."""
+        ((name, shown),) = question.properties.items()
+        self._screen.show_about(name, shown)
+        replies = {
+            "yes": Reply(Action.ACCEPT, {name: True}),
+            "no": Reply(Action.ACCEPT, {name: False}),
+            "decline": Reply(Action.DECLINE),
+            "cancel": Reply(Action.CANCEL),
+        }
+        return await self._chosen(question, replies, also={"true": "yes", "false": "no"})
 
     async def _elicited(self, question: PromptQuestion) -> Reply:
         actions = [Action.ACCEPT, Action.DECLINE, Action.CANCEL]
@@ -104,18 +130,30 @@ class Prompt:
                 self._screen.say(f"This form cannot be filled in: {why}.")
                 actions.remove(Action.ACCEPT)
 
-    async def _action(self, question: PromptQuestion, actions: Sequence[Action]) -> Action:
-        opened = " (I have opened it)" if question.is_url else ""
-        offer = ", ".join(f"{one[0]} = {one}{opened if one is Action.ACCEPT else ''}" for one in actions)
-        typed = {word: one for one in actions for word in (one.value, one.value[0])}
+    async def _chosen(
+        self,
+        question: PromptQuestion,
+        choices: Mapping[str, T],
+        notes: Mapping[str, str] = NO_WORDS,
+        also: Mapping[str, str] = NO_WORDS,
+    ) -> T:
+        """One of the choices, by its word, its first letter or another word for it."""
+        offer = ", ".join(f"{word[0]} = {word}{notes.get(word, '')}" for word in choices)
+        typed = {key: choice for word, choice in choices.items() for key in (word, word[0])}
+        typed |= {word: choices[meant] for word, meant in also.items()}
+        words = ", ".join(choices)
 
-        def read(line: str) -> Action | None:
+        def read(line: str) -> T | None:
             word = line.strip().lower()
             if word and word not in typed:
-                raise ValueError(f"must be one of {', '.join(actions)}")
+                raise ValueError(f"must be one of {words}")
             return typed.get(word)
 
-        return await self._tried(question, f"{offer}: ", read, f"none of {', '.join(actions)}")
+        return await self._tried(question, f"{offer}: ", read, f"none of {words}")
+
+    async def _action(self, question: PromptQuestion, actions: Sequence[Action]) -> Action:
+        notes = {Action.ACCEPT.value: " (I have opened it)"} if question.is_url else NO_WORDS
+        return await self._chosen(question, {one.value: one for one in actions}, notes)
 
     async def _content(self, question: PromptQuestion) -> dict[str, Any]:
         """The values of a form. Raises `Unfillable`."""
@@ -137,14 +175,18 @@ class Prompt:
         where = f" for its field {_named(field.name)}" if question.method else ""
         return await self._tried(question, "> ", field.read, f"no valid value{where}")
 
-    async def _sampled(self, question: PromptQuestion) -> Reply:
-        self._screen.introduce("The server asks a model. Answer in its place:", question)
+    async def _sampled(self, question: PromptQuestion, asker: Asker) -> Reply:
+        self._screen.introduce("The server asks a model. Answer in its place:", question, asker)
         self._screen.show_messages(question.params)
+        if await self._chosen(question, _ACCEPT_OR_DECLINE) is Action.DECLINE:
+            return Reply(Action.DECLINE)
         words = await self._tried(question, "The model's reply, on one line: ", _words, "no reply")
         return Reply(Action.SAMPLE, words)
 
-    async def _rooted(self, question: PromptQuestion) -> Reply:
-        self._screen.introduce("The server asks which folders it may know about (roots):", question)
+    async def _rooted(self, question: PromptQuestion, asker: Asker) -> Reply:
+        self._screen.introduce("The server asks which folders it may know about (roots):", question, asker)
+        if await self._chosen(question, _ACCEPT_OR_DECLINE) is Action.DECLINE:
+            return Reply(Action.DECLINE)
         roots: list[str] = []
         while found := await self._tried(
             question, "A path or a file:// URI, or an empty line to finish: ", _roots, "no valid root"
@@ -167,6 +209,20 @@ class Prompt:
                 if value is not None:
                     return value
         raise NoMoreInput(f"{_named(question.name)} was not answered: {failing} in three tries")
+
+
+_ACCEPT_OR_DECLINE = {one.value: one for one in (Action.ACCEPT, Action.DECLINE)}
+
+
+def _typed(reply: Reply) -> list[tuple[str, str]]:
+    """What was typed for a reply: the values by field, the model's words or the roots. Empty for one word."""
+    if reply.action is Action.ACCEPT:
+        return [(name, as_typed(value)) for name, value in reply.content.items()]
+    if reply.action is Action.SAMPLE:
+        return [("", reply.content)]
+    if reply.action is Action.ROOTS:
+        return [("", root) for root in reply.content] or [("", "(no roots)")]
+    return []
 
 
 def _named(name: str) -> str:
@@ -233,12 +289,4 @@ def _roots(line: str) -> list[str]:
     line = line.strip()
     if not line:
         return []
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", line)  # of one letter, it is a drive
-    if scheme is None:
-        try:
-            return [Path(os.path.normpath(Path(line).expanduser().absolute())).as_uri()]
-        except (OSError, RuntimeError):
-            raise ValueError("must be a path that can be found") from None
-    if not re.match(r"file://[^/\\]*/", line, re.IGNORECASE):
-        raise ValueError("must be a path, or a URI such as file:///srv/project")
-    return [as_ascii(line)]
+    return [root_uri(line, Path.cwd())]

@@ -54,6 +54,18 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks a question, and how far its call is. All of it is shown as text of the server."""
+
+    server: str = ""
+    tool: str = ""
+    """The tool, prompt or resource whose call asks."""
+    description: str = ""
+    """What the server says about the whole round."""
+    progress: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """A person's answer to one question."""
 

@@ -6,12 +6,12 @@ wrapped, so that it can be copied: it is shown as ASCII without spaces.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from bespeak.terminal.form_fields import CHOICES, Field, as_typed
-from bespeak.terminal.prompt_types import PromptQuestion
+from bespeak.terminal.prompt_types import Asker, PromptQuestion
 from bespeak.terminal.safe_text import LONG, SHORT, clean, columns, rows, text_at
 from bespeak.terminal.web_addresses import Address
 
@@ -46,25 +46,41 @@ class Screen:
         """Show a name or a value of the server on one line."""
         self.show(label, clean(name, SHORT))
 
-    def introduce(self, sentence: str, question: PromptQuestion) -> None:
+    def introduce(self, sentence: str, question: PromptQuestion, asker: Asker) -> None:
         self.say(f"\n{sentence}")
+        for label, name in (("server", asker.server), ("tool", asker.tool)):
+            if name:
+                self.mention(label, name)
+        for label, text in (("about", asker.description), ("progress", asker.progress)):
+            if text:
+                self.show(label, text)
         if question.message:
             self.show("message", question.message)
         self.mention("key", question.name)
 
     def show_field(self, field: Field, start: str) -> None:
         self.say(f"\n{field.wanted(start)}")
-        self.mention("name", field.name)
-        if title := text_at(field.shown.get("title")):
-            self.mention("title", title)
-        if description := text_at(field.shown.get("description")):
-            self.show("about", description)
+        self.show_about(field.name, field.shown)
         for number, choice in enumerate(field.choices.all[:CHOICES], 1):
             self.show(str(number) if field.choices.numbered else "value", str(choice))
         if (more := len(field.choices.all) - CHOICES) > 0:
             self.say(f"{'':>{MARGIN}}   (and {more:,} more; choose them by value)")
         if field.default is not None:
             self.mention("default", as_typed(field.default))
+
+    def show_about(self, name: str, shown: Mapping[str, Any]) -> None:
+        """Show what a schema says about a field."""
+        self.mention("name", name)
+        if title := text_at(shown.get("title")):
+            self.mention("title", title)
+        if description := text_at(shown.get("description")):
+            self.show("about", description)
+
+    def show_answer(self, values: Sequence[tuple[str, str]]) -> None:
+        """Show once more what was typed: names and values."""
+        self.say("\nYour answer:")
+        for name, value in values:
+            self.show("answer", f"{clean(name, SHORT)} = {clean(value)}" if name else value)
 
     def show_address(self, address: Address) -> None:
         self.say(f"{'url':>{MARGIN}} | {address.text[:URL_CHARACTERS]}")

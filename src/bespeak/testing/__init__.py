@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         build_retry_params,
         recognize_input_required,
     )
+    from bespeak.conversation.profiles.profile import Profile, StartOver
     from bespeak.conversation.protocol_rules import Finding
     from bespeak.conversation.responses import Dialect, Question, Reading, Verdict, read_envelope
     from bespeak.testing.conversations import ConversationFailed, Conversed, converse
@@ -41,11 +42,13 @@ __all__ = [
     "InputResponseFixture",
     "MalformedResponse",
     "MissingAnswer",
+    "Profile",
     "Question",
     "Reading",
     "RequestState",
     "Round",
     "RoundsExceeded",
+    "StartOver",
     "Verdict",
     "build_retry_params",
     "collect_responses",
@@ -74,6 +77,7 @@ _HOMES = {
         "build_retry_params",
         "recognize_input_required",
     ],
+    "conversation.profiles.profile": ["Profile", "StartOver"],
     "conversation.protocol_rules": ["Finding"],
     "conversation.fixtures": ["InputResponseFixture", "MissingAnswer", "collect_responses"],
     "conversation.responses": ["Dialect", "Question", "Reading", "Verdict", "read_envelope"],

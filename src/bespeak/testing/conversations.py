@@ -1,7 +1,7 @@
 """`converse`: call any server from Python code with scripted answers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from bespeak.conversation.answer_examples import example
@@ -18,11 +18,13 @@ from bespeak.conversation.connection import Connection
 from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS, mode_of
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.profiles.known_profiles import find_profile
+from bespeak.conversation.profiles.profile import Profile
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.result_text import text_of
-from bespeak.protocol.versions import LATEST_MODERN_VERSION
+from bespeak.protocol.versions import LATEST_MODERN_VERSION, is_modern
 from bespeak.testing.expect.expectations import ended
 from bespeak.testing.redaction.redactor import Redactor
-from bespeak.testing.report.results import Failure
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Answering, Transport
 from bespeak.transports.memory import MemoryTransport
@@ -48,6 +50,8 @@ class Conversed:
     notifications: list[dict[str, Any]]
     version: str
     """The protocol revision that was used."""
+    advice: list[Finding] = field(default_factory=list[Finding])
+    """What the server should do otherwise: clauses of the protocol with SHOULD that it does not follow."""
 
     @property
     def result(self) -> dict[str, Any]:
@@ -84,34 +88,40 @@ async def converse(
     declare: Mapping[str, Any] | None = None,
     max_rounds: int = DEFAULT_MAX_ELICITATION_ROUNDS,
     timeout: float = TIMEOUT_SECONDS,
+    profile: str | type[Profile] | None = None,
 ) -> Conversed:
     """Call a tool, get a prompt or read a resource. `answers` has the form of a suite's `inputResponses`.
 
     Raises `ConversationFailed` for a question without an answer, an answer without a question, and anything that the protocol
-    does not allow. `era` is a revision, or `auto`, `modern` or `legacy`.
+    does not allow. `era` is a revision, or `auto`, `modern` or `legacy`. `profile` is a client to play, as for `--as`,
+    or a class.
     """
     if sum(target is not None for target in (tool, prompt, resource)) != 1:
         raise TypeError("pass exactly one of tool, prompt= and resource=")
-    mode = mode_of(era)
+    mode, client = mode_of(era), _client(profile)
+    declared = next((one for one in (declare, client.declares) if one is not None), EVERYTHING)
     connection: Connection | None = None
 
     def stray(line: bytes) -> None:
         if connection is not None:
             connection.stray(line)
 
-    connection = Connection(_transport(server, stray), mode, EVERYTHING if declare is None else declare, timeout)
+    connection = Connection(_transport(server, stray), mode, declared, timeout)
     async with connection:
+        if client.needs_rounds and not is_modern(connection.version):
+            raise ValueError(f"this profile answers rounds, which revision {connection.version} does not have")
         method = "tools/call" if tool is not None else "prompts/get" if prompt is not None else "resources/read"
         params: dict[str, Any] = {"name": tool or prompt, "arguments": arguments or {}}
         if resource is not None:
             params = {"uri": resource}
         conversation = Conversation(method, params, max_rounds, connection.capabilities)
         script = FixtureScript(InputResponseFixture(answers), "answers")
-        talk = Talk(connection, conversation, script)
+        talk = Talk(connection, conversation, script, client=client)
         problems = await _problems(talk)
         await talk.settle()
-        problems = [*dict.fromkeys(map(str, conversation.findings)), *problems]
-        if not problems:
+        broken = [str(one) for one in conversation.findings if not one.is_advice]
+        problems = [*dict.fromkeys(broken), *problems]
+        if not problems and not client.answers_itself:
             problems = script.leftovers()
             problems += [ended(talk.envelope).removeprefix("; ")] if problems else []
         if problems:
@@ -123,7 +133,14 @@ async def converse(
             [question.key for question in talk.questions],
             talk.notifications,
             connection.version,
+            list(dict.fromkeys(one for one in conversation.findings if one.is_advice)),
         )
+
+
+def _client(profile: str | type[Profile] | None) -> Profile:
+    if profile is None:
+        return Profile()
+    return find_profile(profile).make() if isinstance(profile, str) else profile()
 
 
 async def _problems(talk: Talk) -> list[str]:
@@ -135,7 +152,7 @@ async def _problems(talk: Talk) -> list[str]:
     except (CannotAnswer, RoundsExceeded) as error:
         return [str(error)]
     except TimeoutError as error:
-        return [str(Failure(f"the server did not respond: {error}", rule="answers"))]
+        return [f"the server did not respond: {error}"]
     except (BrokenRule, MalformedResponse):
         pass  # they are among the findings
     return []

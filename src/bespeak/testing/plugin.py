@@ -32,6 +32,7 @@ _DEFAULTS: dict[str, Any] = {
     "--bespeak-verify": False,
     "--bespeak-server": [],
     "--bespeak-report": [],
+    "--bespeak-as": None,
 }
 
 
@@ -63,7 +64,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FORM=FILE",
         action="append",
         default=[],
-        help="write a json or junit report of the suites",
+        help="write a json, junit or html report of the suites",
+    )
+    group.addoption(
+        "--bespeak-as",
+        metavar="PROFILE",
+        help="play a client as it is in the wild: langgraph, claude-code, silent, impatient[=SECONDS], lossy or MODULE:CLASS",
     )
 
 
@@ -91,6 +97,7 @@ def _suite_run(config: pytest.Config) -> "SuiteRun":
                 servers=option("server"),
                 era=option("era"),
                 reports=[] if hasattr(config, "workerinput") else option("report"),
+                profile=option("as"),
             )
         except UnusableOptions as error:
             raise pytest.UsageError(str(error)) from None
@@ -136,24 +143,39 @@ class SuiteItem(pytest.Item):
     """One test, case and era of a suite."""
 
     def __init__(self, name: str, parent: SuiteFile, *, item: "Item", **more: Any) -> None:
+        # As a text, so that pytest reads it as it reads the ids that it kept: since 9.2, brackets in a name are not the same.
+        more.setdefault("nodeid", f"{parent.nodeid}::{name}")
         super().__init__(name, parent, **more)  # pyright: ignore[reportUnknownMemberType] - pytest does not type it
         self.item = item
         self.result: Result | None = None
+        for tag in item.test.tags or ():
+            self.config.addinivalue_line("markers", f"{tag}: a tag of a suite")
+            self.add_marker(tag)
 
     def runtest(self) -> None:
         self.result = _suite_run(self.config).run(self.item)
         if not self.result.passed:
             raise SuiteFailed(self.result)
+        if self.result.skipped is not None:
+            raise pytest.skip.Exception(self.result.skipped, _use_item_location=True)
+        if self.result.xfailed is not None:
+            pytest.xfail(self.result.xfailed)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if not isinstance(excinfo.value, SuiteFailed):
             return super().repr_failure(excinfo, style)
         from bespeak.testing.report.pretty_report import describe
+        from bespeak.testing.report.summary import cause_of
 
-        return describe(excinfo.value.result)
+        result = excinfo.value.result
+        shown: Any = excinfo.getrepr(style="native")
+        shown.reprtraceback.reprentries = [type(shown.reprtraceback.reprentries[0])([f"{describe(result)}\n"])]
+        # The summary line and the message in JUnit XML are made of this.
+        shown.reprcrash = type(shown.reprcrash)(str(self.path), self.item.line, cause_of(result))
+        return shown
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, self.item.line - 1, self.name
+        return self.item.file, self.item.line - 1, self.name
 
 
 @pytest.hookimpl(wrapper=True)
@@ -165,6 +187,16 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         result = item.result or _suite_run(item.config).broken_off(item.item, repr(call.excinfo and call.excinfo.value))
         setattr(report, _RESULT, as_text(result.as_json()))
     return report
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Clean up after a suite when its last test has run."""
+    if isinstance(item, SuiteItem) and (nextitem is None or nextitem.parent is not item.parent):
+        from bespeak.testing.report.pretty_report import describe
+
+        result = _suite_run(item.config).leave(item.item)
+        if not result.passed:
+            pytest.fail(describe(result), pytrace=False)
 
 
 class _Results:
@@ -227,6 +259,9 @@ class _Results:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._unwritten is not None:
             terminalreporter.write_line(self._unwritten, red=True)
+        if _RUN in self._config.stash:
+            for note in _suite_run(self._config).told_notes:
+                terminalreporter.write_line(f"bespeak: note: {note}", yellow=True)
 
 
 # Tests in code
@@ -245,12 +280,19 @@ def bespeak_era(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def converse(bespeak_era: str) -> "Callable[..., Awaitable[Conversed]]":
+def converse(bespeak_era: str, request: pytest.FixtureRequest) -> "Callable[..., Awaitable[Conversed]]":
     """`bespeak.testing.converse` at each revision: call a server with scripted answers."""
+    profile: str | None = request.config.getoption("--bespeak-as")
+    if profile is not None:
+        from bespeak.conversation.profiles.known_profiles import find_profile
+        from bespeak.protocol.versions import is_modern
+
+        if find_profile(profile).make().needs_rounds and not is_modern(bespeak_era):
+            pytest.skip(f"--bespeak-as {profile} answers rounds, which revision {bespeak_era} does not have")
 
     async def held(*args: Any, **more: Any) -> "Conversed":
         from bespeak.testing.conversations import converse as hold
 
-        return await hold(*args, **{"era": bespeak_era, **more})
+        return await hold(*args, **{"era": bespeak_era, "profile": profile, **more})
 
     return held

@@ -10,10 +10,11 @@ from bespeak.testing.cassettes.record_mode import RecordingRefused
 from bespeak.testing.report.results import Result
 from bespeak.testing.report.summary import Summary
 from bespeak.testing.report.writers import Writer, open_writers
-from bespeak.testing.run_options import check_recordable, check_servers, make_options
+from bespeak.testing.run_options import check_recordable, check_servers, make_options, relative
 from bespeak.testing.runner import Runner
 from bespeak.testing.suite.loader import Suite, load_suite
-from bespeak.testing.suite.plan import Item, at_era, items_of
+from bespeak.testing.suite.plan import Item, at_era, for_profile, items_of
+from bespeak.testing.unused_files import unused_files
 from bespeak.transports.interfaces import MissingExtra
 
 
@@ -34,6 +35,7 @@ class SuiteRun:
         servers: Sequence[str],
         era: str | None,
         reports: Sequence[str],
+        profile: str | None = None,
     ) -> None:
         try:
             self.options = make_options(
@@ -43,9 +45,10 @@ class SuiteRun:
                 servers=servers,
                 era=era,
                 start=start,
+                profile=profile,
             )
-            if any(not spec.startswith(("json=", "junit=")) for spec in reports):
-                raise ValueError("--bespeak-report takes json=FILE or junit=FILE")
+            if any(not spec.startswith(("json=", "junit=", "html=")) for spec in reports):
+                raise ValueError("--bespeak-report takes json=FILE, junit=FILE or html=FILE")
             self._writers: list[Writer] = open_writers(reports, sys.stdout, colour=False) if reports else []
         except (ValueError, RecordingRefused, MissingExtra) as error:
             raise UnusableOptions(str(error)) from None
@@ -54,8 +57,10 @@ class SuiteRun:
         self._suites: dict[Path, Suite] = {}
         self.unusable: str | None = None
         """Why no test can run, if that was found after collection."""
+        self.told_notes: list[str] = []
+        """The notes of the run and of its tests, once it is reported."""
         self.elsewhere = 0
-        """The number of tests left out because they run at other revisions."""
+        """The number of tests left out because they run at other revisions, or play a client of their own."""
 
     def items(self, path: Path) -> list[Item]:
         """Return the tests of a suite. Raises `BadSuite` and `UnusableOptions`."""
@@ -67,9 +72,8 @@ class SuiteRun:
             except ValueError as error:
                 raise UnusableOptions(str(error)) from None
         items = items_of(suite)
-        if self.options.era is None:
-            return items
-        kept = at_era(items, self.options.era)
+        kept = items if self.options.era is None else at_era(items, self.options.era)
+        kept = for_profile(kept, self.options.profile)
         self.elsewhere += len(items) - len(kept)
         return kept
 
@@ -93,6 +97,11 @@ class SuiteRun:
             self._give_up()  # nothing of it may run beside the next test
             raise
 
+    def leave(self, item: Item) -> Result:
+        """Clean up after the suite of a test. Return a result with what went wrong."""
+        failures = [] if self._loop is None else self._loop.run(self._runner.leave(item.suite))
+        return Result(relative(item.suite.path, self.options.start), 1, "teardown", None, None, "", failures)
+
     def _give_up(self) -> None:
         loop, self._loop = self._loop, None
         if loop is not None:
@@ -112,9 +121,16 @@ class SuiteRun:
             finally:
                 loop.close()
 
+    def notes(self) -> list[str]:
+        """Return what the author of the suites should know after the run."""
+        suites = list(self._suites.values())
+        return [*self._runner.notes(), *unused_files(suites, self.options).notes()] if suites else []
+
     def report(self, told: Sequence[tuple[dict[str, Any], float]], deselected: int, *, interrupted: bool) -> None:
         """Write the reports. Raises `OSError`."""
         results = [Result.from_json(one, seconds) for one, seconds in told]
-        summary = Summary(results, deselected, interrupted, sum(result.seconds for result in results))
+        seconds = sum(result.seconds for result in results)
+        summary = Summary(results, deselected, interrupted, seconds, self.notes())
+        self.told_notes = summary.all_notes
         for writer in self._writers:
             writer.ended(summary)

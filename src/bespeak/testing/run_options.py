@@ -8,6 +8,7 @@ from pathlib import Path
 from bespeak.conversation.answer_sources import Asks
 from bespeak.conversation.connection_settings import revision
 from bespeak.conversation.fixtures import has_snapshot
+from bespeak.conversation.profiles.known_profiles import ChosenProfile, find_profile
 from bespeak.conversation.server_targets import parse_target
 from bespeak.testing.cassettes.record_mode import RecordMode, check_allowed
 from bespeak.testing.suite.loader import Suite
@@ -29,12 +30,15 @@ class Options:
     """The folder in which the run was started. Paths in reports are relative to it."""
     era: str | None = None
     """The only revision to run at, if any."""
+    profile: ChosenProfile | None = None
+    """The client to play, if it is another than one that does everything right."""
 
     def flags(self) -> list[str]:
         """Return the flags of `bespeak test` that have the same effect."""
         said = [f"--server={name}={target}" for name, target in self.servers.items()]
         said += [] if self.record is RecordMode.NONE else [f"--record={self.record}"]
         said += [] if self.era is None else [f"--era={self.era}"]
+        said += [] if self.profile is None else [f"--as={self.profile.given}"]
         said += [] if self.cassettes is None else [f"--cassettes={self.cassettes.as_posix()}"]
         said += ["--verify"] if self.verify else []
         return said + (["--interactive"] if self.prompt is not None else [])
@@ -49,14 +53,28 @@ def make_options(
     era: str | None,
     prompt: Asks | None = None,
     start: Path | None = None,
+    profile: str | None = None,
 ) -> Options:
     """Read options as given on a command line. Raises `ValueError` and `RecordingRefused`."""
     mode = RecordMode.named(record)
     if verify and mode is not RecordMode.NONE:
         raise ValueError("verify compares with existing cassettes; it cannot be combined with recording")
+    if profile is not None and (verify or cassettes is not None or mode is not RecordMode.NONE):
+        raise ValueError(
+            "--as runs against the live server; it cannot be combined with --record, --cassettes or --verify"
+        )
     check_allowed(mode)
     named = dict(map(named_server, servers))
-    return Options(mode, verify, cassettes, named, prompt, start or Path.cwd(), None if era is None else revision(era))
+    return Options(
+        mode,
+        verify,
+        cassettes,
+        named,
+        prompt,
+        start or Path.cwd(),
+        None if era is None else revision(era),
+        None if profile is None else find_profile(profile),
+    )
 
 
 def check_servers(options: Options, suites: Sequence[Suite]) -> None:

@@ -4,16 +4,20 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from bespeak.conversation.connection_pool import Pool
 from bespeak.testing.item_run import ItemRun
-from bespeak.testing.redaction.redactor import Redactor
-from bespeak.testing.report.results import Failure, Result
+from bespeak.testing.redaction.declared import redactor_for
+from bespeak.testing.redaction.suite_redactions import SuiteRedactions
+from bespeak.testing.report.results import Failure, Outcome, Result
 from bespeak.testing.run_options import Options
+from bespeak.testing.suite.loader import Suite
 from bespeak.testing.suite.plan import Item, items_of
 from bespeak.testing.suite.variables import DoesNotFit, Unknown, environment, lookup, names_in
+from bespeak.testing.suite_setup import SuiteSetups
 
 logger = logging.getLogger("bespeak.testing")
 
@@ -24,40 +28,61 @@ class Runner:
     def __init__(self, options: Options | None = None) -> None:
         self._options = options or Options()
         self._pool = Pool()
+        self._setups = SuiteSetups(self._pool)
         self._captured: dict[tuple[Path, str | None], dict[str, Any]] = {}
-        self._ran: dict[tuple[Path, str, str | None], bool] = {}
+        self._ran: dict[tuple[Path, str, str | None], Outcome] = {}
+        self._redactions: dict[Path, SuiteRedactions] = {}
         self._tokens: list[str] = []
         """The request states of all tests so far: a server may print in one test what it issued in another."""
 
     async def close(self) -> None:
-        """Close all connections, and end the servers that were started."""
-        await self._pool.close()
+        """Close all connections, end the servers that were started, and clean up after their suites."""
+        try:
+            for failure in await self._setups.leave_all():
+                logger.error("%s%s", failure, f"\n{failure.hint}" if failure.hint else "")
+        finally:
+            await self._pool.close()
 
     async def run(self, item: Item) -> Result:
         """Run one test. Whatever goes wrong is in its result."""
         began = time.perf_counter()
-        run = ItemRun(item, self._options, self._pool, self._tokens)
-        try:
-            secrets = environment(item.suite.needs)
-            run.redactor = Redactor(item.suite.model.redact, secrets)
-            captured = await self._needed(item)
-            run.fill(lookup(secrets, captured))
-            await run.run()
-        except (Unknown, DoesNotFit) as error:
-            run.failures.append(Failure(str(error)))
-        except Exception as error:  # the other tests still run, and the reports are written
-            logger.exception("a test could not be run")
-            run.failures.append(Failure(f"the test could not be run: {type(error).__name__}: {error}"))
-        if not run.failures:
+        run = self._item_run(item)
+        if item.test.skip is None:
+            try:
+                secrets = environment(item.suite.needs)
+                run.redactor = redactor_for([*item.suite.model.redact, *item.test.redact], secrets)
+                captured = await self._needed(item)
+                run.fill(lookup(secrets, captured))
+                await run.run()
+            except (Unknown, DoesNotFit) as error:
+                run.failures.append(Failure(str(error)))
+            except Exception as error:  # the other tests still run, and the reports are written
+                logger.exception("a test could not be run")
+                run.failures.append(Failure(f"the test could not be run: {type(error).__name__}: {error}"))
+        result = run.result(time.perf_counter() - began)
+        if result.outcome is Outcome.PASSED:
             self._captured.setdefault((item.suite.path, item.era), {}).update(run.captured)
-        self._ran[(item.suite.path, item.test.name, item.era)] = not run.failures
-        return run.result(time.perf_counter() - began)
+        redactions = self._redactions.setdefault(item.suite.path, SuiteRedactions(item.suite))
+        redactions.add(item, run.matched, passed=result.outcome is Outcome.PASSED)
+        self._ran[(item.suite.path, item.test.name, item.era)] = result.outcome
+        return result
+
+    async def leave(self, suite: Suite) -> list[Failure]:
+        """Clean up after a suite, when its last test has run. Return what went wrong."""
+        return await self._setups.leave(suite)
+
+    def notes(self) -> list[str]:
+        """Return what the author of the suites should know after the run."""
+        return [note for known in self._redactions.values() for note in known.notes(self._options.start)]
 
     def broken_off(self, item: Item, how: str) -> Result:
         """Return the result of a test that was stopped."""
-        run = ItemRun(item, self._options, self._pool, self._tokens)
+        run = self._item_run(item)
         run.failures.append(Failure(f"the test was stopped: {how}"))
         return run.result(0.0)
+
+    def _item_run(self, item: Item) -> ItemRun:
+        return ItemRun(item, self._options, self._pool, self._setups, self._tokens)
 
     async def _needed(self, item: Item) -> dict[str, Any]:
         """Return the values captured by earlier tests. Runs those tests first if they have not run. Raises `Unknown`."""
@@ -68,19 +93,23 @@ class Runner:
             name = next((name for name in source.test.capture if name in needed - captured.keys()), None)
             if name is None:
                 continue
-            passed = self._ran.get((item.suite.path, source.test.name, item.era))
-            if passed is None:
-                passed = (await self.run(replace(source, era=item.era))).passed
-            if not passed:
-                raise Unknown(f"${{{name}}} has no value: the test {source.test.name!r}, which captures it, failed")
+            outcome = self._ran.get((item.suite.path, source.test.name, item.era))
+            if outcome is None:
+                outcome = (await self.run(replace(source, era=item.era))).outcome
+            if outcome is not Outcome.PASSED:
+                how = "was skipped" if outcome is Outcome.SKIPPED else "failed"
+                raise Unknown(f"${{{name}}} has no value: the test {source.test.name!r}, which captures it, {how}")
         return captured
 
 
 async def run_items(runner: Runner, items: Sequence[Item], finished: Callable[[Result], bool]) -> None:
     """Run tests in their order until `finished` returns false, then close the connections."""
     try:
-        for item in items:
-            if not finished(await runner.run(item)):
+        for item, following in zip_longest(items, items[1:]):
+            result = await runner.run(item)
+            if following is None or following.suite.path != item.suite.path:
+                result = result.with_failures(await runner.leave(item.suite))
+            if not finished(result):
                 return
     finally:
         await runner.close()

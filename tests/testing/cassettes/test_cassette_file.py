@@ -189,7 +189,7 @@ async def test_what_a_result_says_beside_its_content_is_kept_without_the_servers
 )
 async def test_a_state_in_a_result_that_asks_nothing_is_not_recorded_either(taped: Desk, result: Json) -> None:
     taped.server = Trip([], result=result)
-    assert b"token-of-a-server" not in await taped.recorded(anyhow())
+    assert b"token-of-a-server" not in await taped.recorded(anyhow(wire="any"))
 
 
 # Handles

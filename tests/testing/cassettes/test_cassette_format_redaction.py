@@ -175,7 +175,9 @@ WIDE = [
 
 @pytest.mark.parametrize("path", WIDE)
 async def test_whatever_is_declared_what_could_be_recorded_can_be_replayed(taped: Desk, path: str) -> None:
-    taped.server = Trip([CITY], notes=[[{"method": "notifications/message", "params": {"data": "on the way"}}]])
+    taped.server = Trip(
+        [CITY], notes=[[{"method": "notifications/message", "params": {"level": "info", "data": "on the way"}}]]
+    )
     with suppress(BadSuite):  # to refuse such a path is as good
         if (await taped.run(anyhow(), record="once", redact=[path])).passed:
             assert (await taped.run(anyhow(), redact=[path])).failures == []
@@ -252,7 +254,7 @@ SAYS: dict[str, tuple[Trip, Json]] = {
     "a question": (Trip([{"city": form(f"Which city for {SECRET}?")}]), keyed(inputResponses={"city": "Lisbon"})),
     "the key of a question": (Trip([{SECRET: form("Which?")}]), keyed(inputResponses=[{"otherwise": "Lisbon"}])),
     "a notification": (
-        Trip([], notes=[[{"method": "notifications/message", "params": {"data": SECRET}}]]),
+        Trip([], notes=[[{"method": "notifications/message", "params": {"level": "info", "data": SECRET}}]]),
         keyed(),
     ),
     "an error": (

@@ -49,7 +49,9 @@ async def test_what_was_recorded_is_replayed_without_its_server(tmp_path: Path, 
 
 
 HELD = {
-    "notifications": trip(expect={"notifications": [{"method": "notifications/message", "params": {"data": "x"}}]}),
+    "notifications": trip(
+        expect={"notifications": [{"method": "notifications/message", "params": {"level": "info", "data": "x"}}]}
+    ),
     "rounds": trip(expect={"rounds": 2}),
     "asked": trip(expect={"asked": ["city", "units"]}),
     "the result": trip(expect={"result": {"content": [{"type": "text", "text": "Sunny."}]}}),
@@ -67,7 +69,7 @@ HELD = {
 
 @pytest.mark.parametrize("test", HELD.values(), ids=HELD)
 async def test_what_holds_live_holds_on_replay(taped: Desk, test: Json) -> None:
-    taped.server = Trip(notes=[[{"method": "notifications/message", "params": {"data": "x"}}]])
+    taped.server = Trip(notes=[[{"method": "notifications/message", "params": {"level": "info", "data": "x"}}]])
     await taped.recorded(test)
     assert (await taped.run(test)).failures == []
 

@@ -40,6 +40,9 @@ class Kept:
         self.asked.append((name, actual))
         return self.difference
 
+    def kept(self, name: str) -> Any:
+        return ABSENT
+
 
 def judged(expect: dict[str, Any], *, result: Any = None, error: Any = None, **more: Any) -> list[Failure]:
     envelope: dict[str, Any] = {"jsonrpc": "2.0", "id": 1}
@@ -149,7 +152,14 @@ def test_null_is_a_value_and_is_not_what_is_left_out() -> None:
 
 @pytest.mark.parametrize(
     "expect",
-    [{}, {"text": "No money."}, {"rounds": 0}, {"content": {"length": 1}}, {"result": {"present": True}}],
+    [
+        {},
+        {"isError": False},
+        {"text": "No money."},
+        {"rounds": 0},
+        {"content": {"length": 1}},
+        {"result": {"present": True}},
+    ],
 )
 def test_a_tool_that_fails_fails_the_test_unless_that_is_expected(expect: dict[str, Any]) -> None:
     failure = only(judged(expect, result=FAILED))
@@ -322,10 +332,14 @@ async def run(folder: Path, redact: list[str], **test: Any) -> Result:
     return results[0]
 
 
-async def test_a_value_that_is_redacted_is_compared_as_such(tmp_path: Path) -> None:
-    expect = {"structuredContent": {"id": "[redacted]", "items": [{"id": "[redacted]", "cents": 5}]}}
-    result = await run(tmp_path, ["structuredContent.id", "structuredContent.items[*].id"], expect=expect)
-    assert result.failures == []
+async def test_a_value_that_is_redacted_is_compared_as_it_is(tmp_path: Path) -> None:
+    redact = ["structuredContent.id", "structuredContent.items[*].id"]
+    expect = {"structuredContent": {"id": "id-1234", "items": [{"id": {"matches": "^id-5"}, "cents": 5}]}}
+    assert (await run(tmp_path, redact, expect=expect)).failures == []
+    expect["structuredContent"]["id"] = "id-1235"
+    (failure,) = (await run(tmp_path, redact, expect=expect)).failures
+    assert failure.message == "structuredContent.id: is not as expected"
+    assert (failure.expected, failure.actual, list(failure.diff)) == ("[redacted]", "[redacted]", [])
 
 
 async def test_a_value_that_is_redacted_is_not_in_a_failure(tmp_path: Path) -> None:
@@ -344,5 +358,5 @@ async def test_what_is_redacted_in_an_error_is_not_in_a_failure(tmp_path: Path) 
     unexpected = await run(tmp_path, ["data.id"], tool="refuse")
     assert not unexpected.passed
     assert "id-9012" not in json.dumps(unexpected.as_json())
-    expected = await run(tmp_path, ["data.id"], tool="refuse", expect={"error": {"data": {"id": "[redacted]"}}})
+    expected = await run(tmp_path, ["data.id"], tool="refuse", expect={"error": {"data": {"id": "id-9012"}}})
     assert expected.failures == []

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bespeak.testing.redaction.redactor import TOKEN, Redactor
@@ -179,9 +179,14 @@ def test_no_secret_is_left_as_others_write_it(write: Callable[[str], str], secre
     assert form not in told
 
 
-@given(SECRETS, st.text("abcdefgh %+\\/=\n0123456789", max_size=200))
+OTHER = "abcdefgh %+\\/=\n0123456789"
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters=OTHER), min_size=SHORTEST_ENCODED, max_size=30),
+    st.text(OTHER, max_size=200),
+)
 def test_a_text_without_the_secret_is_left_alone(secret: str, text: str) -> None:
-    assume(not set(secret) & set("abcdefgh %+\\/=\n0123456789"))
     assert redacted(secret, text) == text
 
 

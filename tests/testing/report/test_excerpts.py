@@ -158,7 +158,13 @@ REPLIES: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize(("reply", "more"), REPLIES.values(), ids=REPLIES)
+QUICK = ("a failure", "names", "questions")
+
+
+@pytest.mark.parametrize(
+    ("reply", "more"),
+    [pytest.param(*two, id=name, marks=[] if name in QUICK else [pytest.mark.long]) for name, two in REPLIES.items()],
+)
 async def test_a_server_that_says_too_much_makes_no_large_report(hold: Hold, reply: Any, more: str) -> None:
     (result,) = await hold(Canned(reply), f"  - {{name: a, tool: x{', ' if more else ''}{more}}}")
     assert not result.passed

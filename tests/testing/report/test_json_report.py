@@ -6,14 +6,16 @@ from typing import Any
 
 from bespeak.testing.report.json_report import JsonReport
 from bespeak.testing.report.pretty_report import PrettyReport
+from bespeak.testing.report.results import Result
 from bespeak.testing.report.summary import Summary
-from tests.testing.runs import FAILED, PASSED, RUN, with_failure, written
+from tests.testing.runs import FAILED, PASSED, RUN, SKIPPED, XFAILED, with_failure, written
 
 
 def test_the_json_report_is_one_document() -> None:
     assert json.loads(written(JsonReport, RUN)) == {
         "version": 1,
-        "summary": {"passed": 1, "failed": 1, "deselected": 2, "interrupted": False},
+        "summary": {"passed": 1, "failed": 1, "skipped": 0, "xfailed": 0, "deselected": 2, "interrupted": False},
+        "notes": [],
         "results": [PASSED.as_json(), FAILED.as_json()],
     }
 
@@ -48,3 +50,16 @@ def test_a_value_nested_without_end_is_cut_and_not_the_end_of_the_report() -> No
 
     assert json.loads(written(JsonReport, summary))["summary"]["failed"] == 1
     assert "    expected [[[[" in written(PrettyReport, summary)
+
+
+def test_outcomes_reasons_tags_and_files_are_in_the_json_report_and_can_be_read_back() -> None:
+    tagged = replace(PASSED, tags=("slow",), file="common.yaml")
+    read = json.loads(written(JsonReport, Summary([SKIPPED, XFAILED, tagged])))
+    counts = {"passed": 1, "failed": 0, "skipped": 1, "xfailed": 1, "deselected": 0, "interrupted": False}
+    assert read["summary"] == counts
+    told = {one["outcome"]: one for one in read["results"]}
+    assert told["skipped"]["skipped"] == "takes an hour"
+    assert told["xfailed"]["xfailed"] == "known since May"
+    assert told["xfailed"]["failures"]
+    assert (told["passed"]["tags"], told["passed"]["file"]) == (["slow"], "common.yaml")
+    assert [Result.from_json(one).outcome for one in read["results"]] == [one["outcome"] for one in read["results"]]

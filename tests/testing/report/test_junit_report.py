@@ -7,9 +7,9 @@ import pytest
 
 from bespeak.testing.report.junit_report import JunitReport
 from bespeak.testing.report.pretty_report import PrettyReport, describe
-from bespeak.testing.report.results import Result
+from bespeak.testing.report.results import Kind, Result
 from bespeak.testing.report.summary import Summary
-from tests.testing.runs import FAILED, GONE, PASSED, STALE, with_failure, written
+from tests.testing.runs import FAILED, GONE, PASSED, SKIPPED, STALE, XFAILED, with_failure, written
 
 
 def junit(*results: Result) -> ET.Element:
@@ -65,3 +65,23 @@ def test_a_junit_failure_has_the_text_of_the_pretty_report(
 
 def test_an_empty_run_is_a_junit_report_too() -> None:
     assert junit().attrib["tests"] == "0"
+
+
+def test_what_was_skipped_or_failed_as_expected_is_skipped_in_junit() -> None:
+    root = junit(SKIPPED, XFAILED, PASSED)
+    assert [root.attrib[name] for name in ("tests", "failures", "errors", "skipped")] == ["3", "0", "0", "2"]
+    assert [one.attrib for one in root.iter("skipped")] == [
+        {"message": "takes an hour", "type": "skipped"},
+        {"message": "known since May", "type": "xfailed"},
+    ]
+
+
+def test_a_command_that_failed_is_an_error_in_junit() -> None:
+    root = junit(with_failure("setup: no data", kind=Kind.SETUP))
+    assert [one.attrib["type"] for one in root.iter("error")] == ["setup"]
+
+
+def test_a_test_of_an_included_file_has_that_file() -> None:
+    case = junit(replace(PASSED, file="suites/common.yaml")).find("testsuite/testcase")
+    assert case is not None
+    assert case.attrib["file"] == "suites/common.yaml"

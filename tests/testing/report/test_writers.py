@@ -69,10 +69,10 @@ def test_a_report_that_cannot_be_written_at_the_end_leaves_nothing_behind(tmp_pa
     assert [file.name for file in tmp_path.iterdir()] == ["report"]
 
 
-@pytest.mark.parametrize("spec", ["", "html", "json=", "=a", "JSON", "html=a", "json:a", " json"])
+@pytest.mark.parametrize("spec", ["", "xml", "json=", "=a", "JSON", "xml=a", "json:a", " json"])
 def test_an_unknown_report_says_what_there_is(spec: str) -> None:
     with pytest.raises(
-        ValueError, match=r"unknown report .*; reports are pretty, json and junit, each with or without a file"
+        ValueError, match=r"unknown report .*; reports are pretty, json, junit and html, each with or without a file"
     ):
         open_writers([spec], StringIO(), colour=False)
 

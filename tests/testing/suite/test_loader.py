@@ -79,7 +79,7 @@ def test_an_unknown_key_that_resembles_none_is_reported_with_those_there_are(
         (GOOD.replace("version: 1\n", ""), 1, "the key 'version' is missing"),
         (GOOD.replace("version: 1", "version: 2"), 1, "version: must be 1"),
         (GOOD.replace("version: 1", "version: true"), 1, "version must be 1"),
-        ("version: 1\nservers: {s: {python: x}}\ntests:\n", 3, "tests: must be a list"),
+        ("version: 1\nservers: {s: {python: x}}\ntests:\n", 3, "tests: is empty; give it at least one entry"),
         ("version: 1\nservers: {s: {python: x}}\ntests: []\n", 3, "tests: is empty"),
         ("version: 1\nservers: {s: {python: x}}\ntests: [pay]\n", 3, "must be a map"),
         ("version: 1\nservers: {s: {python: x}}\ntests: [{tool: pay}]\n", 3, "the key 'name' is missing"),
@@ -101,6 +101,15 @@ def test_an_unknown_key_that_resembles_none_is_reported_with_those_there_are(
         (GOOD + "cassettes: ''\n", NEXT, "cassettes: is empty"),
         (GOOD + "redact: token\n", NEXT, "redact: must be a list"),
         (GOOD + "redact: [a..b]\n", NEXT, "the path 'a..b' cannot be read"),
+        (GOOD + "redact: [{pattern: '('}]\n", NEXT, "pattern needs a regular expression: missing )"),
+        (GOOD + "redact: [{pattern: 'a*'}]\n", NEXT, "the pattern 'a*' also matches the empty text"),
+        (GOOD + "redact: [{pattern: '${env:X}'}]\n", NEXT, "a pattern cannot contain ${...}; write it out"),
+        (GOOD + "redact: [{pattern: ''}]\n", NEXT, "pattern: is empty"),
+        (GOOD + "redact: [{}]\n", NEXT, "write a path, or {pattern: ...} with a regular expression"),
+        (GOOD + "redact: [{path: a, pattern: b}]\n", NEXT, "write a path, or {pattern: ...} with a regular expression"),
+        (GOOD + "redact: [{regex: b}]\n", NEXT, "unknown key 'regex'"),
+        (in_test("redact: [a..b]"), NEXT, "the path 'a..b' cannot be read"),
+        (in_test("redact: [resultType]"), NEXT, "'resultType' cannot be redacted"),
         (GOOD + "wire: both\n", NEXT, "wire: must be 'spec', 'any' or 'list'"),
     ],
 )
@@ -115,7 +124,7 @@ def test_a_suite_of_the_wrong_shape_is_reported_in_the_words_of_yaml(
 @pytest.mark.parametrize(
     ("lines", "line", "said"),
     [
-        (["prompt: pay"], 5, "name exactly one of tool, prompt and resource"),
+        (["prompt: pay"], 5, "name exactly one of tool, prompt, resource and method"),
         (["arguments: [1]"], NEXT, "arguments: must be a map"),
         (["eras: []"], NEXT, "eras: is empty"),
         (
@@ -132,8 +141,16 @@ def test_a_suite_of_the_wrong_shape_is_reported_in_the_words_of_yaml(
         (["tamper: {requestState: flip}"], NEXT, "the key 'round' is missing"),
         (["tamper: {round: 0, requestState: flip}"], NEXT, "round: must be greater than or equal to 1"),
         (["tamper: {round: 1, requestState: swap}"], NEXT, "'other-arguments'"),
-        (["tamper: {round: 1, requestState: other-arguments}"], NEXT, "arguments belongs to other-arguments"),
-        (["tamper: {round: 1, requestState: flip, arguments: {}}"], NEXT, "arguments belongs to other-arguments"),
+        (
+            ["tamper: {round: 1, requestState: other-arguments}"],
+            NEXT,
+            "other-arguments needs arguments: the arguments to send instead",
+        ),
+        (
+            ["tamper: {round: 1, requestState: flip, arguments: {}}"],
+            NEXT,
+            "arguments belongs to other-arguments and other-tool, not to flip",
+        ),
         (["fault: {round: 1, drop: response}"], 5, "fault and retry go together"),
         (["retry: 1"], 5, "fault and retry go together"),
         (["fault: {round: 1, drop: request}", "retry: 1"], NEXT, "drop: must be 'response'"),

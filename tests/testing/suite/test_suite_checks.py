@@ -165,7 +165,7 @@ TWICE = GOOD + "  - name: one\n    tool: pay\n"
         (
             in_test("tamper: {round: 1, requestState: flip}", "fault: {round: 1, drop: response}", "retry: 1"),
             5,
-            "cannot be combined; write two tests",
+            "cannot be combined; write separate tests",
         ),
         (in_test("capture: {id: a..b}"), NEXT, "the path 'a..b' cannot be read; write it like a.b[0].c"),
         (in_test("capture: {id: 'items[*].id'}"), NEXT, "matches many values; name one"),
@@ -242,3 +242,52 @@ def test_a_test_at_eras_of_its_own_may_tamper_in_a_suite_of_older_ones(tmp_path:
 def test_another_of_two_servers_may_be_named_by_the_suite_or_by_the_test(tmp_path: Path) -> None:
     load(tmp_path, TWO + "server: till\n")
     load(tmp_path, TWO + "    server: till\n")
+
+
+# Profiles
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "said"),
+    [
+        (
+            ["profiles: {slient: {expect: {isError: true}}}"],
+            NEXT,
+            "there is no profile 'slient'; use langgraph, claude-code, silent, impatient, lossy, or MODULE:CLASS for your own",
+        ),
+        (
+            ["profiles:", "  silent:", "    expect: {text: {matches: '('}}"],
+            NEXT + 2,
+            "matches needs a regular expression",
+        ),
+        (
+            ["profiles:", "  silent:", "    verify:", "      tool: balance", "      expect: {text: 5}"],
+            NEXT + 4,
+            "text is a string, and can never be 5",
+        ),
+        (
+            ["profiles:", "  silent:", "    verify: [{prompt: p, expect: {isError: true}}]"],
+            NEXT + 2,
+            "only the result of a tool has isError",
+        ),
+        (
+            ["profiles:", "  silent:", "    expect: {isError: true, error: {}}"],
+            NEXT + 2,
+            "a call ends with an error or with a result that has isError; expect one of them",
+        ),
+        (
+            ["tamper: {round: 1, requestState: flip}", "profiles: {silent: {expect: {isError: true}}}"],
+            NEXT + 1,
+            "a hostile test plays a client of its own, and is left out with --as",
+        ),
+    ],
+)
+def test_what_is_expected_with_a_profile_is_checked(tmp_path: Path, lines: list[str], line: int, said: str) -> None:
+    where, what = only_fault(tmp_path, in_test(*lines))
+    assert where == line
+    assert said in what
+
+
+def test_a_profile_of_your_own_may_be_named(tmp_path: Path) -> None:
+    suite = load(tmp_path, in_test('profiles: {"clients.py:Stubborn": {expect: {isError: true}}}'))
+    assert list(suite.model.tests[0].profiles) == ["clients.py:Stubborn"]

@@ -366,6 +366,16 @@ async def test_a_value_of_the_environment_is_sent_and_never_shown(
     assert "${env:BESPEAK_TOKEN}" in reported
 
 
+async def test_a_value_of_the_environment_is_filled_in_each_case(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BESPEAK_TOKEN", "s3cr3t")
+    cases = [
+        {"name": "a", "arguments": {"text": "<${env:BESPEAK_TOKEN}>"}, "expect": {"text": "<${env:BESPEAK_TOKEN}>"}},
+        {"name": "b"},
+    ]
+    test = {"tool": "say", "arguments": {"text": "${env:BESPEAK_TOKEN}"}, "cases": cases}
+    assert [told(result) for result in await run(folder, suite(test))] == ["", ""]
+
+
 async def test_a_variable_that_is_not_set_fails_the_tests_of_its_suite(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from bespeak.conversation.atomic_files import write_whole
-from bespeak.conversation.connection import Connection
 from bespeak.conversation.question_names import texts_in
 from bespeak.conversation.responses import no_constant
 from bespeak.testing.cassettes.cassette_format import (
@@ -28,7 +27,8 @@ from bespeak.testing.cassettes.cassette_format import (
 )
 from bespeak.testing.cassettes.key_handles import KeyHandles, Turns
 from bespeak.testing.cassettes.player import Player
-from bespeak.testing.cassettes.recorder import Recorder
+from bespeak.testing.cassettes.question_order import in_order
+from bespeak.testing.cassettes.recorder import LiveLine, Recorder
 from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.suite.plan import Item
 
@@ -40,16 +40,17 @@ class CassetteFile:
     """The cassette of one test."""
 
     def __init__(self, folder: Path, item: Item, redaction: Redactor) -> None:
-        self.path = folder / _file_name(folder, item)
+        self.path = folder / file_name(folder, item)
         self._redaction = redaction
         self._recorder: Recorder | None = None
-        written = [item.test.model_dump(by_alias=True, exclude_unset=True), item.suite.model.redact]
+        redacted = [one.written for one in item.suite.model.redact]
+        written = [item.test.model_dump(by_alias=True, exclude_unset=True), redacted]
         self._written = "\n".join(texts_in(written))
         """All strings of the test in the suite. A key that the suite writes out is recorded as it is."""
 
     # Writing
 
-    def recorder(self, connection: Connection) -> "Recorder":
+    def recorder(self, connection: LiveLine) -> "Recorder":
         """Return a line that records what goes over a connection."""
         self._recorder = Recorder(connection, self._redaction)
         return self._recorder
@@ -82,23 +83,7 @@ class CassetteFile:
 
     def read(self) -> dict[str, Any]:
         """Read the cassette. Raises `StaleCassette` if it is missing or cannot be read."""
-        try:
-            text = self.path.read_bytes()
-        except FileNotFoundError:
-            raise StaleCassette(f"never recorded: there is no {self.path.name}; run with --record once") from None
-        except OSError as error:
-            raise StaleCassette(f"{self.path.name} cannot be read: {error.strerror or error}") from None
-        try:
-            found: Any = json.loads(text, parse_constant=no_constant)
-            Cassette.model_validate(found)
-            requests = [one["request"] for turn in found["turns"] for one in turn.get("asked", [])]
-            if not all(is_question(self._redaction.restored(request)) for request in requests):
-                raise ValueError("these are not questions")
-        except (ValueError, RecursionError):
-            raise StaleCassette(
-                f"{self.path.name} is not a cassette of format {FORMAT}; run with --record rewrite"
-            ) from None
-        return cast("dict[str, Any]", found)
+        return read_cassette(self.path, self._redaction)
 
     def player(self) -> "Player":
         """Return a line that plays the server's part. Raises `StaleCassette`."""
@@ -109,15 +94,39 @@ class CassetteFile:
         now = json.loads(json.dumps(self.recorded()))
         known = before if "keys" in before else self._stored(before["turns"])
         found = compared("revision", before["revision"], now["revision"])
-        found = found or first_difference(known["turns"], now["turns"])
-        found = found or compared("keys", known.get("keys", []), now.get("keys", []))
+        found = found or first_difference(in_order(known["turns"]), in_order(now["turns"]))
+        found = found or compared("keys", sorted(known.get("keys", [])), sorted(now.get("keys", [])))
         return None if found is None else diverged(found, AFRESH)
 
 
-def _file_name(folder: Path, item: Item) -> str:
-    """A unique file name that every file system accepts."""
+def read_cassette(path: Path, redaction: Redactor | None = None) -> dict[str, Any]:
+    """Read and check a cassette. Raises `StaleCassette` if it is missing or cannot be read."""
+    restored = (redaction or Redactor()).restored
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise StaleCassette(f"never recorded: there is no {path.name}; run with --record once") from None
+    except OSError as error:
+        raise StaleCassette(f"{path.name} cannot be read: {error.strerror or error}") from None
+    try:
+        found: Any = json.loads(text, parse_constant=no_constant)
+        Cassette.model_validate(found)
+        requests = [one["request"] for turn in found["turns"] for one in turn.get("asked", [])]
+        if not all(is_question(restored(request)) for request in requests):
+            raise ValueError("these are not questions")
+    except (ValueError, RecursionError):
+        raise StaleCassette(f"{path.name} is not a cassette of format {FORMAT}; run with --record rewrite") from None
+    return cast("dict[str, Any]", found)
+
+
+def file_name(folder: Path, item: Item) -> str:
+    """Return a unique file name for a test that every file system accepts."""
     suite = os.path.relpath(item.suite.path.resolve(), folder.resolve())
     name = item.suite.stem
     told = json.dumps([Path(suite).as_posix(), item.test.name, item.case, item.era])
-    slug = re.sub(r"[^a-z0-9]+", "-", f"{name} {item.title}".lower()).strip("-")[:100]
-    return f"{slug}.{hashlib.sha256(told.encode()).hexdigest()[:8]}.json"
+    return f"{slug(f'{name} {item.title}')[:100]}.{hashlib.sha256(told.encode()).hexdigest()[:8]}.json"
+
+
+def slug(text: str) -> str:
+    """Return a text in lower case letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

@@ -14,6 +14,8 @@ from bespeak.conversation.matchers import ABSENT, Difference, equal_to
 from bespeak.conversation.responses import Verdict, is_secret, read_envelope
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.cassettes.key_handles import is_handle
+from bespeak.testing.cassettes.question_order import by_id, place_of
+from bespeak.testing.redaction.question_texts import without_found
 from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.value_paths import parse_path
 
@@ -73,7 +75,8 @@ class Turn(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _nothing_empty(cls, written: Any) -> Any:
-        if isinstance(written, dict) and None in cast("dict[str, Any]", written).values():
+        members = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
+        if any(value is None and name != "answered" for name, value in members.items()):  # a hostile answer may be null
             raise ValueError("a key is null; it should be left out")
         return cast("Any", written)
 
@@ -185,18 +188,19 @@ class Writing:
         self._asking = [path for path in redaction.paths if parse_path(path)[0] == "inputRequests"]
         """The redacted paths inside questions. Paths such as `*` do not apply: without its parts, it is not a question."""
         self._said = ""
-        self._made: dict[tuple[tuple[str, ...], str, int, int], Redactor] = {}
+        self._made: dict[tuple[tuple[str, ...], bool, str, int, int], Redactor] = {}
         self.states = _States()
 
     def _redact(self, value: Any) -> Any:
         """Redact a value of the server, which may contain request states."""
         return self._without(self._given.paths).apply(value)
 
-    def _without(self, paths: Sequence[str]) -> Redactor:
+    def _without(self, paths: Sequence[str], *, patterns: bool = True) -> Redactor:
         """The redactor for the current tokens. It is cached because tokens can be long and questions many."""
-        key = (tuple(paths), self._said, len(self.states.numbers), len(self.states.altered))
+        key = (tuple(paths), patterns, self._said, len(self.states.numbers), len(self.states.altered))
         if key not in self._made:
-            self._made[key] = replace(self._given, paths=paths, tokens=self._tokens())
+            found = self._given.patterns if patterns else ()
+            self._made[key] = replace(self._given, paths=paths, tokens=self._tokens(), patterns=found)
         return self._made[key]
 
     def _tokens(self) -> list[str]:
@@ -214,43 +218,32 @@ class Writing:
 
     def answered(self, responses: Any) -> Any:
         (told,) = self._given.apply({"inputResponses": responses}).values()
-        return told
+        return by_id(cast("list[Any]", told)) if isinstance(told, list) else told
 
     def heard(self, notifications: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [
             {
-                "method": self._hide(one["method"]),
-                "params": self._inner({"params": _same_every_time(one)["params"]}, 1, self._given.paths),
+                "method": self._without(()).text(one["method"]),
+                "params": _inner(self._without(self._given.paths), {"params": _same_every_time(one)["params"]}, 1),
             }
             for one in notifications
         ]
 
-    def _inner(self, value: dict[str, Any], levels: int, paths: Sequence[str]) -> Any:
-        """Redact a value and return the part so many levels inside it."""
-        told: Any = self._without(paths).apply(value)
-        for _ in range(levels):
-            if not isinstance(told, dict):
-                return told
-            told = next(iter(cast("dict[str, Any]", told).values()))
-        return told
-
     def asked(self, requests: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return [
-            {"key": self._hide(key), "request": self._question(key, _same_every_time(one))}
+        asked = [
+            {"key": self._without(()).text(key), "request": self._question(key, _same_every_time(one))}
             for key, one in requests.items()
         ]
-
-    def _hide(self, value: Any) -> Any:
-        """Remove secrets and tokens from a value. Paths do not apply."""
-        return self._without(()).apply(value)
+        return sorted(asked, key=place_of)
 
     def _question(self, key: str, request: dict[str, Any]) -> dict[str, Any]:
         """One question. The keys that a replay needs are kept, whatever is redacted."""
         if "params" not in request:
             return request
+        asking = self._without(self._asking, patterns=False)
         told = {
-            name: self._inner({"inputRequests": {key: {"params": {name: one}}}}, 4, self._asking)
-            for name, one in request["params"].items()
+            name: _inner(asking, {"inputRequests": {key: {"params": {name: one}}}}, 4)
+            for name, one in without_found(request["params"], self._without(())).items()
         }
         return {"method": request["method"], "params": told}
 
@@ -270,10 +263,22 @@ class Writing:
             return {**came, "result": {**self._redact(members), **_kept(members, self._redact(members))}}
         asked: Any = members.pop("inputRequests", None)
         if isinstance(asked, list):
-            came["listed"] = self._inner({"inputRequests": asked}, 1, self._asking)
+            found: Any = without_found(asked, self._without(()))
+            asking = self._without(self._asking, patterns=False)
+            came["listed"] = by_id(_inner(asking, {"inputRequests": found}, 1))
         elif asked is not None:
             came["asked"] = self.asked(asked)
         return {**came, "asking": {**self._redact(members), **_kept(members, {})}}
+
+
+def _inner(redactor: Redactor, value: dict[str, Any], levels: int) -> Any:
+    """Redact a value and return the part so many levels inside it."""
+    told: Any = redactor.apply(value)
+    for _ in range(levels):
+        if not isinstance(told, dict):
+            return told
+        told = next(iter(cast("dict[str, Any]", told).values()))
+    return told
 
 
 def _same_every_time(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,15 +2,16 @@
 
 import secrets
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from bespeak.client.errors import CallbackFailed
-from bespeak.conversation.connection import Push, Received
+from bespeak.conversation.connection import Push, Received, Scripts, nothing
 from bespeak.conversation.matchers import ABSENT
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
 from bespeak.testing.cassettes.cassette_format import ANEW, StaleCassette, Writing, compared, diverged
 from bespeak.testing.cassettes.key_handles import KeyHandles
+from bespeak.testing.cassettes.recorded_turns import RecordedTurns
 from bespeak.testing.redaction.redactor import Redactor
 
 
@@ -20,8 +21,7 @@ class Player:
     def __init__(self, cassette: Mapping[str, Any], redaction: Redactor) -> None:
         self._version: str = cassette["revision"]
         self._turns: list[dict[str, Any]] = cassette["turns"]
-        self._handles = KeyHandles.listed(cassette.get("keys", []), self._turns)
-        self._redaction = redaction
+        self._recorded = RecordedTurns(KeyHandles.listed(cassette.get("keys", []), self._turns), redaction)
         self._writing = Writing(redaction)
         self._next = 0
         self._tokens: dict[Any, str] = {}
@@ -30,7 +30,7 @@ class Player:
     def version(self) -> str:
         return self._version
 
-    async def send(self, method: str, params: dict[str, Any], push: Push) -> Received:
+    async def send(self, method: str, params: dict[str, Any], push: Push, scripts: Scripts = nothing) -> Received:
         self._check_answered(params)
         if self._next >= len(self._turns):
             raise StaleCassette(f"never recorded: the cassette has no more turns, but another request was sent; {ANEW}")
@@ -41,7 +41,7 @@ class Player:
         while True:
             number, turn = self._next, self._turns[self._next]
             self._next += 1
-            notifications += self._redaction.restored(turn.get("notifications", []))
+            notifications += self._recorded.notifications(turn)
             if "asking" in turn or "result" in turn or "error" in turn:
                 return Received(self._envelope(turn), notifications)
             await self._push(number, turn, push)
@@ -56,46 +56,28 @@ class Player:
         self._same("answered", recorded, given, max(0, self._next - 1))
 
     async def _push(self, number: int, turn: Mapping[str, Any], push: Push) -> None:
-        for one in turn["asked"]:
-            key, request = self._key(one["key"]), self._redaction.restored(one["request"])
+        for key, request in self._recorded.questions(turn).items():
             answer = await push(Question(key, request["method"], request.get("params", {})))
             if answer is None:
                 raise CallbackFailed(key, request["method"], "there is no answer to it")
             self._same("answered", turn.get("answered", ABSENT), self._writing.answered({key: answer}), number)
 
-    def _key(self, stored: str) -> str:
-        return self._redaction.restored(self._handles.key(stored))
-
     def _same(self, name: str, expected: Any, actual: Any, number: int) -> None:
-        found = compared(f"turns[{number}].{name}", expected, self._handles.stored(actual))
+        found = compared(f"turns[{number}].{name}", expected, self._recorded.stored(actual))
         if found is not None:
             raise diverged(found)
 
     def _envelope(self, turn: Mapping[str, Any]) -> dict[str, Any]:
         """The response of a turn, with a new token for each state."""
         if "error" in turn:
-            return {"jsonrpc": "2.0", "id": 1, "error": self._redaction.restored(turn["error"])}
-        result: dict[str, Any] = dict(self._redaction.restored(turn["result"] if "result" in turn else turn["asking"]))
-        if "asked" in turn:
-            result["inputRequests"] = {
-                self._key(one["key"]): self._redaction.restored(one["request"]) for one in turn["asked"]
-            }
-        if "listed" in turn:
-            result["inputRequests"] = [self._field(one) for one in turn["listed"]]
+            return {"jsonrpc": "2.0", "id": 1, "error": self._recorded.error(turn)}
+        result = self._recorded.result(turn)
         if "state" in turn:
             number: Any = turn["state"]["$state"]
             token = self._tokens.setdefault(number, secrets.token_urlsafe(24))
             self._writing.states.numbers[token] = number
             result["requestState"] = token
         return {"jsonrpc": "2.0", "id": 1, "result": result}
-
-    def _field(self, stored: Any) -> Any:
-        """A question in the compatibility dialect."""
-        field = self._redaction.restored(stored)
-        if not isinstance(stored, dict):
-            return field
-        id_: Any = cast("dict[str, Any]", stored).get("id")
-        return {**field, "id": self._key(id_)} if isinstance(id_, str) else field
 
     def astray(self) -> list[Finding]:
         return []

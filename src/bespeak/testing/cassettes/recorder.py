@@ -1,18 +1,28 @@
 """Records what goes over a connection to a server."""
 
-from typing import Any, cast
+import asyncio
+from typing import Any, Protocol, cast
 
-from bespeak.conversation.connection import Connection, Push, Received
+from bespeak.conversation.connection import Line, Push, Received, Scripts, nothing
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
 from bespeak.testing.cassettes.cassette_format import Writing
 from bespeak.testing.redaction.redactor import Redactor
 
 
+class LiveLine(Line, Protocol):
+    """A line to a live server."""
+
+    @property
+    def notifications(self) -> list[dict[str, Any]]:
+        """The notifications of the current request so far."""
+        ...
+
+
 class Recorder:
     """A line that records what goes over a connection."""
 
-    def __init__(self, connection: Connection, redaction: Redactor) -> None:
+    def __init__(self, connection: LiveLine, redaction: Redactor) -> None:
         self._connection = connection
         self._writing = Writing(redaction)
         self._heard = 0
@@ -22,7 +32,7 @@ class Recorder:
     def version(self) -> str:
         return self._connection.version
 
-    async def send(self, method: str, params: dict[str, Any], push: Push) -> Received:
+    async def send(self, method: str, params: dict[str, Any], push: Push, scripts: Scripts = nothing) -> Received:
         writing = self._writing
         if self.turns and "inputResponses" in params:
             self.turns[-1]["answered"] = writing.answered(params["inputResponses"])
@@ -31,18 +41,26 @@ class Recorder:
 
         async def pushed(question: Question) -> Any:
             nonlocal turn
-            answer = await push(question)
-            self._close(turn, self._connection.notifications)
-            turn["asked"] = writing.asked({question.key: question.as_json()})
+            try:
+                answer = await push(question)
+            except asyncio.CancelledError:  # the client went away without an answer
+                self._asked(turn, question)
+                raise
+            self._asked(turn, question)
             turn["answered"] = writing.answered({question.key: answer})
             turn = {}
             return answer
 
-        received = await self._connection.send(method, params, pushed)
+        received = await self._connection.send(method, params, pushed, scripts)
         self._close(turn, received.notifications)
         if _is_response(received.envelope):
             turn |= writing.came(received.envelope)
         return received
+
+    def _asked(self, turn: dict[str, Any], question: Question) -> None:
+        """End a turn with a question that was pushed in it."""
+        self._close(turn, self._connection.notifications)
+        turn["asked"] = self._writing.asked({question.key: question.as_json()})
 
     def astray(self) -> list[Finding]:
         return self._connection.astray()

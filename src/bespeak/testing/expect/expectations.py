@@ -1,14 +1,20 @@
 """Compare the outcome of a call with what its test expects."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
 
 from pydantic import BaseModel
 
-from bespeak.conversation.matchers import ABSENT, Difference, Snapshots, parse_matcher
+from bespeak.conversation.matchers import ABSENT, Difference, parse_matcher
 from bespeak.conversation.result_text import text_of
+from bespeak.testing.expect.expected_value import Kept, expected_value
+from bespeak.testing.redaction.redactor import REDACTED, Redactor
+from bespeak.testing.redaction.result_redactor import without_declared
 from bespeak.testing.report.results import Failure
-from bespeak.testing.suite.suite_file import Expect
+from bespeak.testing.report.value_diff import value_diff
+from bespeak.testing.suite.suite_file import Expect, Failing
+from bespeak.testing.value_paths import value_at
 
 Hide = Callable[[Any], Any]
 """Removes secrets from a value."""
@@ -16,6 +22,89 @@ _ENVELOPE = ("resultType", "_meta")
 """Keys of a result that are not part of its content."""
 _FAILED = {"isError", "error"}
 """Expectations with which a call may fail."""
+_OUTCOMES = {"text", "content", "structuredContent", "messages", "contents", "result"}
+"""Expectations about the result of a call."""
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """How differences are told. Values are compared as they are, and told without what is redacted."""
+
+    hide: Hide = _as_it_is
+    """Removes secrets, and what patterns find."""
+    declared: Redactor = field(default_factory=Redactor)
+    """The values that are redacted by path."""
+    replayed: bool = False
+    """Whether the values come from a cassette. What is redacted there cannot be compared."""
+
+    def difference(
+        self, written: Any, actual: Any, path: str, snapshots: "_Shown | None", shown: tuple[Any, Any] | None = None
+    ) -> "tuple[Difference, tuple[str, ...]] | None":
+        """Return the first difference and a diff of the values. `shown` are both values as redacted by path."""
+        found = parse_matcher(written).judge(actual, path, snapshots)
+        if found is None:
+            return None
+        given, came = shown or (written, actual)
+        told = as_told(found, written, actual, path, self.hide, (given, came))
+        if self.replayed and _mentions(actual) and (told.message == UNTOLD or _mentions(told.actual)):
+            return None
+        return told, () if told.stopped else self._diff(given, came, snapshots)
+
+    def _diff(self, written: Any, actual: Any, snapshots: "_Shown | None") -> tuple[str, ...]:
+        expected, seen = self.hide(written), self.hide(actual)
+        kept: Kept = (lambda _: ABSENT) if snapshots is None else snapshots.kept
+        try:
+            matcher = parse_matcher(expected)
+        except ValueError:
+            return ()
+        return value_diff(expected_value(matcher, seen, kept), seen)
+
+
+UNTOLD = "is not as expected"
+"""Said of a difference that lies in what is redacted."""
+
+
+def _mentions(value: Any) -> bool:
+    """Whether something in a value is redacted."""
+    if isinstance(value, dict):
+        return any(map(_mentions, cast("dict[str, Any]", value).values()))
+    if isinstance(value, list):
+        return any(map(_mentions, cast("list[Any]", value)))
+    return isinstance(value, str) and REDACTED in value
+
+
+class Stored(Protocol):
+    """The snapshots of a test."""
+
+    def check(self, name: str, actual: Any) -> Difference | None:
+        """Return how a value differs from the snapshot with that name."""
+        ...
+
+    def kept(self, name: str) -> Any:
+        """Return the snapshot with that name; `ABSENT` if there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Snapshots of values as they are shown: what is redacted by path is not stored."""
+
+    stored: Stored
+    shown: Mapping[str, Any]
+
+    def check(self, name: str, actual: Any, path: str) -> Difference | None:
+        try:
+            value = value_at(dict(self.shown), path)
+        except LookupError:  # all of it is redacted, or something around it
+            value = REDACTED
+        return self.stored.check(name, value)
+
+    def kept(self, name: str) -> Any:
+        return self.stored.kept(name)
 
 
 def judge(
@@ -25,51 +114,92 @@ def judge(
     rounds: int,
     asked: list[str],
     notifications: list[dict[str, Any]],
-    snapshots: Snapshots | None,
-    hide: Hide = lambda value: value,
+    snapshots: Stored | None,
+    telling: Telling | None = None,
 ) -> list[Failure]:
-    """Return all differences, each with its path. `hide` is applied to the values that are shown."""
+    """Return all differences, each with its path."""
     given = expect.model_fields_set
-    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
-    error: Any = message.get("error")
-    result = _bare(message.get("result"))
+    telling = telling or Telling()
+    looks = outcome(envelope, rounds, asked, notifications)
+    shown = outcome(
+        without_declared(envelope, telling.declared), rounds, asked, _heard(notifications, telling.declared)
+    )
+    error, result = looks["error"], looks["result"]
+    success = expect.error is None and (expect.isError is False or not given & _FAILED)
+    failed = success and result is not ABSENT and result.get("isError") is True
+    kept = None if snapshots is None else _Shown(snapshots, shown)
     found: list[Failure] = []
     if expect.error is not None:
-        found += _judge_error(expect.error, error, result, snapshots, hide)
-    elif error is not None:
-        found.append(
-            Failure(f"the call ended with an error: {_told(error)}", path="error", expected=ABSENT, actual=error)
+        found += _judge_error(expect.error, error, shown, kept, telling)
+    elif error is not ABSENT:
+        message = f"the call ended with an error: {_told(shown['error'])}"
+        return [Failure(message, path="error", expected=ABSENT, actual=shown["error"])]
+    elif failed:
+        found.append(Failure(f"the tool failed: {shown['text']}", path="isError", expected=False, actual=True))
+    told = {"error", "isError"} if failed else {"error"}
+    for name in (name for name in type(expect).model_fields if name in given - told):
+        written = getattr(expect, name)
+        expected = (
+            telling.declared.apply(written) if name == "result" else telling.declared.apply({name: written})[name]
         )
-        return found
-    elif result.get("isError") is True and not given & _FAILED:
-        found.append(Failure(f"the tool failed: {text_of(result)}", path="isError", expected=False, actual=True))
-    looks: dict[str, Any] = {
-        "rounds": rounds,
-        "asked": asked,
-        "text": text_of(result) if error is None else ABSENT,
-        "notifications": notifications,
-        "result": result if error is None else ABSENT,
-    }
-    for name in (name for name in type(expect).model_fields if name in given and name != "error"):
-        actual = looks[name] if name in looks else result.get(name, ABSENT)
-        if name == "isError":
-            actual = bool(result.get("isError", False))
-        found += _differs(getattr(expect, name), actual, name, snapshots, hide)
+        values = expected, shown.get(name, ABSENT)
+        found += _differs(written, looks.get(name, ABSENT), name, kept, telling, values)
     return found
 
 
+def outcome(envelope: Any, rounds: int, asked: list[str], notifications: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return everything that a test can expect, by the names of expectations."""
+    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    error: Any = message.get("error")
+    result = _bare(message.get("result"))
+    ended = {"text": text_of(result), "result": result} if error is None else {"text": ABSENT, "result": ABSENT}
+    return {
+        **result,
+        "rounds": rounds,
+        "asked": asked,
+        "notifications": notifications,
+        "isError": bool(result.get("isError", False)),
+        "error": ABSENT if error is None else error,
+        **ended,
+    }
+
+
+def _heard(notifications: list[dict[str, Any]], declared: Redactor) -> list[dict[str, Any]]:
+    return [{**one, **declared.apply({"params": one.get("params")})} for one in notifications]
+
+
+def names_a_success(expect: Expect) -> bool:
+    """Return whether a test says how a call succeeds: an error, or a result that is one, would not meet it."""
+    if expect.error is not None or expect.isError is not None:
+        return expect.isError is False
+    return bool(expect.model_fields_set & _OUTCOMES)
+
+
+def allowing_an_error(expect: Expect) -> Expect:
+    """Return an expectation that any error meets, unless it says how the call ends."""
+    if expect.model_fields_set & (_OUTCOMES | _FAILED):
+        return expect
+    return expect.model_copy(update={"error": Failing()})
+
+
 def _judge_error(
-    expect: BaseModel, error: Any, result: Mapping[str, Any], snapshots: Snapshots | None, hide: Hide
+    expect: BaseModel, error: Any, shown: Mapping[str, Any], snapshots: _Shown | None, telling: Telling
 ) -> list[Failure]:
     if not isinstance(error, dict):
-        told = f"the call did not end with an error, but with: {text_of(result)}"
+        told = f"the call did not end with an error, but with: {shown['text']}"
         return [Failure(told, path="error", expected=_written(expect), actual=ABSENT)]
-    members = cast("dict[str, Any]", error)
+    members, seen = cast("dict[str, Any]", error), cast("dict[str, Any]", shown["error"])
     return [
         failure
-        for name in type(expect).model_fields
-        if name in expect.model_fields_set
-        for failure in _differs(getattr(expect, name), members.get(name, ABSENT), f"error.{name}", snapshots, hide)
+        for name, written in _written(expect).items()
+        for failure in _differs(
+            written,
+            members.get(name, ABSENT),
+            f"error.{name}",
+            snapshots,
+            telling,
+            (telling.declared.apply({name: written})[name], seen.get(name, ABSENT)),
+        )
     ]
 
 
@@ -77,27 +207,34 @@ def _written(expect: BaseModel) -> dict[str, Any]:
     return {name: getattr(expect, name) for name in type(expect).model_fields if name in expect.model_fields_set}
 
 
-def _differs(written: Any, actual: Any, path: str, snapshots: Snapshots | None, hide: Hide) -> list[Failure]:
-    difference = parse_matcher(written).judge(actual, path, snapshots)
-    if difference is None:
+def _differs(
+    written: Any, actual: Any, path: str, snapshots: _Shown | None, telling: Telling, shown: tuple[Any, Any]
+) -> list[Failure]:
+    found = telling.difference(written, actual, path, snapshots, shown)
+    if found is None:
         return []
-    difference = as_told(difference, written, actual, path, hide)
+    difference, diff = found
     message = f"{difference.path}: {difference.message}"
-    return [Failure(message, path=difference.path, expected=difference.expected, actual=difference.actual)]
+    return [Failure(message, path=difference.path, expected=difference.expected, actual=difference.actual, diff=diff)]
 
 
-def as_told(difference: Difference, written: Any, actual: Any, path: str, hide: Hide) -> Difference:
+def as_told(
+    difference: Difference, written: Any, actual: Any, path: str, hide: Hide, shown: tuple[Any, Any] | None = None
+) -> Difference:
     """Return a difference without secrets. It is computed again on the hidden values, so that no half of a secret is quoted."""
-    seen, expected = hide(actual), hide(written)
+    given, came = shown or (written, actual)
+    seen, expected = hide(came), hide(given)
     if actual is ABSENT or (seen == actual and expected == written):
         return difference
+    by_path = given != written or came != actual
+    both = (REDACTED, REDACTED) if by_path else (hide(difference.expected), hide(difference.actual))
     if difference.stopped:  # a search on another text may come to an end, or take as long again
-        return Difference(*map(hide, (difference.path, difference.message, difference.expected, difference.actual)))
+        return Difference(hide(difference.path), hide(difference.message), *both)
     try:
         told = parse_matcher(expected).judge(seen, path)
     except ValueError:
         told = None
-    return told or Difference(difference.path, "is not as expected", hide(difference.expected), hide(difference.actual))
+    return told or Difference(difference.path, UNTOLD, *both)
 
 
 def _bare(result: Any) -> dict[str, Any]:
@@ -123,3 +260,14 @@ def ended(envelope: Any) -> str:
     if isinstance(error, dict):
         return f"; the call ended with an error: {_told(error)}"
     return f"; the call ended with: {text_of(cast('dict[str, Any]', result))}" if isinstance(result, dict) else ""
+
+
+def failed(envelope: Any) -> str | None:
+    """Return the error text of a call that failed; `None` if it did not."""
+    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    error, result = message.get("error"), message.get("result")
+    if error is not None:
+        return f"the call ended with an error: {_told(error)}"
+    if isinstance(result, dict) and cast("dict[str, Any]", result).get("isError") is True:
+        return f"the tool failed: {text_of(cast('dict[str, Any]', result))}"
+    return None

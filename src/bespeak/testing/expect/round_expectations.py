@@ -7,10 +7,10 @@ from typing import Any
 from bespeak.conversation.answer_sources import never_asked
 from bespeak.conversation.answers import Answer, CannotAnswer
 from bespeak.conversation.fixtures import SHOWN, InputResponseFixture, Rule, responses_to, unused
-from bespeak.conversation.matchers import ABSENT, equal_to, join, parse_matcher
+from bespeak.conversation.matchers import ABSENT, equal_to, join
 from bespeak.conversation.question_names import AmbiguousName, meant, name_of, names_of
 from bespeak.conversation.responses import Question
-from bespeak.testing.expect.expectations import Hide, as_told
+from bespeak.testing.expect.expectations import Telling
 from bespeak.testing.report.results import Failure
 from bespeak.testing.suite.suite_file import RoundExpect, RoundSpec
 
@@ -33,8 +33,14 @@ class RoundsScript:
     current round as long as that round has an unused answer for it.
     """
 
-    def __init__(self, rounds: Sequence[RoundSpec], hide: Hide = lambda value: value) -> None:
-        self._hide = hide
+    def __init__(
+        self,
+        rounds: Sequence[RoundSpec],
+        telling: Telling | None = None,
+        shown: Callable[[Question], Question] = lambda question: question,
+    ) -> None:
+        """`shown` returns a question without what is redacted in it by path."""
+        self._telling, self._shown = telling or Telling(), shown
         self._blocks = [_Block(one.expect, InputResponseFixture(one.answer)) for one in rounds]
         self._now = -1
 
@@ -49,6 +55,14 @@ class RoundsScript:
             return rule.answer
 
         return responses_to(questions, answer_for)
+
+    def scripts(self, question: Question) -> bool:
+        """Return whether the current round or the next one has an answer for just this question, or expects it."""
+        near = self._blocks[max(0, self._now) : max(0, self._now) + 2]
+        return any(
+            one.fixture.scripts(question) or bool({question.key, question.name} & set(one.expect.asks or ()))
+            for one in near
+        )
 
     def enter(self, questions: Sequence[Question], state: bool | None) -> _Block:
         """Return the round that questions belong to. Raises `CannotAnswer` if there is none."""
@@ -92,7 +106,7 @@ class RoundsScript:
             if number > self._now + 1:
                 found.append(Failure(f"round {number} was never reached: the server asked no more questions"))
                 break
-            found += _differences(number, block, self._hide)
+            found += _differences(number, block, self._telling, self._shown)
             if not answers:
                 continue
             found += [
@@ -102,7 +116,7 @@ class RoundsScript:
         return found
 
 
-def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
+def _differences(number: int, block: _Block, telling: Telling, shown: Callable[[Question], Question]) -> list[Failure]:
     """Return how a round's questions differ from the expected ones."""
     expect, found = block.expect, list[Failure]()
     where = f"rounds[{number - 1}]"
@@ -122,13 +136,11 @@ def _differences(number: int, block: _Block, hide: Hide) -> list[Failure]:
                 found.append(Failure(f"round {number}, {name}: {error}", path=path, actual=ABSENT))
                 continue
             actual: Any = ABSENT if question is None else look(block.asked[question])
-            difference = parse_matcher(written).judge(actual, path)
-            if difference is not None:
-                difference = as_told(difference, written, actual, path, hide)
-                text = f"round {number}, {name} of {key!r}: {difference.message}"
-                found.append(
-                    Failure(text, path=difference.path, expected=difference.expected, actual=difference.actual)
-                )
+            seen: Any = ABSENT if question is None else look(shown(block.asked[question]))
+            differs = telling.difference(written, actual, path, None, (written, seen))
+            if differs is not None:
+                (one, diff), text = differs, f"round {number}, {name} of {key!r}: {differs[0].message}"
+                found.append(Failure(text, path=one.path, expected=one.expected, actual=one.actual, diff=diff))
     if expect.state is not None and block.state is not None:
         actual = "present" if block.state else "absent"
         if difference := equal_to(expect.state).check(actual, f"{where}.state"):

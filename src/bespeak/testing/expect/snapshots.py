@@ -1,6 +1,7 @@
 """Snapshots: values saved from an earlier run in a file beside the suite, for `{snapshot: NAME}`."""
 
 import json
+from pathlib import Path
 from typing import Any, cast
 
 from bespeak.conversation.atomic_files import alone, write_whole
@@ -16,7 +17,7 @@ class SnapshotFile:
     """The snapshots of one test. New ones are saved when the test has passed."""
 
     def __init__(self, suite: Suite, title: str, mode: RecordMode, redaction: Redactor) -> None:
-        self._path = suite.path.with_name(f"{suite.stem}.snapshots.json")
+        self._path = snapshots_path(suite)
         self._title = title
         self._mode = mode
         self._redaction = redaction
@@ -30,7 +31,7 @@ class SnapshotFile:
             return equal_to(self._new[name]).check(value)
         try:
             if self._kept is None:
-                self._kept = self._read().get(self._title, {})
+                self._kept = read_snapshots(self._path).get(self._title, {})
             found = equal_to(self._kept[name]).check(value) if name in self._kept else None
         except (OSError, ValueError, RecursionError):
             what = f"the snapshots in {self._path.name} cannot be read; fix the file, or delete it and record again"
@@ -42,26 +43,34 @@ class SnapshotFile:
         self._new[name] = value
         return None
 
+    def kept(self, name: str) -> Any:
+        """Return the snapshot with that name; `ABSENT` if there is none."""
+        return (self._kept or {}).get(name, ABSENT)
+
     def keep(self) -> None:
         """Save new snapshots after the test has passed. Raises `OSError`, and `ValueError` if the file would be too large."""
         if not self._new:
             return
         with alone(self._path.parent):  # other processes may be adding theirs
-            kept = self._read()
+            kept = read_snapshots(self._path)
             kept[self._title] = {**kept.get(self._title, {}), **self._new}
             text = json.dumps(kept, indent=2, sort_keys=True) + "\n"
             if len(text) > LARGEST:
                 raise ValueError(f"{self._path.name} would have {len(text):,} bytes; the limit is {LARGEST:,}")
             write_whole(self._path, text)
 
-    def _read(self) -> dict[str, dict[str, Any]]:
-        """All snapshots of the suite. Raises `OSError` and `ValueError`."""
-        try:
-            found: Any = json.loads(self._path.read_text(encoding="utf-8"), parse_constant=no_constant)
-        except FileNotFoundError:
-            return {}
-        if not isinstance(found, dict) or not all(
-            isinstance(one, dict) for one in cast("dict[str, Any]", found).values()
-        ):
-            raise ValueError("the file does not contain snapshots")
-        return cast("dict[str, dict[str, Any]]", found)
+
+def snapshots_path(suite: Suite) -> Path:
+    """Return the file with the snapshots of a suite."""
+    return suite.path.with_name(f"{suite.stem}.snapshots.json")
+
+
+def read_snapshots(path: Path) -> dict[str, dict[str, Any]]:
+    """Return all snapshots of a suite, by the titles of tests and by name. Raises `OSError` and `ValueError`."""
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"), parse_constant=no_constant)
+    except FileNotFoundError:
+        return {}
+    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in cast("dict[str, Any]", found).values()):
+        raise ValueError("the file does not contain snapshots")
+    return cast("dict[str, dict[str, Any]]", found)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from bespeak.conversation.patterns import Expression, PatternTimeout
 from bespeak.conversation.question_names import name_of
 from bespeak.testing.redaction.secret_forms import SHORTEST_PIECE, Form, Plain, Span, Text, all_forms
 from bespeak.testing.value_paths import EVERY, Path, parse_path
@@ -13,6 +14,8 @@ REDACTED = "[redacted]"
 TOKEN = "[requestState]"
 SHORTEST = 4
 """A shorter token would match almost any text."""
+WORDS = frozenset(("type", "resultType", "role", "action"))
+"""Members that hold words of the protocol. Patterns do not apply to them: without them, nothing could be replayed."""
 BY_KEY = ("inputRequests", "inputResponses")
 """Maps whose keys are question keys. A path may use question names there."""
 
@@ -26,6 +29,8 @@ class Redactor:
     """Environment variables and their values. An empty value is ignored."""
     tokens: Sequence[str] = field(default=(), repr=False)
     """Request states to remove."""
+    patterns: Sequence[Expression] = ()
+    """Regular expressions. What they find in a text is removed; names of members and words of the protocol are kept."""
     _paths: tuple[Path, ...] = field(init=False, repr=False)
     _hidden: tuple[tuple[Form, str], ...] = field(init=False, repr=False)
     """The forms to replace, with their replacements: the longest first, because a short secret may be part of a long one."""
@@ -52,8 +57,13 @@ class Redactor:
             if name in BY_KEY and isinstance(member, dict) and () not in paths:
                 told[self.text(name)] = self._apply_by_key(cast("dict[str, Any]", member), paths)
             else:
-                told[self.text(name)] = self._apply(member, paths)
+                told[self.text(name)] = self._member(name, member, paths)
         return told
+
+    def _member(self, name: str, member: Any, paths: tuple[Path, ...]) -> Any:
+        if name in WORDS and isinstance(member, str) and () not in paths:
+            return self.text(member)
+        return self._apply(member, paths)
 
     def _apply_by_key(self, members: Mapping[str, Any], paths: tuple[Path, ...]) -> dict[str, Any]:
         """Redact a map whose keys are question keys: a path names one by its key or by its question name."""
@@ -61,6 +71,19 @@ class Redactor:
             self.text(key): self._apply(member, _beyond(key, paths) + (_beyond(name_of(key), paths)))
             for key, member in members.items()
         }
+
+    def said(self, text: str) -> str:
+        """Return a text without secrets, tokens and what the patterns find."""
+        return self._without_found("".join(self._pieces(text)))
+
+    def _without_found(self, text: str) -> str:
+        for pattern in self.patterns:
+            try:
+                spans = [span for span in pattern.spans_in(text) if span[0] < span[1]]
+            except PatternTimeout:
+                return REDACTED  # it is not known where it would be found
+            text = "".join(_replaced([text], REDACTED, lambda _, spans=spans: spans))
+        return text
 
     def restored(self, value: Any) -> Any:
         """Return a copy with the secrets put back in place of their names."""
@@ -80,12 +103,12 @@ class Redactor:
         return "".join(self._pieces(text))
 
     def message(self, text: str) -> str:
-        """Return a message without secrets and tokens, including those that were cut off in a long text."""
+        """Return a message without secrets, tokens and what the patterns find, including secrets that were cut off."""
         pieces = self._pieces(text)
         for form, shown in self._hidden:
             if isinstance(form, Plain) and form.length > SHORTEST_PIECE and form.needle[:SHORTEST_PIECE] in text:
                 pieces = _replaced(pieces, shown, lambda piece, form=form: form.pieces(piece))
-        return "".join(pieces)
+        return self._without_found("".join(pieces))
 
     def _pieces(self, text: str) -> list[str]:
         # Texts and replacements alternate, and only texts are searched again: `env` may be a secret too.
@@ -102,11 +125,11 @@ class Redactor:
             return REDACTED
         if isinstance(value, dict):
             members = cast("dict[str, Any]", value)
-            return {self.text(key): self._apply(member, _beyond(key, paths)) for key, member in members.items()}
+            return {self.text(key): self._member(key, member, _beyond(key, paths)) for key, member in members.items()}
         if isinstance(value, list):
             entries = enumerate(cast("list[Any]", value))
             return [self._apply(entry, _beyond(index, paths)) for index, entry in entries]
-        return self.text(value) if isinstance(value, str) else value
+        return self.said(value) if isinstance(value, str) else value
 
 
 def _first(hidden: tuple[Form, str]) -> tuple[int, str, str]:

@@ -10,7 +10,9 @@ from typing import Any, TypeVar, cast
 
 from bespeak.conversation.call_rounds import Round
 from bespeak.conversation.matchers import ABSENT
+from bespeak.conversation.protocol_rules import Finding
 from bespeak.testing.report.results import Failure, Kind, Result
+from bespeak.testing.report.timeline import Event, Step
 
 LONGEST_TEXT = 4_000
 """The maximum number of characters of one text."""
@@ -18,11 +20,15 @@ LONGEST_NAME = 200
 """The maximum number of characters of a key or path."""
 LARGEST_VALUE = 16 * 1024
 """The maximum number of JSON bytes of one value."""
+LARGEST_EVENT = 4 * 1024
+"""The maximum number of JSON bytes of one message of a conversation."""
 LARGEST_TEST = 64 * 1024
 """The approximate maximum of JSON bytes for the failures and rounds of one test."""
 LARGEST_REPORT = 8 * 1024 * 1024
 """The number of JSON bytes after which each further test gets only one line."""
 LEFT_OUT = f"details are left out: the report has reached {LARGEST_REPORT // 2**20} MiB"
+MOST_ADVICE = 20
+"""How many pieces of advice about one test a report holds."""
 DEEPEST = 100
 MORE = "..."
 """The key of a value that says how much was left out."""
@@ -102,7 +108,7 @@ def _size(told: Any) -> int:
     return len(json.dumps(told, default=str)) + 2
 
 
-def _weight(part: Failure | Round) -> int:
+def _weight(part: Failure | Round | Event | Finding) -> int:
     return _size(excerpt(part.as_json(), LARGEST_TEST))
 
 
@@ -126,15 +132,24 @@ def failure_excerpt(failure: Failure) -> Failure:
     )
 
 
+def event_excerpt(event: Event) -> Event:
+    """Return an event with its body shortened."""
+    return replace(event, body=excerpt(event.body, LARGEST_EVENT), method=shortened(event.method, LONGEST_NAME))
+
+
 def bounded(result: Result) -> Result:
     """Return a result with only as many failures and rounds as fit."""
     failures, room = _kept(result.failures, LARGEST_TEST)
-    rounds, _ = _kept(result.rounds, room)
+    rounds, room = _kept(result.rounds, room)
+    events, _ = _kept(result.conversation, room)
+    advice = [replace(one, text=shortened(one.text)) for one in result.advice[:MOST_ADVICE]]
     if left := result.failures[len(failures) :]:
         failures.append(_gravest(left, f"{len(left):,} more failures are left out of this report"))
     if more := len(result.rounds) - len(rounds):
         rounds.append(Round({MORE: f"({more:,} more rounds)"}, {}, state=False))
-    return replace(result, failures=failures, rounds=rounds)
+    if more := len(result.conversation) - len(events):
+        events.append(Event(Step.NOTIFICATION, {MORE: f"({more:,} more messages)"}))
+    return replace(result, failures=failures, rounds=rounds, conversation=events, advice=advice)
 
 
 @dataclass(slots=True)
@@ -147,7 +162,7 @@ class ReportBudget:
         """Return a result in full, or in one line if the report is full."""
         if self.room <= 0:
             result = _in_one_line(result)
-        self.room -= sum(map(_weight, (*result.failures, *result.rounds)))
+        self.room -= sum(map(_weight, (*result.failures, *result.rounds, *result.conversation, *result.advice)))
         return result
 
 
@@ -156,7 +171,7 @@ def _in_one_line(result: Result) -> Result:
     failures = [
         Failure(shortened(one.message, LONGEST_NAME), one.kind, rule=one.rule, hint=LEFT_OUT) for one in failures
     ]
-    return replace(result, failures=failures, rounds=())
+    return replace(result, failures=failures, rounds=(), conversation=(), advice=())
 
 
 def _gravest(failures: Sequence[Failure], message: str) -> Failure:
@@ -165,7 +180,7 @@ def _gravest(failures: Sequence[Failure], message: str) -> Failure:
     return Failure(message, found.kind) if message else found
 
 
-T = TypeVar("T", Failure, Round)
+T = TypeVar("T", Failure, Round, Event)
 
 
 def _kept(parts: Sequence[T], room: int) -> tuple[list[T], int]:

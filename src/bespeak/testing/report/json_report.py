@@ -17,9 +17,11 @@ class JsonReport(Document):
         counts = {
             "passed": summary.passed,
             "failed": summary.failed,
+            "skipped": summary.skipped,
+            "xfailed": summary.xfailed,
             "deselected": summary.deselected,
             "interrupted": summary.interrupted,
         }
         results = [plain(result.as_json()) for result in in_order(summary.results)]
-        told = {"version": VERSION, "summary": counts, "results": results}
+        told = {"version": VERSION, "summary": counts, "notes": plain(summary.all_notes), "results": results}
         return json.dumps(told, indent=2, sort_keys=True, allow_nan=False) + "\n"

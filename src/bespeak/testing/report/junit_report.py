@@ -32,13 +32,13 @@ def _junit_counts(results: Sequence[Result], seconds: float) -> dict[str, str]:
         "tests": str(len(results)),
         "failures": str(elements.count("failure")),
         "errors": str(elements.count("error")),
-        "skipped": "0",
+        "skipped": str(sum(result.reason is not None for result in results)),
         "time": f"{seconds:.3f}",
     }
 
 
 def _junit_element(result: Result) -> str:
-    return "error" if gravest(result.failures).kind is Kind.UNREACHABLE else "failure"
+    return "error" if gravest(result.failures).kind in (Kind.UNREACHABLE, Kind.SETUP) else "failure"
 
 
 def _add_case(suite: ET.Element, result: Result) -> None:
@@ -46,13 +46,17 @@ def _add_case(suite: ET.Element, result: Result) -> None:
         # Readers treat dots as package separators.
         "classname": marked(result.suite).removesuffix(".bespeak.yaml").strip("./").replace("/", "."),
         "name": marked(result.title),
-        "file": marked(result.suite),
+        "file": marked(result.file or result.suite),
         "line": str(result.line),
         "time": f"{result.seconds:.3f}",
     }
     case = ET.SubElement(suite, "testcase", told)
+    if result.reason is not None:
+        ET.SubElement(case, "skipped", {"message": marked(result.reason), "type": result.outcome.value})
     if not result.passed:
         failure = gravest(result.failures)
         message = " ".join(marked(line).strip() for line in str(failure).splitlines())
         element = ET.SubElement(case, _junit_element(result), {"message": message, "type": failure.kind.value})
         element.text = describe(result)  # readers expect one failure per test, so this text has them all
+    if result.advice:
+        ET.SubElement(case, "system-out").text = "\n".join(f"advice: {marked(str(one))}" for one in result.advice)

@@ -1,13 +1,14 @@
 """The result of one test: the rounds of its conversation, and what was wrong."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from bespeak.conversation.call_rounds import Round
 from bespeak.conversation.differences import ABSENT
-from bespeak.conversation.protocol_rules import RULES
+from bespeak.conversation.protocol_rules import RULES, Finding
+from bespeak.testing.report.timeline import Event
 
 
 class Kind(StrEnum):
@@ -15,10 +16,23 @@ class Kind(StrEnum):
 
     FAILED = "failed"
     """The server did not behave as expected, or broke a rule."""
+    SETUP = "setup"
+    """A command that prepares the test, or cleans up after it, failed."""
     UNREACHABLE = "unreachable"
     """The server could not be reached."""
     CASSETTE = "cassette"
     """A cassette is missing, or no longer fits."""
+
+
+class Outcome(StrEnum):
+    """How a test ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    """It was not run: the suite says `skip`."""
+    XFAILED = "xfailed"
+    """It failed as expected: the suite says `xfail`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +50,8 @@ class Failure:
     """The rule of the protocol that the server broke, by its short name."""
     hint: str | None = None
     """What to do about it: several lines, such as the YAML to paste."""
+    diff: Sequence[str] = ()
+    """The lines of a unified diff of the expected and the actual value."""
 
     def __str__(self) -> str:
         return f"{self.message} ({self.rule}: {RULES[self.rule]})" if self.rule else self.message
@@ -46,9 +62,11 @@ class Failure:
             both = {"expected": self.expected, "actual": self.actual}
             told |= {"path": self.path, **{name: value for name, value in both.items() if value is not ABSENT}}
         if self.rule is not None:
-            told["rule"] = self.rule
+            told |= {"rule": self.rule, "clause": RULES[self.rule].clause}
         if self.hint is not None:
             told["hint"] = self.hint
+        if self.diff:
+            told["diff"] = list(self.diff)
         return told
 
     @classmethod
@@ -56,7 +74,8 @@ class Failure:
         there = "path" in told
         expected, actual = (told.get(name, ABSENT if there else None) for name in ("expected", "actual"))
         more = {name: told.get(name) for name in ("path", "rule", "hint")}
-        return cls(told["message"], Kind(told["kind"]), expected=expected, actual=actual, **more)
+        diff = told.get("diff", ())
+        return cls(told["message"], Kind(told["kind"]), expected=expected, actual=actual, diff=diff, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +92,53 @@ class Result:
     server: str
     failures: Sequence[Failure] = ()
     rounds: Sequence[Round] = ()
+    advice: Sequence[Finding] = ()
+    """What the server should do otherwise. It fails nothing."""
     again: str = ""
     """The command that runs it again."""
+    ended: str | None = None
+    """The error text of a call that failed, whether the test expected that or not."""
+    conversation: Sequence[Event] = ()
+    """Everything that was sent, in order."""
+    notes: Sequence[str] = ()
+    """What the author of the suite should know, and what does not fail the test."""
     seconds: float = field(default=0.0, compare=False)
+    file: str | None = None
+    """The included file that contains the test; `None` if the suite itself does."""
+    tags: Sequence[str] = ()
+    skipped: str | None = None
+    """Why the test was not run."""
+    xfailed: str | None = None
+    """Why the test failed as expected."""
 
     @property
     def passed(self) -> bool:
-        return not self.failures
+        """Whether nothing is wrong: it passed, was skipped, or failed as expected."""
+        return self.outcome is not Outcome.FAILED
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.skipped is not None:
+            return Outcome.SKIPPED
+        if self.xfailed is not None:
+            return Outcome.XFAILED
+        return Outcome.FAILED if self.failures else Outcome.PASSED
+
+    @property
+    def reason(self) -> str | None:
+        """Why it was skipped, or failed as expected."""
+        return self.skipped if self.skipped is not None else self.xfailed
+
+    def with_failures(self, failures: Sequence[Failure]) -> "Result":
+        """Return the result with more failures, which are not expected ones."""
+        if not failures:
+            return self
+        return replace(self, failures=[*self.failures, *failures], skipped=None, xfailed=None)
+
+    @property
+    def tells_ended(self) -> bool:
+        """Whether the error text of the call is not in any failure yet."""
+        return self.ended is not None and not any(self.ended in failure.message for failure in self.failures)
 
     @property
     def title(self) -> str:
@@ -91,20 +150,36 @@ class Result:
     def from_json(cls, told: Mapping[str, Any], seconds: float = 0.0) -> "Result":
         """Return a result from the JSON of another process."""
         known = {name: told[name] for name in ("suite", "line", "name", "case", "era", "server", "again")}
-        failures = [Failure.from_json(one) for one in told["failures"]]
-        return cls(**known, failures=failures, rounds=[Round(**one) for one in told["rounds"]], seconds=seconds)
+        known |= {name: told.get(name) for name in ("file", "skipped", "xfailed")}
+        known["tags"] = told.get("tags", ())
+        return cls(
+            **known,
+            failures=[Failure.from_json(one) for one in told["failures"]],
+            rounds=[Round(**one) for one in told["rounds"]],
+            advice=[Finding(one["rule"], one["text"]) for one in told["advice"]],
+            ended=told["ended"],
+            conversation=[Event.from_json(one) for one in told["conversation"]],
+            notes=told["notes"],
+            seconds=seconds,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the result without times, so that two runs with the same outcome are equal."""
+        more = {"file": self.file, "skipped": self.skipped, "xfailed": self.xfailed, "tags": list(self.tags)}
         return {
+            **{name: value for name, value in more.items() if value},
             "suite": self.suite,
             "line": self.line,
             "name": self.name,
             "case": self.case,
             "era": self.era,
             "server": self.server,
-            "outcome": "passed" if self.passed else "failed",
+            "outcome": self.outcome.value,
             "failures": [failure.as_json() for failure in self.failures],
             "rounds": [one.as_json() for one in self.rounds],
+            "advice": [{**one.as_json(), "clause": RULES[one.rule].clause} for one in self.advice],
+            "ended": self.ended,
+            "conversation": [event.as_json() for event in self.conversation],
+            "notes": list(self.notes),
             "again": self.again,
         }

@@ -3,8 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bespeak.testing.report.excerpts import ReportBudget
-from bespeak.testing.report.results import Failure, Kind, Result
+from bespeak.terminal.safe_text import marked
+from bespeak.testing.report.excerpts import ReportBudget, shortened
+from bespeak.testing.report.results import Failure, Kind, Outcome, Result
+
+LONGEST_CAUSE = 300
+"""How many characters of a cause are shown in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,18 +19,36 @@ class Summary:
     deselected: int = 0
     interrupted: bool = False
     seconds: float = 0.0
+    notes: Sequence[str] = ()
+    """What the author of the suites should know, and what fails no test."""
+
+    @property
+    def all_notes(self) -> list[str]:
+        """The notes of the run and of its tests, each once."""
+        return list(dict.fromkeys([*self.notes, *(note for result in self.results for note in result.notes)]))
 
     @property
     def passed(self) -> int:
-        return sum(result.passed for result in self.results)
+        return self._count(Outcome.PASSED)
 
     @property
     def failed(self) -> int:
-        return len(self.results) - self.passed
+        return self._count(Outcome.FAILED)
+
+    @property
+    def skipped(self) -> int:
+        return self._count(Outcome.SKIPPED)
+
+    @property
+    def xfailed(self) -> int:
+        return self._count(Outcome.XFAILED)
+
+    def _count(self, outcome: Outcome) -> int:
+        return sum(result.outcome is outcome for result in self.results)
 
     @property
     def succeeded(self) -> bool:
-        """Whether all tests ran and passed."""
+        """Whether the run ended, and no test failed."""
         return bool(self.results) and not self.failed and not self.interrupted
 
 
@@ -34,6 +56,15 @@ def gravest(failures: Sequence[Failure]) -> Failure:
     """Return the first failure of the most serious kind. It decides the exit code."""
     kinds = list(Kind)
     return min(failures, key=lambda failure: kinds.index(failure.kind))
+
+
+def cause_of(result: Result) -> str:
+    """Return why a test failed, in one line."""
+    first = gravest(result.failures)
+    lines = str(first).splitlines() or [""]
+    more = len(result.failures) - 1
+    told = shortened(marked(lines[0]), LONGEST_CAUSE)
+    return f"{told} (and {more} more)" if more else told
 
 
 def in_order(results: Iterable[Result]) -> list[Result]:

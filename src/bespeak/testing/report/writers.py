@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Protocol, TextIO
 
 from bespeak.conversation.atomic_files import beside
+from bespeak.testing.report.document import Document
+from bespeak.testing.report.html_report import HtmlReport
 from bespeak.testing.report.json_report import JsonReport
 from bespeak.testing.report.junit_report import JunitReport
 from bespeak.testing.report.pretty_report import PrettyReport
@@ -26,8 +28,13 @@ class Writer(Protocol):
         ...
 
 
-def open_writers(specs: Sequence[str], out: TextIO, colour: bool) -> list[Writer]:
-    """Return the requested writers, each given as `FORM` or `FORM=FILE`; by default the pretty one. Raises `ValueError`."""
+def open_writers(
+    specs: Sequence[str], out: TextIO, colour: bool, *, counter: bool = False, durations: int | None = None
+) -> list[Writer]:
+    """Return the requested writers, each given as `FORM` or `FORM=FILE`; by default the pretty one. Raises `ValueError`.
+
+    `counter` and `durations` are for the pretty report.
+    """
     specs = specs or ["pretty"]
     asked = [_read_spec(spec) for spec in specs]
     files = [file for _, file in asked]
@@ -38,26 +45,30 @@ def open_writers(specs: Sequence[str], out: TextIO, colour: bool) -> list[Writer
     for spec, file in zip(specs, files, strict=True):
         if file is not None:
             _claim(spec, file)
-    return [_open(form, file or out, colour and file is None) for form, file in asked]
+    if durations is not None and not any(form == "pretty" for form, _ in asked):
+        raise ValueError("--durations is for the pretty report; add --report pretty")
+    return [
+        PrettyReport(file or out, colour and file is None, counter and file is None, durations)
+        if form == "pretty"
+        else _DOCUMENTS[form](file or out)
+        for form, file in asked
+    ]
+
+
+_DOCUMENTS: dict[str, type[Document]] = {"json": JsonReport, "junit": JunitReport, "html": HtmlReport}
 
 
 def _read_spec(spec: str) -> tuple[str, Path | None]:
     form, named, file = spec.partition("=")
-    if form not in ("pretty", "json", "junit") or bool(named) != bool(file):
+    if form not in ("pretty", *_DOCUMENTS) or bool(named) != bool(file):
         raise ValueError(
-            f"unknown report {spec!r}; reports are pretty, json and junit, each with or without a file: json=FILE"
+            f"unknown report {spec!r}; reports are pretty, json, junit and html, each with or without a file: json=FILE"
         )
     try:
         # The file that a link leads to: that file is replaced, and two names may lead to it.
         return form, Path(file).resolve() if file else None
     except (OSError, RuntimeError, ValueError) as error:
         raise ValueError(f"{spec!r} cannot be written: {error}") from None
-
-
-def _open(form: str, place: Path | TextIO, colour: bool) -> Writer:
-    if form == "pretty":
-        return PrettyReport(place, colour)
-    return JsonReport(place) if form == "json" else JunitReport(place)
 
 
 def _claim(spec: str, file: Path) -> None:

@@ -4,6 +4,22 @@ from typing import Any
 
 from bespeak.conversation.fixtures import CONDITIONS
 
+_TEXT = {"type": "string", "minLength": 1}
+ROOTS: dict[str, Any] = {
+    "type": "array",
+    "items": {
+        "anyOf": [
+            _TEXT,
+            {
+                "type": "object",
+                "required": ["uri"],
+                "properties": {"uri": _TEXT, "name": {"type": "string"}},
+                "additionalProperties": False,
+            },
+        ]
+    },
+}
+"""The roots of a server: paths, URIs, or `{uri, name}`."""
 _SCALAR = {"type": ["string", "number", "boolean"]}
 ANSWER: dict[str, Any] = {
     "description": "A value for the form's only field; decline, cancel or omit; or a map such as {accept: ...}.",

@@ -12,8 +12,10 @@ from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
 from bespeak.conversation.tool_list import list_tools
 from bespeak.protocol.errors import MCPError
+from bespeak.protocol.text_formats import FORMATS
 
 DEEPEST = 5
+WARNING = "the tool may change or delete something; check the arguments, then remove this line"
 
 
 async def draft(target: str) -> str:
@@ -43,11 +45,20 @@ def _suite(server: Target, tools: Mapping[str, Mapping[str, Any]]) -> str:
         schema: Any = tool.get("inputSchema")
         arguments: Any = example(cast("dict[str, Any]", schema)) if isinstance(schema, dict) else {}
         lines += [f"  - name: {in_yaml(f'{name} answers')}", f"    tool: {in_yaml(name)}"]
+        if may_change(tool):
+            lines.append(f"    skip: {WARNING}")
         if arguments:
             lines.append(f"    arguments: {in_yaml(arguments)}")
         lines += ["    # inputResponses: answers by question name; run the test once and copy them from the failure"]
         lines += ["    expect:", "      isError: false"]
     return "\n".join(lines) + "\n"
+
+
+def may_change(tool: Mapping[str, Any]) -> bool:
+    """Return whether a tool may change something: it does not say that it is read-only. The arguments are only placeholders."""
+    hints: Any = tool.get("annotations")
+    said = cast("dict[str, Any]", hints) if isinstance(hints, dict) else {}
+    return said.get("readOnlyHint") is not True
 
 
 def example(schema: Mapping[str, Any], depth: int = 0, root: Mapping[str, Any] | None = None) -> Any:
@@ -82,7 +93,9 @@ def _of_type(schema: Mapping[str, Any], depth: int, root: Mapping[str, Any]) -> 
         return schema.get("minimum", 1)
     if kind == "array":
         return []
-    return {"boolean": True, "null": None}.get(str(kind), "...")
+    form: Any = schema.get("format")
+    text = FORMATS[form].example if isinstance(form, str) and form in FORMATS else "..."
+    return {"boolean": True, "null": None}.get(str(kind), text)
 
 
 def _meant(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,34 +9,16 @@ from typing import Any, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from bespeak.testing.suite.suite_checks import Place, mistakes_in
+from bespeak.testing.suite.includes import SUFFIX, SuiteSource, with_includes
+from bespeak.testing.suite.mistakes import BadSuite, Mistake
+from bespeak.testing.suite.suite_checks import mistakes_in
 from bespeak.testing.suite.suite_file import SuiteModel
+from bespeak.testing.suite.suite_values import Place
 from bespeak.testing.suite.variables import environment_names
 from bespeak.testing.suite.yaml_positions import YamlDocument, YamlError, read_yaml
 
-SUFFIX = ".bespeak.yaml"
 MOST_BYTES = 4 * 1024 * 1024
 MOST_ERRORS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """One mistake in a suite file."""
-
-    path: Path
-    line: int
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.message}"
-
-
-class BadSuite(Exception):
-    """A suite file has mistakes. Each line of the message is one of them."""
-
-    def __init__(self, faults: Sequence[Mistake]) -> None:
-        self.faults = tuple(faults)
-        super().__init__("\n".join(map(str, faults)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +27,17 @@ class Suite:
 
     path: Path
     model: SuiteModel
-    document: YamlDocument
+    document: SuiteSource
     needs: frozenset[str] = frozenset()
     """The environment variables that it needs."""
 
     def line(self, *path: str | int) -> int:
+        """Return the line of a part, in the file that contains it."""
         return self.document.line(path)
+
+    def file(self, *path: str | int) -> Path:
+        """Return the file that contains a part: the suite's own, or one that it includes."""
+        return self.document.file(path)
 
     @property
     def stem(self) -> str:
@@ -63,11 +50,26 @@ class Suite:
 
 
 def load_suite(path: Path) -> Suite:
-    """Load a suite file. Raises `BadSuite`."""
+    """Load a suite file with all that it includes. Raises `BadSuite`."""
+    source = with_includes(path, _read(path), _read)
+    found = ((source.file(where), source.line(where), message) for where, message in _faults(source.value))
+    faults = [Mistake(*one) for one in dict.fromkeys(found)]  # an alias repeats its faults
+    if faults:
+        faults.sort(key=lambda fault: (fault.path != path, str(fault.path), fault.line))
+        more = len(faults) - MOST_ERRORS
+        rest = faults[MOST_ERRORS] if more > 0 else None
+        last = [] if rest is None else [Mistake(rest.path, rest.line, f"and {more} more mistakes from here on")]
+        raise BadSuite([*faults[:MOST_ERRORS], *last])
+    model = SuiteModel.model_validate(source.value)
+    return Suite(path, model, source, frozenset(environment_names(source.value)))
+
+
+def _read(path: Path) -> YamlDocument:
+    """Read a file. Raises `BadSuite`."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise BadSuite([Mistake(path, 1, f"the file is larger than {MOST_BYTES} bytes")])
-        document = read_yaml(path.read_text(encoding="utf-8"))
+        return read_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadSuite([Mistake(path, 1, f"the file cannot be read: {error.strerror or error}")]) from None
     except UnicodeDecodeError as error:
@@ -75,15 +77,6 @@ def load_suite(path: Path) -> Suite:
         raise BadSuite([Mistake(path, line, "the file is not UTF-8")]) from None
     except YamlError as error:
         raise BadSuite([Mistake(path, error.line, error.message)]) from None
-    found = ((document.line(where), message) for where, message in _faults(document.value))
-    faults = [Mistake(path, line, message) for line, message in dict.fromkeys(found)]  # an alias repeats its faults
-    if faults:
-        faults.sort(key=lambda fault: fault.line)
-        more = len(faults) - MOST_ERRORS
-        last = [Mistake(path, faults[MOST_ERRORS].line, f"and {more} more mistakes from here on")] if more > 0 else []
-        raise BadSuite([*faults[:MOST_ERRORS], *last])
-    model = SuiteModel.model_validate(document.value)
-    return Suite(path, model, document, frozenset(environment_names(document.value)))
 
 
 def _faults(value: Any) -> Iterator[tuple[Place, str]]:
@@ -155,6 +148,8 @@ def _said_of(kind: str, detail: Mapping[str, Any]) -> str:
         return f"must be a string; quote it: {json.dumps(str(json.dumps(written)))}" if simple else "must be a string"
     if kind == "literal_error":
         return f"must be {detail['ctx']['expected'].replace('True', 'true')}"
+    if kind == "list_type" and written is None:
+        return _MUST_BE["too_short"]
     said: str = detail["msg"].removeprefix("Input should be ")
     return _MUST_BE.get(kind, f"must be {said}" if said != detail["msg"] else said)
 
@@ -166,7 +161,7 @@ def _keys(location: Sequence[str | int]) -> list[str]:
         field = model.model_fields.get(step) if isinstance(step, str) else None
         # The number of an entry leads no further into the model, and neither does the name of a server.
         model = (_model_in(field.annotation) if field is not None else None) or model
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

@@ -1,10 +1,12 @@
 """The plan of a run: one item for each test, case and era."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
-from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS
+from bespeak.conversation.profiles.known_profiles import ChosenProfile
+from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.testing.suite.loader import Suite
 from bespeak.testing.suite.suite_file import Case, Server, Test
 
@@ -20,6 +22,8 @@ class Item:
     era: str | None
     """The revision to run at; `None` if the server's `protocol` setting decides."""
     line: int
+    file: Path
+    """The file that contains it: the suite's, or one that it includes."""
 
     @property
     def title(self) -> str:
@@ -44,7 +48,8 @@ def items_of(suite: Suite) -> list[Item]:
         for row, case in enumerate(test.cases or [None]):
             place = ("tests", number) if case is None else ("tests", number, "cases", row)
             merged = test if case is None else _put_over(test, case)
-            found += [Item(suite, merged, case and case.name, era, suite.line(*place)) for era in eras]
+            line, file = suite.line(*place), suite.file(*place)
+            found += [Item(suite, merged, case and case.name, era, line, file) for era in eras]
     return found
 
 
@@ -67,7 +72,40 @@ def at_era(items: Sequence[Item], era: str) -> list[Item]:
     """Return the items that run at a revision: those that name it, and those that name none."""
     modern = era in MODERN_PROTOCOL_VERSIONS
     return [
-        Item(item.suite, item.test, item.case, era, item.line)
+        replace(item, era=era)
         for item in items
         if (item.era is None or item.era == era) and (modern or not (item.test.tamper or item.test.fault))
+    ]
+
+
+def with_tags(
+    items: Sequence[Item], everything: Sequence[Item], wanted: Sequence[str], unwanted: Sequence[str]
+) -> list[Item]:
+    """Return the items that have one of the wanted tags, if any are wanted, and none of the unwanted ones.
+
+    Raises `ValueError` for a tag that no item has: a misspelt one would select the wrong tests.
+    """
+    known = {tag for item in everything for tag in item.test.tags or ()}
+    for flag, tags in (("--tag", wanted), ("--not-tag", unwanted)):
+        missing = next((tag for tag in tags if tag not in known), None)
+        if missing is not None:
+            raise ValueError(f"{flag}: no test has the tag {missing!r}; tags: {', '.join(sorted(known)) or '(none)'}")
+
+    def fits(item: Item) -> bool:
+        tags = set(item.test.tags or ())
+        return (not wanted or bool(tags & set(wanted))) and not tags & set(unwanted)
+
+    return [item for item in items if fits(item)]
+
+
+def for_profile(items: Sequence[Item], profile: ChosenProfile | None) -> list[Item]:
+    """Return the items that can run with a profile. Hostile tests play a client of their own."""
+    if profile is None:
+        return list(items)
+    needs_rounds = profile.make().needs_rounds
+    return [
+        item
+        for item in items
+        if not (item.test.tamper or item.test.fault or item.test.stop)
+        and not (needs_rounds and item.era is not None and not is_modern(item.era))
     ]

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -9,14 +10,17 @@ from pydantic import BaseModel
 
 from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.conversation.matchers import Operator, parse_matcher
-from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, SPOKEN
+from bespeak.conversation.profiles.known_profiles import KNOWN, is_profile_name
+from bespeak.protocol.versions import SPOKEN
+from bespeak.testing.suite.attack_checks import attack_mistakes
+from bespeak.testing.suite.redact_checks import redact_mistakes
+from bespeak.testing.suite.server_answers import mistakes_in_roots
 from bespeak.testing.suite.suite_file import MODES, Expect, RoundExpect, Server, SuiteModel, Test
+from bespeak.testing.suite.suite_values import Place
 from bespeak.testing.suite.variables import NAME, has_holes, names_in
 from bespeak.testing.value_paths import EVERY, parse_path
 
-TEXT_FOR_PEOPLE = ("message", "description")
-Place = tuple[str | int, ...]
-"""A place in a suite: keys, and indexes of list entries."""
+TAG = re.compile("[A-Za-z][A-Za-z0-9_-]*")
 
 
 def mistakes_in(model: SuiteModel, value: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
@@ -28,12 +32,15 @@ def mistakes_in(model: SuiteModel, value: Mapping[str, Any]) -> Iterator[tuple[P
         if server.protocol not in MODES:
             yield (*place, "protocol"), f"protocol is one of {', '.join(MODES)}, not {server.protocol!r}"
         known = {"port"} if server.command is not None and server.url is not None else set[str]()
+        if server.url is not None and not server.url.startswith(("http://", "https://", "${")):
+            yield (*place, "url"), "url must begin with http:// or https://"
         yield from _holes(place, value["servers"][name], known)
-    for number, written in enumerate(model.redact):
-        yield from _checked(("redact", number), _redactable, written)
-        if has_holes(written):
-            yield ("redact", number), "a path cannot contain ${...}; write it out"
-    yield from _holes(("cassettes",), value.get("cassettes"), set())
+        yield from (((*place, *where), message) for where, message in mistakes_in_roots(server))
+        if "answers" in value["servers"][name]:
+            yield from _answers((*place, "answers"), server.answers)
+    yield from redact_mistakes(("redact",), model.redact)
+    for name in ("cassettes", "setup", "teardown"):
+        yield from _holes((name,), value.get(name), set())
     seen: dict[str, int] = {}
     captured: dict[str, set[str | None]] = {}
     for number, test in enumerate(model.tests):
@@ -104,7 +111,9 @@ def _products(rows: Sequence[str], eras: Sequence[str]) -> Iterator[list[str]]:
 def _fillable(place: Place) -> str:
     if place[0] == "tests":
         return "no test before this one captures it; write $${ for a literal ${"
-    return "a server may use ${env:NAME}, and ${port} if it has a command and a url"
+    if place[0] == "servers":
+        return "a server may use ${env:NAME}, and ${port} if it has a command and a url"
+    return "only ${env:NAME} can be used here"
 
 
 def _revisions(place: Place, eras: Sequence[str] | None) -> Iterator[tuple[Place, str]]:
@@ -121,17 +130,12 @@ def _test(place: Place, test: Test, written: Mapping[str, Any], model: SuiteMode
         yield place, f"name the server to use: {servers}"
     elif test.server is not None and test.server not in model.servers:
         yield (*place, "server"), f"there is no server {test.server!r}; servers: {servers}"
-    eras = test.eras if test.eras is not None else model.eras
     yield from _revisions((*place, "eras"), test.eras)
-    older = [era for era in eras or () if era in HANDSHAKE_PROTOCOL_VERSIONS]
-    if older and (test.tamper or test.fault):
-        what = "tamper" if test.tamper else "fault"
-        yield (
-            (*place, what),
-            f"{what} needs rounds, and revision {older[0]} does not have them; give this test its own eras",
-        )
     yield from _said(place, written)
+    yield from redact_mistakes((*place, "redact"), test.redact)
+    yield from _tags((*place, "tags"), test.tags or ())
     known = model.servers.get(test.server or model.server or next(iter(model.servers)))
+    yield from attack_mistakes(place, test, model, known)
     yield from _useless(place, test, known)
     for name, path in test.capture.items():
         yield from _checked((*place, "capture", name), _single, path)
@@ -145,6 +149,17 @@ def _test(place: Place, test: Test, written: Mapping[str, Any], model: SuiteMode
         if case.rounds is not None and test.inputResponses is not None:
             yield (*place, "cases", number), "inputResponses and rounds both give answers; use one"
         yield from _said((*place, "cases", number), written["cases"][number])
+    yield from _verified(place, written)
+    for name in test.profiles:
+        at = (*place, "profiles", name)
+        if not is_profile_name(name):
+            yield at, f"there is no profile {name!r}; use {', '.join(KNOWN)}, or MODULE:CLASS for your own"
+        yield from _said(at, written["profiles"][name])
+        yield from _verified(at, written["profiles"][name])
+
+
+def _verified(place: Place, written: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+    """Mistakes in the calls made afterwards, of which one may be written without a list around it."""
     verify: Any = written.get("verify", [])
     for number, one in enumerate(cast("list[Any]", verify) if isinstance(verify, list) else ()):
         yield from _said((*place, "verify", number), one)
@@ -157,33 +172,62 @@ def _useless(place: Place, test: Test, server: Server | None) -> Iterator[tuple[
     for number, case in enumerate(test.cases or ()):
         if test.resource is not None and case.arguments is not None:
             yield (*place, "cases", number, "arguments"), "a resource takes no arguments"
-        if test.tool is None and case.expect is not None and case.expect.isError is not None:
+        if test.method is not None and case.arguments is not None:
+            yield (*place, "cases", number, "arguments"), "a method takes params, not arguments"
+        if test.request_method != "tools/call" and case.expect is not None and case.expect.isError is not None:
             yield (*place, "cases", number, "expect", "isError"), "only the result of a tool has isError"
     if test.fresh and server is not None and server.command is None:
         yield (*place, "fresh"), "only a server with a command can be restarted"
-    if test.resource is not None and test.tamper is not None and test.tamper.arguments is not None:
-        yield (*place, "tamper"), "a resource takes no arguments, so other-arguments does not apply"
-    for where, target in [(place, test), *(((*place, "verify"), one) for one in test.verify or ())]:
-        if target.tool is None and target.expect.isError is not None:
+    for where, is_tool, expect in _all_expected(place, test):
+        if not is_tool and expect.isError is not None:
             yield (*where, "expect", "isError"), "only the result of a tool has isError"
-        if target.expect.error is not None and target.expect.isError is not None:
+        if expect.error is not None and expect.isError is not None:
             yield (
                 (*where, "expect", "isError"),
                 "a call ends with an error or with a result that has isError; expect one of them",
             )
+    if test.profiles and (test.tamper or test.fault or test.stop):
+        yield (*place, "profiles"), "a hostile test plays a client of its own, and is left out with --as"
     if test.maxRounds is not None and test.rounds is not None and test.maxRounds < len(test.rounds):
         yield (*place, "maxRounds"), "the test has more rounds than maxRounds allows"
 
 
-def _redactable(written: str) -> None:
-    """Raises `ValueError` for a path to a value that a replay needs."""
-    path = parse_path(written)
-    if path[0] == "resultType" or (path[0] == "inputRequests" and path[-1] not in TEXT_FOR_PEOPLE):
-        told = ", ".join(TEXT_FOR_PEOPLE)
-        raise ValueError(
-            f"{written!r} cannot be redacted: a question needs it. In a question, only text for people can be "
-            f"redacted: {told}"
-        )
+def _all_expected(place: Place, test: Test) -> Iterator[tuple[Place, bool, Expect]]:
+    """What a test expects of each call, where that is written, and whether it is the call of a tool."""
+    yield place, test.request_method == "tools/call", test.expect
+    for one in test.verify or ():
+        yield (*place, "verify"), one.request_method == "tools/call", one.expect
+    for name, profile in test.profiles.items():
+        at = (*place, "profiles", name)
+        if profile.expect is not None:
+            yield at, test.request_method == "tools/call", profile.expect
+        for one in profile.verify or ():
+            yield (*at, "verify"), one.request_method == "tools/call", one.expect
+
+
+_RESERVED = {
+    "skip",
+    "skipif",
+    "xfail",
+    "parametrize",
+    "usefixtures",
+    "filterwarnings",
+    "and",
+    "or",
+    "not",
+    "bespeak_eras",
+}
+"""Names that mean something else to pytest."""
+
+
+def _tags(place: Place, tags: Sequence[str]) -> Iterator[tuple[Place, str]]:
+    for number, tag in enumerate(tags):
+        if not TAG.fullmatch(tag):
+            yield (*place, number), f"the tag {tag!r} must consist of letters, digits, _ and -, and begin with a letter"
+        elif tag in _RESERVED:
+            yield (*place, number), f"the tag {tag!r} has a meaning of its own in pytest; choose another name"
+        elif tag in tags[:number]:
+            yield (*place, number), f"the tag {tag!r} is listed twice"
 
 
 def _single(path: str) -> None:

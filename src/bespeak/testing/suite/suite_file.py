@@ -1,22 +1,21 @@
 """The keys and values of a suite file, as models. Suites are validated with them, and their JSON Schema is made of them."""
 
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from bespeak.conversation.call_rounds import DEFAULT_MAX_ELICITATION_ROUNDS
 from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
+from bespeak.conversation.profiles.known_profiles import KNOWN
 from bespeak.conversation.server_targets import Target
 from bespeak.protocol.versions import SPOKEN
-from bespeak.testing.suite.answer_schema import ANSWERS
+from bespeak.testing.suite.answer_schema import ANSWERS, ROOTS
+from bespeak.testing.suite.attack_keys import Fault, Stop, Tamper
+from bespeak.testing.suite.redact_keys import Redactions
+from bespeak.testing.suite.setup_keys import Commands
+from bespeak.testing.suite.suite_values import Flag, Maybe, Part, Seconds, Text, whole
 
 MODES = ("auto", "legacy", *SPOKEN)
-
-
-class Part(BaseModel):
-    """A map in a suite file. Unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_by_name=False)
 
 
 Answers = Annotated[Any, WithJsonSchema(ANSWERS)]
@@ -31,35 +30,15 @@ Expected = Annotated[
 ]
 
 
-def _given(written: Any) -> Any:
-    """Reject a key without a value: it is not the same as leaving the key out."""
-    if written is None:
-        raise ValueError("is empty; give it a value, or leave it out")
-    return written
-
-
-def _whole(written: Any) -> Any:
-    return int(written) if isinstance(written, float) and written.is_integer() else written
-
-
 def _one(written: Any) -> Any:
     if isinstance(written, bool):
         raise ValueError("must be 1")
     return written
 
 
-def _true(written: Any) -> Any:
-    if written is not True:
-        raise ValueError("must be true; leave it out otherwise")
-    return written
-
-
-T = TypeVar("T")
-Maybe = Annotated[T | None, BeforeValidator(_given)]
 Revision = Annotated[str, WithJsonSchema({"enum": list(SPOKEN)})]
 ProtocolMode = Annotated[str, WithJsonSchema({"enum": list(MODES)})]
-Seconds = Annotated[float, Field(gt=0, le=3600)]
-Rounds = Annotated[int, Field(ge=0, le=1000), BeforeValidator(_whole)]
+Rounds = Annotated[int, Field(ge=0, le=1000), BeforeValidator(whole)]
 
 
 class Server(Part):
@@ -90,6 +69,10 @@ class Server(Part):
         default=TIMEOUT_SECONDS,
         description="The timeout of a request in seconds. Time that people take to answer does not count.",
     )
+    roots: Maybe[Annotated[list[Any], WithJsonSchema(ROOTS)]] = Field(
+        default=None, description="The client's roots, for a server that asks for them outside a call. Default: none."
+    )
+    answers: Answers = Field(default=None, description="The answers to questions outside a call.")
 
     @model_validator(mode="after")
     def _one_way(self) -> "Server":
@@ -151,49 +134,42 @@ class RoundSpec(Part):
     answer: Answers = None
 
 
-class Tamper(Part):
-    """An attack: the requestState of a round is altered before it is sent back."""
-
-    round: Annotated[int, Field(ge=1), BeforeValidator(_whole)]
-    requestState: Literal["flip", "drop", "empty", "truncate", "other-arguments"]
-    arguments: Maybe[dict[str, Any]] = Field(
-        default=None, description="The arguments to send instead, for other-arguments."
-    )
-
-    @model_validator(mode="after")
-    def _arguments(self) -> "Tamper":
-        if (self.requestState == "other-arguments") != (self.arguments is not None):
-            raise ValueError("arguments belongs to other-arguments: the arguments to send instead")
-        return self
-
-
-class Fault(Part):
-    """An attack: a response is lost. Round 0 is the call itself, round 1 the request that answers the first questions."""
-
-    round: Annotated[int, Field(ge=0), BeforeValidator(_whole)]
-    drop: Literal["response"]
-
-
 class _Target(Part):
     tool: Maybe[str] = None
     prompt: Maybe[str] = None
     resource: Maybe[str] = None
+    method: Maybe[Text] = Field(default=None, description="Any other request, such as tools/list.")
     arguments: Maybe[dict[str, Any]] = None
+    params: Maybe[dict[str, Any]] = Field(default=None, description="The params of the method.")
 
     @model_validator(mode="after")
     def _one_target(self) -> "_Target":
-        if sum(target is not None for target in (self.tool, self.prompt, self.resource)) != 1:
-            raise ValueError("name exactly one of tool, prompt and resource")
+        if sum(target is not None for target in (self.tool, self.prompt, self.resource, self.method)) != 1:
+            raise ValueError("name exactly one of tool, prompt, resource and method")
         if self.resource is not None and self.arguments is not None:
             raise ValueError("a resource takes no arguments")
+        if self.method is not None and self.arguments is not None:
+            raise ValueError("a method takes params, not arguments")
+        if self.method is None and self.params is not None:
+            raise ValueError("params are for a method; a tool and a prompt take arguments")
+        if self.method is not None and self.method.startswith("notifications/"):
+            raise ValueError(f"{self.method} is a notification, and gets no response; name a request")
+        if self.method == "subscriptions/listen":
+            raise ValueError("subscriptions/listen stays open, so a test would never end")
         return self
 
     @property
-    def method(self) -> str:
+    def request_method(self) -> str:
+        """The method of the request."""
+        if self.method is not None:
+            return self.method
         return "tools/call" if self.tool is not None else "prompts/get" if self.prompt is not None else "resources/read"
 
     @property
-    def params(self) -> dict[str, Any]:
+    def request_params(self) -> dict[str, Any]:
+        """The params of the request."""
+        if self.method is not None:
+            return self.params or {}
         if self.resource is not None:
             return {"uri": self.resource}
         return {"name": self.tool if self.tool is not None else self.prompt, "arguments": self.arguments or {}}
@@ -221,7 +197,7 @@ class Verify(_Target, _Answered):
 
 
 def _times(written: Any) -> Any:
-    return 1 if written is True else _whole(written)
+    return 1 if written is True else whole(written)
 
 
 def _listed(written: Any) -> Any:
@@ -239,6 +215,15 @@ class Case(_Answered):
     inputResponses: Answers = _RESPONSES
     rounds: Maybe[list[RoundSpec]] = None
     expect: Maybe[Expect] = None
+    skip: Maybe[Text] = None
+    xfail: Maybe[Text] = None
+
+
+class AsProfile(Part):
+    """What is expected instead when the test runs with a profile."""
+
+    expect: Maybe[Expect] = None
+    verify: Maybe[Annotated[list[Verify], Field(min_length=1), BeforeValidator(_listed)]] = None
 
 
 class Test(_Target, _Answered):
@@ -259,8 +244,19 @@ class Test(_Target, _Answered):
         default={}, description="Values of the result, by path. Later tests use them as ${name}."
     )
     declare: Maybe[dict[str, Any]] = Field(default=None, description="The client capabilities to declare.")
+    redact: Redactions = Field(
+        default=[], description="More values to keep out of cassettes, snapshots and reports, for this test alone."
+    )
+    skip: Maybe[Text] = Field(default=None, description="Do not run the test, for this reason.")
+    xfail: Maybe[Text] = Field(default=None, description="The test is expected to fail, for this reason.")
+    tags: Maybe[list[Text]] = Field(
+        default=None, min_length=1, description="Names to select tests by: --tag, --not-tag, and pytest -m."
+    )
+    setup: Commands = Field(default=[], description="Commands to run before the test, in the suite's folder.")
+    teardown: Commands = Field(default=[], description="Commands to run after the test, even if it failed.")
     tamper: Maybe[Tamper] = None
     fault: Maybe[Fault] = None
+    stop: Maybe[Stop] = None
     retry: Maybe[Annotated[int, Field(ge=1, le=10), BeforeValidator(_times), WithJsonSchema(_TIMES)]] = Field(
         default=None,
         description="How many times the request is sent again after its response was lost. true means once.",
@@ -271,18 +267,22 @@ class Test(_Target, _Answered):
     wire: Maybe[Literal["spec", "any", "list"]] = None
     maxRounds: Maybe[Rounds] = None
     timeout: Maybe[Seconds] = None
-    fresh: Maybe[Annotated[Literal[True], BeforeValidator(_true)]] = Field(
-        default=None, description="Restart the server for this test."
+    fresh: Maybe[Flag] = Field(default=None, description="Restart the server for this test.")
+    profiles: dict[str, AsProfile] = Field(
+        default={},
+        description="What is expected with --as NAME, by the name of the profile.",
+        json_schema_extra={"propertyNames": {"anyOf": [{"enum": list(KNOWN)}, {"pattern": ":"}]}},
     )
 
     @model_validator(mode="after")
     def _agree(self) -> "Test":
         if self.inputResponses is not None and self.rounds is not None:
             raise ValueError("inputResponses and rounds both give answers; use one")
-        if (self.fault is None) != (self.retry is None):
+        if (self.fault is None or self.fault.drop is None) != (self.retry is None):
             raise ValueError("fault and retry go together: what is lost, and how often the request is sent again")
-        if self.tamper is not None and self.fault is not None:
-            raise ValueError("tamper and fault cannot be combined; write two tests")
+        attacks = [name for name in ("tamper", "fault", "stop") if getattr(self, name) is not None]
+        if len(attacks) > 1:
+            raise ValueError(f"{' and '.join(attacks)} cannot be combined; write separate tests")
         return self
 
 
@@ -292,6 +292,9 @@ class SuiteModel(Part):
     version: Annotated[Literal[1], BeforeValidator(_one)]
     servers: dict[str, Server] = Field(min_length=1)
     tests: list[Test] = Field(min_length=1)
+    include: Maybe[Annotated[list[Text], Field(min_length=1)]] = Field(
+        default=None, description="Other files whose servers, tests and settings are part of this suite."
+    )
     server: Maybe[str] = Field(
         default=None, description="The server of tests that do not name one. Not needed if there is only one."
     )
@@ -308,4 +311,9 @@ class SuiteModel(Part):
     cassettes: Maybe[Annotated[str, Field(min_length=1)]] = Field(
         default=None, description="The folder of recorded conversations. Tests are replayed from it."
     )
-    redact: list[str] = Field(default=[], description="Paths of values to keep out of cassettes and reports.")
+    setup: Commands = Field(default=[], description="Commands to run before the first test, in the suite's folder.")
+    teardown: Commands = Field(default=[], description="Commands to run after the last test of the suite.")
+    redact: Redactions = Field(
+        default=[],
+        description="Values to keep out of cassettes, snapshots and reports: by path, or by {pattern: REGEX}.",
+    )

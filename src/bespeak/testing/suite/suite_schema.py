@@ -3,18 +3,26 @@
 from typing import Any, cast
 
 from bespeak.testing.suite.answer_schema import ANSWER, ANSWERS
+from bespeak.testing.suite.setup_keys import ARGV
 from bespeak.testing.suite.suite_file import SuiteModel
 
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a suite file."""
     schema = SuiteModel.model_json_schema(by_alias=True)
-    verify = schema["$defs"]["Test"]["properties"]["verify"]["anyOf"]
-    verify.append({"$ref": "#/$defs/Verify"})  # one may be written without a list around it
-    for part in schema["$defs"].values():
-        if "inputResponses" in part["properties"]:  # which may be written in two ways
+    for part in ("Test", "AsProfile"):  # one may be written without a list around it
+        schema["$defs"][part]["properties"]["verify"]["anyOf"].append({"$ref": "#/$defs/Verify"})
+    for name, part in schema["$defs"].items():
+        if "inputResponses" in part["properties"] and name != "Tamper":  # which may be written in two ways
             part["properties"]["input_responses"] = part["properties"]["inputResponses"]
     schema["$defs"] |= {"Answers": ANSWERS, "Answer": ANSWER}
+    for part in (schema, schema["$defs"]["Test"]):
+        for name in ("setup", "teardown"):
+            commands = part["properties"][name]
+            commands["items"] = {"anyOf": [ARGV, commands["items"]]}
+    # What a suite includes may have the servers, or the tests.
+    schema["required"] = ["version"]
+    schema["anyOf"] = [{"required": ["servers", "tests"]}, {"required": ["include"]}]
     schema = _without_null(_by_name(schema))
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "A suite of bespeak test"

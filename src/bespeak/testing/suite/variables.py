@@ -206,7 +206,7 @@ def _check_filled(test: Test) -> None:
 
 def filled(test: Test, find: Callable[[str], Any]) -> Test:
     """Return the test with its values filled in. Raises `Unknown` and `DoesNotFit`."""
-    written = test.model_dump(by_alias=True, exclude_unset=True)
+    written = test.model_dump(by_alias=True, exclude_unset=True, exclude={"cases"})
     if not has_holes(written):
         return test
     names = sorted(set(names_in(written)))

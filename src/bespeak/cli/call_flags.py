@@ -1,0 +1,88 @@
+"""The command line of `bespeak call`: reading its options, and writing it down again for a person to repeat."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bespeak.cli.tool_arguments import json_or_text
+from bespeak.conversation.connection_answers import ConnectionAnswers, read_roots
+
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The command line of `bespeak call`."""
+
+    words: Sequence[str]
+    arguments: str | None
+    answers: Sequence[str]
+    save: Path | None
+    resume: str | None
+    era: str | None
+    rounds: int | None
+    seconds: float
+    whole: bool
+    headers: Sequence[str] = ()
+    roots: Sequence[str] = ()
+    sends_unseen: bool = False
+    """Whether answers are sent without being shown once more."""
+    profile: str | None = None
+
+
+class BadFlags(Exception):
+    """The command line is wrong. The message says what to write."""
+
+
+def read_answer(given: str) -> tuple[str, Any]:
+    """Return the name and the value of an `--answer`. Raises `BadFlags`."""
+    key, equals, value = given.partition("=")
+    if not (key and equals):
+        raise BadFlags(f"--answer must be KEY=VALUE, not {given!r}")
+    return key, json_or_text(value)
+
+
+def read_headers(flags: Flags) -> dict[str, str]:
+    """Return the headers by name. Raises `BadFlags`, which does not show a value: it may be a secret."""
+    found: dict[str, str] = {}
+    for number, given in enumerate(flags.headers, 1):
+        header = _HEADER.fullmatch(given)
+        if header is None:
+            raise BadFlags(f"--header must be NAME:VALUE; number {number} is not")
+        if header[1].lower() in map(str.lower, found):
+            raise BadFlags(f"--header {header[1]} is given twice")
+        found[header[1]] = header[2].rstrip()
+    return found
+
+
+def read_connection_answers(flags: Flags) -> ConnectionAnswers:
+    """Return the answers to questions outside the call: the roots. Raises `BadFlags`."""
+    try:
+        return ConnectionAnswers(read_roots(list(flags.roots), Path.cwd()) if flags.roots else None)
+    except ValueError as error:
+        raise BadFlags(f"--root: {error}") from None
+
+
+def secret_options(flags: Flags) -> list[str]:
+    """Return the options whose values are not printed, with dots in place of the values."""
+    return [f"--header={name}:..." for name in read_headers(flags)]
+
+
+def as_words(flags: Flags) -> list[str]:
+    """Return the command line as words, without the values of headers."""
+    options = {
+        "--arguments": flags.arguments,
+        "--as": flags.profile,
+        "--era": flags.era,
+        "--max-rounds": flags.rounds,
+        "--save-answers": flags.save,
+        "--timeout": flags.seconds,
+    }
+    said = [f"{name}={value}" for name, value in options.items() if value is not None]
+    said += [f"--answer={answer}" for answer in flags.answers]
+    said += [f"--root={root}" for root in flags.roots]
+    said += secret_options(flags)
+    said += [name for name, given in (("--json", flags.whole), ("--yes", flags.sends_unseen)) if given]
+    return [*flags.words, *said]

@@ -1,0 +1,168 @@
+"""Checks all that a live server sends against the rules, one request at a time.
+
+A recording is not checked again: it was checked when it was made, and what was redacted no longer has its form.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from mcp_types import ServerCapabilities
+
+from bespeak.client.session import ClientSession
+from bespeak.conversation.differences import shown
+from bespeak.conversation.notification_checks import NotificationChecks
+from bespeak.conversation.protocol_rules import RULES, Finding
+from bespeak.conversation.question_checks import question_findings
+from bespeak.conversation.responses import Question, Verdict, read_envelope, read_result
+from bespeak.conversation.result_checks import is_whole, response_findings
+from bespeak.conversation.tool_schemas import ToolSchemas
+from bespeak.protocol.headers import SESSION_HEADER
+
+STATUSES = {-32601: 404, -32020: 400, -32021: 400, -32022: 400}
+"""The HTTP status of each error that has one."""
+FEATURES = {"tools": "tools", "prompts": "prompts", "resources": "resources", "completion": "completions"}
+"""The capability of each feature, by the first part of its methods."""
+
+
+class LiveChecks:
+    """The checks of one connection."""
+
+    def __init__(self, session: ClientSession, log_level: str | None) -> None:
+        self.server = ServerCapabilities()
+        """What the server declares."""
+        self._session = session
+        self._notifications = NotificationChecks(log_level)
+        self._schemas = ToolSchemas(session)
+        self._is_open = False
+        self._heard: list[dict[str, Any]] = []
+        """The notifications of the request that is under way."""
+        self._late: list[Any] = []
+        """Messages that nothing waited for."""
+        self._found: list[Finding] = []
+        self._responses: dict[int, tuple[int, bool]] = {}
+        """The HTTP status of each response, and whether it was streamed."""
+        self._calls: list[tuple[str, dict[str, Any]]] = []
+        """The complete results of calls whose schemas are not checked yet."""
+
+    # Around a request
+
+    def begin(self) -> None:
+        """Take notifications as those of a request from now on."""
+        self._is_open, self._heard = True, []
+        self._responses.clear()
+
+    def end(self, id_: int, method: str, params: Mapping[str, Any], envelope: Any) -> list[Finding]:
+        """Return what is wrong with the response to a request, and with its notifications."""
+        self._prepare()
+        self._notifications.finished.add(id_)
+        found = self._notifications.of_request(id_, self._heard)
+        found += response_findings(method, envelope, self._session.version)
+        found += self._holding([*self._capability(method, envelope), *self._status(id_, envelope)])
+        self._keep_call(method, params, envelope)
+        return found
+
+    def pause(self) -> None:
+        """Take notifications as those of no request from now on."""
+        self._is_open = False
+
+    def _capability(self, method: str, envelope: Any) -> list[Finding]:
+        name = FEATURES.get(method.partition("/")[0])
+        answered = isinstance(envelope, dict) and "result" in envelope
+        if name is None or not answered or getattr(self.server, name) is not None:
+            return []
+        return [Finding("capability", f"the server answers {method}, but does not declare the capability {name}")]
+
+    def _status(self, id_: int, envelope: Any) -> list[Finding]:
+        status, streamed = self._responses.get(id_, (0, False))
+        error: Any = cast("dict[str, Any]", envelope).get("error") if isinstance(envelope, dict) else None
+        code: Any = cast("dict[str, Any]", error).get("code") if isinstance(error, dict) else None
+        wanted = STATUSES.get(code) if is_whole(code) else None
+        if not status or wanted in (None, status):
+            return []
+        if streamed and self._heard:  # the status was sent before the server knew of the error
+            return []
+        return [Finding("error-status", f"the error {code} came with the HTTP status {status}, not {wanted}")]
+
+    # What belongs to no request
+
+    def heard(self, message: dict[str, Any]) -> None:
+        """Take a notification, in the order of arrival."""
+        if self._is_open:
+            self._heard.append(message)
+        else:
+            self._prepare()
+            self._found += self._notifications.of_none(message, idle=False)
+
+    def responded(self, request: int, status: int, headers: Mapping[str, str], *, streamed: bool) -> None:
+        self._responses[request] = status, streamed
+        if SESSION_HEADER in headers:
+            self._found.append(Finding("session-id", f"the server sent the header {SESSION_HEADER}"))
+
+    def unclaimed(self, message: bytes) -> None:
+        try:
+            read: Any = json.loads(message)
+        except (ValueError, RecursionError):
+            read = None
+        self._late.append(read)
+
+    def taken(self) -> list[Finding]:
+        """Return what was found outside of responses since the last time."""
+        self._prepare()
+        for message in self._late:
+            self._found += self._out_of_place(message)
+        found, self._found, self._late = self._found, [], []
+        return self._holding(found)  # the revision is known by now
+
+    def _out_of_place(self, read: Any) -> list[Finding]:
+        if not isinstance(read, dict):
+            return [Finding("after-final", "the server sent something else than a message after its response")]
+        message = cast("dict[str, Any]", read)
+        if "method" not in message:
+            return self._second(message.get("id"))
+        if "id" in message:
+            return [Finding("pushed", f"the server sent the request {shown(message['method'])}")]
+        return self._notifications.of_none(message, idle=True)
+
+    def _second(self, id_: Any) -> list[Finding]:
+        """What is wrong with a response that nothing waits for."""
+        if is_whole(id_) and id_ in self._notifications.finished:
+            return [Finding("after-final", f"the server sent another response to request {shown(id_)} after the first")]
+        if is_whole(id_) and 1 <= id_ <= self._session.last_id:  # the client no longer waits for it
+            self._notifications.finished.add(int(id_))
+            return []
+        what = f"the server's response to request {shown(id_)} cannot be read, or there was no such request"
+        return [Finding("envelope", what)]
+
+    def _prepare(self) -> None:
+        self._notifications.version = self._session.version
+        self._notifications.logs = self.server.logging is not None
+        self._notifications.last_id = self._session.last_id
+
+    def _holding(self, found: list[Finding]) -> list[Finding]:
+        return [finding for finding in found if RULES[finding.rule].holds_at(self._session.version)]
+
+    # Questions of older revisions
+
+    def pushed(self, question: Question) -> None:
+        """Check a question that was asked during a call. One without the params it needs is refused elsewhere."""
+        read = read_result({"resultType": "input_required", "inputRequests": {question.key: question.as_json()}})
+        for asked in read.questions:
+            self._found += question_findings(asked, self._session.version)
+
+    # Schemas
+
+    def _keep_call(self, method: str, params: Mapping[str, Any], envelope: Any) -> None:
+        if method != "tools/call" or read_envelope(envelope).verdict is not Verdict.COMPLETE:
+            return
+        result: Any = cast("dict[str, Any]", envelope).get("result")
+        if isinstance(result, dict) and isinstance(params.get("name"), str):
+            self._calls.append((params["name"], cast("dict[str, Any]", result)))
+
+    async def check_schemas(self) -> None:
+        """Compare the results since the last time with the schemas of their tools."""
+        calls, self._calls = self._calls, []
+        if self.server.tools is None:
+            return
+        for name, result in calls:
+            self._found += await self._schemas.findings(name, result)

@@ -1,0 +1,1 @@
+"""Profiles: clients as they are in the wild, for `--as`."""

@@ -1,0 +1,220 @@
+"""Checks a response against what the schema of its revision requires of results and errors."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, cast
+
+from bespeak.conversation.differences import shown
+from bespeak.conversation.protocol_rules import RULES, Finding
+from bespeak.conversation.question_checks import question_findings
+from bespeak.conversation.responses import Verdict, kind_of, read_result
+
+CACHEABLE = (
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+)
+"""Methods whose complete results have cache hints."""
+MOST_COMPLETIONS = 100
+HINTS = ("ttlMs", "cacheScope")
+
+
+def response_findings(method: str, envelope: Any, version: str) -> list[Finding]:
+    """Return the rules of a revision that the response to a request breaks."""
+    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    found: list[Finding] = []
+    if isinstance(message.get("error"), dict):
+        found += _error(message["error"])
+    elif isinstance(message.get("result"), dict):
+        found += _result(method, message["result"], version)
+    return [finding for finding in found if RULES[finding.rule].holds_at(version)]
+
+
+# Results
+
+
+def _result(method: str, result: Mapping[str, Any], version: str) -> Iterator[Finding]:
+    read = read_result(result, method)
+    if read.verdict is Verdict.MALFORMED or "shape" in {finding.rule for finding in read.findings}:
+        return  # which is a finding itself
+    if read.verdict is Verdict.ASKING:
+        hints = [name for name in HINTS if name in result]
+        if hints and "resultType" in result:
+            yield Finding("cache-question", f"the input_required result has {' and '.join(hints)}")
+        for question in read.questions:
+            yield from question_findings(question, version)
+        return
+    if "resultType" not in result:
+        yield Finding("no-result-type", "the result has no resultType")
+    if method in CACHEABLE:
+        yield from _hints(result)
+    check = _CHECKS.get(method)
+    if check is not None:
+        yield from check(result)
+
+
+def _hints(result: Mapping[str, Any]) -> Iterator[Finding]:
+    ttl: Any = result.get("ttlMs")
+    if "ttlMs" not in result:
+        yield Finding("cache-hints", "the result has no ttlMs")
+    elif not is_whole(ttl) or ttl < 0:
+        yield Finding("cache-hints", f"ttlMs is {shown(ttl)}, which is not a whole number of at least 0")
+    if "cacheScope" not in result:
+        yield Finding("cache-hints", "the result has no cacheScope")
+    elif result["cacheScope"] not in ("public", "private"):
+        yield Finding("cache-hints", f"cacheScope is {shown(result['cacheScope'])}, not public or private")
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a number is whole. JSON does not tell 1 from 1.0."""
+    return not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
+
+
+def _tool(result: Mapping[str, Any]) -> Iterator[Finding]:
+    if "isError" in result and not isinstance(result["isError"], bool):
+        yield Finding("result", f"isError is {kind_of(result['isError'])}, not a boolean")
+    structured = result.get("structuredContent", {})
+    if not isinstance(structured, dict):
+        yield Finding("structured-object", f"structuredContent is {kind_of(structured)}, not an object")
+    yield from _each(result, "content", _block)
+
+
+def _prompt(result: Mapping[str, Any]) -> Iterator[Finding]:
+    yield from _each(result, "messages", _prompt_message)
+
+
+def _resource(result: Mapping[str, Any]) -> Iterator[Finding]:
+    yield from _each(result, "contents", _contents)
+
+
+def _completion(result: Mapping[str, Any]) -> Iterator[Finding]:
+    completion: Any = result.get("completion")
+    values: Any = cast("dict[str, Any]", completion).get("values") if isinstance(completion, dict) else None
+    if not isinstance(values, list):
+        yield Finding("completion", "the result has no completion with values")
+        return
+    listed = cast("list[Any]", values)
+    if len(listed) > MOST_COMPLETIONS:
+        yield Finding("completion", f"the completion has {len(listed)} values")
+    odd = next((one for one in listed if not isinstance(one, str)), "")
+    if odd != "":
+        yield Finding("completion", f"a value of the completion is {kind_of(odd)}, not a string")
+
+
+_CHECKS: dict[str, Callable[[Mapping[str, Any]], Iterator[Finding]]] = {
+    "tools/call": _tool,
+    "prompts/get": _prompt,
+    "resources/read": _resource,
+    "completion/complete": _completion,
+}
+
+
+# The parts of a result
+
+
+def _each(result: Mapping[str, Any], name: str, fault: Callable[[Mapping[str, Any]], str | None]) -> Iterator[Finding]:
+    """Check a member that is an array of objects. Only the first fault is told."""
+    if name not in result:
+        yield Finding("content", f"the result has no {name}")
+        return
+    entries = result[name]
+    if not isinstance(entries, list):
+        yield Finding("content", f"{name} is {kind_of(entries)}, not an array")
+        return
+    for number, entry in enumerate(cast("list[Any]", entries)):
+        is_object = isinstance(entry, dict)
+        what = fault(cast("dict[str, Any]", entry)) if is_object else f"is {kind_of(entry)}, not an object"
+        if what is not None:
+            yield Finding("content", f"{name}[{number}] {what}")
+            return
+
+
+def _block(block: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with a block of content; `None` if nothing is."""
+    kind = block.get("type")
+    if not isinstance(kind, str) or kind not in _BLOCKS:
+        return f"has the type {shown(kind)}" if "type" in block else "has no type"
+    if lacking := _lacks_text(block, _BLOCKS[kind]):
+        return lacking
+    if kind != "resource":
+        return None
+    resource: Any = block.get("resource")
+    inner = _contents(cast("dict[str, Any]", resource)) if isinstance(resource, dict) else "is not an object"
+    return None if inner is None else f"has a resource that {inner}"
+
+
+_BLOCKS: dict[str, tuple[str, ...]] = {
+    "text": ("text",),
+    "image": ("data", "mimeType"),
+    "audio": ("data", "mimeType"),
+    "resource_link": ("uri", "name"),
+    "resource": (),
+}
+"""The kinds of blocks, and the texts that each must have."""
+
+
+def _contents(contents: Mapping[str, Any]) -> str | None:
+    if lacking := _lacks_text(contents, ("uri",)):
+        return lacking
+    return None if any(isinstance(contents.get(name), str) for name in ("text", "blob")) else "has no text or blob"
+
+
+def _prompt_message(message: Mapping[str, Any]) -> str | None:
+    if message.get("role") not in ("user", "assistant"):
+        return f"has the role {shown(message.get('role'))}"
+    content: Any = message.get("content")
+    inner = _block(cast("dict[str, Any]", content)) if isinstance(content, dict) else "is not one block"
+    return None if inner is None else f"has content that {inner}"
+
+
+def _lacks_text(entry: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    name = next((name for name in names if not isinstance(entry.get(name), str)), None)
+    if name is None:
+        return None
+    return f"has a {name} that is {kind_of(entry[name])}, not a string" if name in entry else f"has no {name}"
+
+
+# Errors
+
+
+def _error(error: Mapping[str, Any]) -> Iterator[Finding]:
+    code: Any = error.get("code")
+    if "code" not in error:
+        yield Finding("envelope", "the error has no code")
+    elif not is_whole(code):
+        yield Finding("envelope", f"the code of the error is {kind_of(code)}, not a whole number")
+    elif not isinstance(error.get("message"), str):
+        yield Finding("envelope", "the error has no message, or one that is not a string")
+    if is_whole(code):
+        yield from _code(int(code), error.get("data"))
+
+
+def _code(code: int, data: Any) -> Iterator[Finding]:
+    if code in FORMER:
+        yield Finding(
+            "error-code", f"the error has the code {code}, which means {FORMER[code]} in older revisions only"
+        )
+    elif -32099 <= code <= -32020 and code not in (-32020, -32021, -32022):
+        yield Finding("error-code", f"the error has the code {code}, which the protocol does not define")
+    elif -32768 <= code <= -32000 and code not in DEFINED:
+        yield Finding("error-range", f"the error has the code {code}, which is reserved")
+    members = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+    if code == -32021 and not isinstance(members.get("requiredCapabilities"), dict):
+        yield Finding("error-data", "the error -32021 has no data.requiredCapabilities, or one that is not an object")
+    if code == -32022:
+        if not _are_texts(members.get("supported")):
+            yield Finding("error-data", "the error -32022 has no data.supported, or one that is not a list of strings")
+        if not isinstance(members.get("requested"), str):
+            yield Finding("error-data", "the error -32022 has no data.requested, or one that is not a string")
+
+
+FORMER = {-32002: "that a resource was not found", -32042: "that a page must be opened"}
+"""Codes that only older revisions have."""
+DEFINED = (-32700, -32600, -32601, -32602, -32603, -32020, -32021, -32022)
+"""The reserved codes that the protocol defines."""
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in cast("list[Any]", value))

@@ -1,0 +1,1 @@
+"""`bespeak mock`: recorded conversations, served to any client."""

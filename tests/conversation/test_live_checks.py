@@ -1,0 +1,147 @@
+"""What is found on a live connection besides responses: late messages, HTTP statuses, schemas of tools.
+
+Each server is a raw one; most rules have theirs in test_protocol_rules.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bespeak.conversation.connection import Connection
+from bespeak.conversation.connection_settings import EVERYTHING
+from bespeak.conversation.responses import Question
+from bespeak.transports.http.client import HttpTransport
+from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
+from tests.conversation import raw_servers
+from tests.conversation.raw_servers import LAST, MODERN, NOVEMBER, Raw, done, failed, log, note, progress, said, written
+from tests.conversation.test_protocol_rules import over_http
+from tests.wires import Listening
+
+
+async def nobody(question: Question) -> Any:
+    raise AssertionError("nothing is asked")
+
+
+async def findings(raw: Raw, folder: Path, calls: int = 1, log_level: Any = "info") -> list[tuple[str, str]]:
+    """What is found in some calls, and after them."""
+    if raw.http:
+        async with Listening(over_http(raw)) as listening:
+            return await called(
+                Connection(HttpTransport(listening.url), raw.revision, EVERYTHING, 20, log_level=log_level), calls
+            )
+    (folder / "raw.json").write_text(written(raw))
+    child = StdioServerParameters("python", [raw_servers.__file__, str(folder / "raw.json")])
+    return await called(Connection(StdioTransport(child), raw.revision, EVERYTHING, 20, log_level=log_level), calls)
+
+
+async def called(connection: Connection, calls: int) -> list[tuple[str, str]]:
+    found: list[Any] = []
+    async with connection:
+        for _ in range(calls):
+            found += (await connection.send("tools/call", {"name": "x"}, nobody)).findings
+            await connection.settle()
+            found += connection.astray()
+    return [(one.rule, one.text) for one in found]
+
+
+TWICE = "the server sent another response to request"
+LATE: dict[str, tuple[list[Any], str, str]] = {
+    "progress": ([done(), progress(1)], "after-final", "the server sent progress of request"),
+    "a log": ([done(), log()], "after-final", "the server sent a log while no request was under way"),
+    "a response": ([done(), done()], "after-final", TWICE),
+    "a change": (
+        [done(), note("tools/list_changed")],
+        "unsubscribed",
+        "the server sent notifications/tools/list_changed",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "http"),
+    [
+        (what, http) for what in LATE for http in (True, False) if http or what != "a log"
+    ],  # nothing ties it to a request
+)
+async def test_what_is_sent_after_a_response_is_found(what: str, http: bool, tmp_path: Path) -> None:
+    messages, rule, text = LATE[what]
+    ((found, told),) = await findings(said(*messages, http=http), tmp_path)
+    assert found == rule
+    assert told.startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("message", "rule"),
+    [
+        ({"jsonrpc": "2.0", "id": 9, "method": "roots/list"}, "pushed"),
+        ("nonsense", "after-final"),
+        ("[1]", "after-final"),
+    ],
+)
+async def test_anything_else_after_a_response_is_found_over_http_too(message: Any, rule: str, tmp_path: Path) -> None:
+    assert [found for found, _ in await findings(said(done(), message, http=True), tmp_path)] == [rule]
+
+
+async def test_progress_of_the_request_before_is_found(tmp_path: Path) -> None:
+    late = Raw([[done()], [progress(1, LAST), done()]])
+    ((rule, text),) = await findings(late, tmp_path, calls=2)
+    assert rule == "after-final"
+    assert text.endswith(" after its response")
+
+
+async def test_progress_of_the_request_before_is_found_at_an_older_revision(tmp_path: Path) -> None:
+    late = Raw([[done()], [progress(1, LAST), done()]], revision=NOVEMBER)
+    assert {rule for rule, _ in await findings(late, tmp_path, calls=2)} == {"after-final"}
+
+
+async def test_an_older_server_may_send_changes_and_logs_at_any_time(tmp_path: Path) -> None:
+    assert await findings(said(done(), log(), note("tools/list_changed"), revision=NOVEMBER), tmp_path) == []
+
+
+async def test_a_log_that_no_request_asked_for_is_found(tmp_path: Path) -> None:
+    assert await findings(said(log("error"), done()), tmp_path, log_level=None) == [
+        ("log-level", "the server sent a log of level error, but the request asked for none")
+    ]
+
+
+async def test_a_request_that_was_given_up_may_still_be_answered(tmp_path: Path) -> None:
+    (tmp_path / "raw.json").write_text(written(Raw([["waiting"], [progress(1, LAST), {**done(), "id": LAST}, done()]])))
+    child = StdioServerParameters("python", [raw_servers.__file__, str(tmp_path / "raw.json")])
+    async with Connection(StdioTransport(child, stray=lambda _: None), MODERN, EVERYTHING, 20) as connection:
+        connection.timeout = 0.05
+        with pytest.raises(TimeoutError):
+            await connection.send("tools/call", {"name": "x"}, nobody)
+        connection.timeout = 20
+        received = await connection.send("tools/call", {"name": "x"}, nobody)
+        await connection.settle()
+        assert received.findings + connection.astray() == []
+
+
+# HTTP
+
+
+async def test_a_status_that_was_sent_before_the_error_was_known_is_right(tmp_path: Path) -> None:
+    assert await findings(said(log(), failed(-32601), http=True), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "found"),
+    [
+        (-32601, 404, []),
+        (-32601, 200, [("error-status", "the error -32601 came with the HTTP status 200, not 404")]),
+        (-32602, 200, []),
+        (-32602, 400, []),
+    ],
+)
+async def test_some_errors_have_a_status_of_their_own(code: int, status: int, found: Any, tmp_path: Path) -> None:
+    assert await findings(said(failed(code), http=True, status=status), tmp_path) == found
+
+
+async def test_an_older_server_may_have_a_session(tmp_path: Path) -> None:
+    old = said(done(), http=True, headers={"Mcp-Session-Id": "abc"}, revision=NOVEMBER)
+    assert await findings(old, tmp_path) == []
+
+
+def test_the_newest_revision_is_the_one_that_is_checked_most() -> None:
+    assert said(done()).revision == MODERN

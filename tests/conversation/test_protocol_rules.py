@@ -1,0 +1,324 @@
+"""Each rule catches a raw server that breaks just it, names its clause, and lets a legal neighbour of that server pass.
+
+protocol.md, clause by clause. The same table keeps every rule from being invented: the neighbour differs in one thing.
+"""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bespeak.conversation.profiles.known_profiles import find_profile
+from bespeak.conversation.protocol_rules import RULES, Strength
+from bespeak.testing.report.results import Result
+from bespeak.testing.run_options import Options
+from bespeak.transports.http.asgi import ASGIApp, Receive, Scope, Send, read_body, respond
+from tests.conversation import raw_servers
+from tests.conversation.raw_servers import (
+    CACHED,
+    NOVEMBER,
+    Json,
+    Raw,
+    Script,
+    asks,
+    done,
+    failed,
+    form,
+    log,
+    note,
+    page,
+    progress,
+    pushed,
+    result,
+    said,
+    written,
+)
+from tests.testing.canned import run
+from tests.wires import Listening
+
+OPENED = "tool: x, inputResponses: [{otherwise: {url: done}}]"
+SAMPLED = "tool: x, inputResponses: [{otherwise: {sample: y}}]"
+LISTED = "tool: x, inputResponses: [{otherwise: {roots: ['file:///a']}}]"
+FLIPPED = "tool: x, inputResponses: {q: y}, tamper: {round: 1, requestState: flip}"
+OLDER = "tool: x, inputResponses: {q: y, r: y}, tamper: {round: 2, requestState: older-round}"
+MALFORMED = "tool: x, inputResponses: {q: y}, tamper: {round: 1, inputResponses: text}"
+RESTARTED = "tool: x, inputResponses: {q: y}, fault: {round: 1, restart: true}"
+LOST = (
+    "tool: x, inputResponses: {q: y}, fault: {round: 1, drop: response}, retry: 1, "
+    "verify: {tool: x, expect: {text: 'paid 1'}}"
+)
+UNASKED = "tool: x, declare: {}, expect: {error: {code: -32021}}"
+READ = "resource: 'file:///a'"
+NUMBER: Json = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+OLD: Json = {"resultType": ..., "structuredContent": {}}
+"""A result of an older revision."""
+CONTENTS: Json = {"contents": [{"uri": "file:///a", "text": "x"}]}
+COMPLETED: Json = {"resultType": "complete", "completion": {"values": ["x"] * 100}}
+NEEDS: Json = {"requiredCapabilities": {"elicitation": {}}}
+USE: Json = {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "t", "input": {}}]}
+USED: Json = {"role": "user", "content": [{"type": "tool_result", "toolUseId": "1", "content": []}]}
+TWICE = '{"jsonrpc": "2.0", "id": "$id", "result": {"resultType": "complete", "content": [], "x": 1, "%s": 1}}'
+TWO_KEYS = (
+    '{"jsonrpc": "2.0", "id": "$id", "result": {"resultType": "input_required", "requestState": "s", "inputRequests": {'
+    f'"q": {json.dumps(form())}, "%s": {json.dumps(form())}}}}}}}'
+)
+
+
+def sampled(*messages: Json) -> Json:
+    params = {"messages": list(messages), "maxTokens": 9.0, "tools": list[Json]()}
+    return {"method": "sampling/createMessage", "params": params}
+
+
+def completing(*messages: Any) -> Raw:
+    ref = "params: {ref: {type: ref/prompt, name: x}, argument: {name: y, value: z}}"
+    return said(*messages, capabilities={"completions": {}}, test=f"method: completion/complete, {ref}")
+
+
+def priced(sum_: int) -> Json:
+    question = form()
+    return {**question, "params": {**question["params"], "message": f"Pay {sum_}?"}}
+
+
+def paid(sum_: int) -> Json:
+    return done(content=[{"type": "text", "text": f"paid {sum_}"}])
+
+
+ANSWERED = Raw([[asks()], [done()]])
+SERVERS: dict[str, tuple[Raw, Raw]] = {
+    # Messages
+    "envelope": (said({**done(), "jsonrpc": "1.0"}), said(done())),
+    "duplicate-member": (said(TWICE % "x"), said(TWICE % "y")),
+    "stdout": (said("working on it", done()), said(log(data="working on it"), done())),
+    "pushed": (
+        said({"jsonrpc": "2.0", "id": 9, "method": "roots/list"}, done(), test=LISTED),
+        Raw([[asks({"method": "roots/list"})], [done()]], test=LISTED),
+    ),
+    "after-final": (said(done(), progress(1)), said(progress(1), done())),
+    "session-id": (
+        said(done(), http=True, headers={"Mcp-Session-Id": "abc"}),
+        said(done(), http=True, headers={"X-Request-Id": "abc"}),
+    ),
+    # Results
+    "no-result-type": (said(done(resultType=...)), said(done(resultType=...), revision=NOVEMBER)),
+    "result-type": (
+        said(done(resultType="task")),
+        said(done(resultType="task"), test="tool: x, declare: {extensions: {io.modelcontextprotocol/tasks: {}}}"),
+    ),
+    "result": (said(done(isError="no")), said(done(isError=False))),
+    "content": (said(done(content=...)), said(done(content=[]))),
+    "structured-object": (
+        said(done(**(OLD | {"structuredContent": None})), revision=NOVEMBER),
+        said(done(structuredContent=None)),
+    ),
+    "output-schema": (
+        said(
+            done(structuredContent={"n": 1.5}),
+            tools=[{"name": "x", "inputSchema": NUMBER, "outputSchema": NUMBER}],
+        ),
+        said(
+            done(structuredContent={"n": 1.0}),
+            tools=[{"name": "x", "inputSchema": NUMBER, "outputSchema": NUMBER}],
+        ),
+    ),
+    "tool-schema": (
+        said(done(), tools=[{"name": "x", "inputSchema": {"type": "array"}}]),
+        said(done(), tools=[{"name": "x", "inputSchema": {"type": "object"}}]),
+    ),
+    "completion": (
+        completing(result(**(COMPLETED | {"completion": {"values": ["x"] * 101}}))),
+        completing(result(**COMPLETED)),
+    ),
+    "cache-hints": (
+        said(result(**CONTENTS, resultType="complete", ttlMs=1), test=READ),
+        said(result(**CONTENTS, **CACHED), test=READ),
+    ),
+    "cache-question": (Raw([[asks(ttlMs=1)], [done()]]), ANSWERED),
+    "era": (
+        Raw([[asks()], [done(**OLD)]], revision=NOVEMBER),
+        said(pushed(form()), done(**OLD), revision=NOVEMBER),
+    ),
+    # Errors
+    "error-code": (
+        said(failed(-32002), test="tool: x, expect: {error: {code: -32002}}"),
+        said(failed(-32002), test="tool: x, expect: {error: {code: -32002}}", revision=NOVEMBER),
+    ),
+    "error-range": (
+        said(failed(-32001), test="tool: x, expect: {error: {code: -32001}}"),
+        said(failed(-31999), test="tool: x, expect: {error: {code: -31999}}"),
+    ),
+    "error-data": (said(failed(-32021), test=UNASKED), said(failed(-32021, data=NEEDS), test=UNASKED)),
+    "error-status": (
+        said(failed(-32021, data=NEEDS), test=UNASKED, http=True),
+        said(failed(-32021, data=NEEDS), test=UNASKED, http=True, status=400),
+    ),
+    # Questions
+    "dialect": (
+        Raw([[result(inputRequests=[{"id": "q", "kind": "string"}], requestState="s")], [done()]]),
+        ANSWERED,
+    ),
+    "shape": (Raw([[asks(state=5)], [done()]]), Raw([[asks(state="")], [done()]])),
+    "empty": (
+        Raw([[result(resultType="input_required")], [done()]]),
+        Raw([[result(resultType="input_required", requestState="s")], [done()]], test="tool: x"),
+    ),
+    "duplicate-key": (Raw([[TWO_KEYS % "q"], [done()]]), Raw([[TWO_KEYS % "r"], [done()]])),
+    "question": (
+        Raw([[asks(sampled() | {"params": {"messages": []}})], [done()]], test=SAMPLED),
+        Raw([[asks(sampled())], [done()]], test=SAMPLED),
+    ),
+    "method": (completing(asks()), completing(result(**COMPLETED))),
+    "undeclared": (
+        Raw([[asks()], [done()]], test="tool: x, declare: {elicitation: {url: {}}}, inputResponses: {q: y}"),
+        Raw([[asks()], [done()]], test="tool: x, declare: {elicitation: {}}, inputResponses: {q: y}"),
+    ),
+    "form": (
+        Raw(
+            [[asks(form({"type": "array", "items": {"type": "string"}}))], [done()]],
+            test="tool: x, inputResponses: {q: [y]}",
+        ),
+        Raw(
+            [[asks(form({"type": "array", "items": {"type": "string", "enum": ["y"]}}))], [done()]],
+            test="tool: x, inputResponses: {q: [y]}",
+        ),
+    ),
+    "url": (
+        Raw([[asks(page("example.com/a page"))], [done()]], test=OPENED),
+        Raw([[asks(page("https://example.com/a%20page"))], [done()]], test=OPENED),
+    ),
+    "url-secret": (
+        Raw([[asks(page("https://ada:pass@example.com"))], [done()]], test=OPENED),
+        Raw([[asks(page("https://example.com/ada:pass@"))], [done()]], test=OPENED),
+    ),
+    "url-https": (
+        Raw([[asks(page("http://example.com"))], [done()]], test=OPENED),
+        Raw([[asks(page("http://localhost:8000"))], [done()]], test=OPENED),
+    ),
+    "elicitation-id": (
+        said(pushed(page("https://x.example")), done(**OLD), revision=NOVEMBER, test=OPENED),
+        said(pushed(page("https://x.example", elicitationId="1")), done(**OLD), revision=NOVEMBER, test=OPENED),
+    ),
+    "tool-results": (
+        Raw([[asks(sampled(USE))], [done()]], test=SAMPLED),
+        Raw([[asks(sampled(USE, USED))], [done()]], test=SAMPLED),
+    ),
+    "declined": (
+        Raw([[asks()], [asks()], [done()]], test="tool: x, inputResponses: {q: decline}"),
+        Raw([[asks()], [asks(key="r")], [done()]], test="tool: x, inputResponses: {q: decline, r: y}"),
+    ),
+    "complete-asks": (
+        said(done(inputRequests={"q": form()}), test="tool: x"),
+        said(done(inputRequests={}), test="tool: x"),
+    ),
+    # States
+    "state-verified": (
+        Raw([[asks()], [done()], [asks()]], test=FLIPPED),
+        Raw([[asks()], [failed(-32602)]], test=FLIPPED),
+    ),
+    "state-ignored": (
+        Raw([[asks()], [done()], [done()]], test=FLIPPED),
+        Raw([[asks()], [failed(-32602)]], test=FLIPPED),
+    ),
+    "single-use": (
+        Raw([[asks()], [done()], [done()], [paid(2)]], test=LOST),
+        Raw([[asks()], [done()], [done()], [paid(1)]], test=LOST),
+    ),
+    "state-bound": (
+        Raw([[asks()], [asks(key="r", state="t")], [done()]], test=OLDER),
+        Raw([[asks()], [asks(key="r", state="t")], [failed(-32602)]], test=OLDER),
+    ),
+    "answers-checked": (Raw([[asks()], [done()]], test=MALFORMED), Raw([[asks()], [failed(-32602)]], test=MALFORMED)),
+    "stale-answer": (
+        Raw([[asks(priced(100))], [asks(priced(200))], [done()]], profile="langgraph"),
+        Raw([[asks(priced(100))], [asks(priced(100))], [done()]], profile="langgraph"),
+    ),
+    "process-state": (
+        Raw([[asks()], [done()]], test=RESTARTED),
+        Raw([[asks()], [done()]], test=RESTARTED, by_state=True),
+    ),
+    # Notifications
+    "progress-token": (said(progress(1, "another"), done()), said(progress(1), done())),
+    "progress-increases": (said(progress(1), progress(1), done()), said(progress(1), progress(1.5), done())),
+    "log-level": (said(log("debug"), done()), said(log("info"), done())),
+    "logging-capability": (said(log(), done(), capabilities={"tools": {}}), said(log(), done())),
+    "log-entry": (said(log("loud"), done()), said(log("emergency"), done())),
+    "unsubscribed": (
+        said(note("tools/list_changed"), done()),
+        said(note("tools/list_changed"), done(**OLD), revision=NOVEMBER),
+    ),
+    "cancelled": (
+        said(note("cancelled", requestId=99), done()),
+        said(note("cancelled", requestId=99), done(**OLD), revision=NOVEMBER),
+    ),
+    # Capabilities
+    "capability": (said(done(), capabilities={"prompts": {}}), said(done(), capabilities={"tools": {}})),
+}
+"""For each rule a server that breaks it, and a legal one."""
+
+
+@asynccontextmanager
+async def target(raw: Raw, folder: Path) -> AsyncGenerator[str]:
+    """The server of a suite, in YAML."""
+    if raw.http:
+        async with Listening(over_http(raw)) as listening:
+            yield f"url: '{listening.url}'"
+        return
+    (folder / "raw.json").write_text(written(raw))
+    yield f"command: [python, {raw_servers.__file__}, raw.json]"
+
+
+def over_http(raw: Raw) -> ASGIApp:
+    """The server as an app: a stream of events if there is more than one message, or else one body."""
+    script = Script(json.loads(written(raw)))
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        request = json.loads(await read_body(receive, 100_000) or b"{}")
+        if "id" not in request:
+            await respond(send, 202 if scope["method"] == "POST" else 405, b"")
+            return
+        messages = script.messages(request)
+        kind, body = b"application/json", messages[0].encode()
+        if len(messages) > 1:
+            kind, body = b"text/event-stream", "".join(f"data: {one}\n\n" for one in messages).encode()
+        called = request["method"] == "tools/call"
+        more = [(name.encode(), value.encode()) for name, value in raw.headers.items()] if called else []
+        await respond(send, raw.status if called else 200, body, (b"content-type", kind), *more)
+
+    return app
+
+
+async def held(raw: Raw, folder: Path) -> Result:
+    """The result of the server's test."""
+    path = folder / "raw.bespeak.yaml"
+    async with target(raw, folder) as server:
+        head = f"version: 1\nservers: {{raw: {{{server}, protocol: {raw.revision}, timeout: 20}}}}\n"
+        path.write_text(f"{head}tests:\n  - {{name: a, {raw.whole_test}}}\n", encoding="utf-8")
+        (result_,) = await run(path, Options(profile=None if raw.profile is None else find_profile(raw.profile)))
+    return result_
+
+
+async def found(raw: Raw, folder: Path) -> list[tuple[str | None, Strength, str]]:
+    """All rules that a server breaks, with what is said."""
+    result_ = await held(raw, folder)
+    failures = [(one.rule, Strength.MUST, str(one)) for one in result_.failures]
+    return failures + [(one.rule, Strength.ADVICE, str(one)) for one in result_.advice]
+
+
+def test_every_rule_has_a_server_that_breaks_it() -> None:
+    assert SERVERS.keys() == RULES.keys()
+
+
+@pytest.mark.parametrize("rule", SERVERS)
+async def test_a_server_that_breaks_a_rule_is_caught_with_its_clause(rule: str, tmp_path: Path) -> None:
+    broken = await found(SERVERS[rule][0], tmp_path)
+    assert {name for name, _, _ in broken} == {rule}
+    for _, strength, text in broken:
+        assert (strength is Strength.ADVICE) is (RULES[rule].strength is Strength.ADVICE)
+        assert text.endswith(f"({rule}: {RULES[rule].sentence}; see {RULES[rule].clause})")
+
+
+@pytest.mark.parametrize("rule", SERVERS)
+async def test_a_legal_neighbour_of_a_broken_server_passes(rule: str, tmp_path: Path) -> None:
+    assert await found(SERVERS[rule][1], tmp_path) == []
