@@ -28,12 +28,7 @@ $(PEER)/.installed: bench/peer-requirements.txt
 	touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/python -m examples.refund_desk.client
-	$(BIN)/python -m examples.refund_desk.client --stdio
-	$(BIN)/python -m examples.refund_desk.client --http
-	$(BIN)/python -m examples.refund_desk.client --legacy
-	$(BIN)/python -m examples.refund_desk.client --stdio --legacy
-	$(BIN)/python -m examples.refund_desk.client --http --legacy
+	@$(BIN)/python -m examples.refund_desk.demo
 
 # Everything that is not marked `long`.
 test: $(VENV)/.installed

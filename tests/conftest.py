@@ -1,6 +1,7 @@
 """Fixtures for all tests: one backend, and ways to connect a client, whatever lies between it and the server."""
 
 import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,11 @@ _PATIENT = hypothesis.settings(
 hypothesis.settings.register_profile("short", _PATIENT)
 hypothesis.settings.register_profile("thorough", _PATIENT, max_examples=100)
 hypothesis.settings.load_profile("short")
+
+
+# A shell starts background jobs with interrupts ignored, and child processes inherit that. Tests send interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:

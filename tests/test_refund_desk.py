@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from examples.refund_desk import client
+from examples.refund_desk import client, demo
 from examples.refund_desk.server import mcp
 
 from bespeak import StdioServerParameters
@@ -40,3 +40,21 @@ async def test_the_refund_desk_as_a_program_on_stdio(
     parameters = StdioServerParameters(sys.executable, [str(client.SERVER)])
     await client.show(parameters, mode)
     check(capsys.readouterr().out, revision)
+
+
+@pytest.mark.timing
+@pytest.mark.long
+def test_the_demo_shows_one_conversation_in_full_and_one_line_for_each_transport_and_era(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    demo.main()
+    shown = capsys.readouterr()
+    conversation, _, lines = shown.out.partition("The same server and the same calls")
+    check(conversation.rstrip("\n") + "\n", "2026-07-28")
+    results = [
+        line
+        for line in lines.splitlines()
+        if "6 calls, 8 questions asked and answered, every result as expected" in line
+    ]
+    assert len(results) == 6
+    assert not shown.err

@@ -5,8 +5,8 @@
     python -m examples.refund_desk.client --http     with the server behind a port, two workers sharing the calls
     python -m examples.refund_desk.client URL        with a server that already runs
 
-With `--legacy` added, the client speaks 2025-11-25: the same questions are pushed to it in the middle of a call. `make demo` runs
-all of these except the last.
+With `--legacy` added, the client speaks 2025-11-25: the same questions are pushed to it in the middle of a call. `make demo` shows
+the first of these in full, and one line for each of the others.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import json
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -102,7 +103,9 @@ def shown(answer: ElicitResult) -> Any:
     return answer.content or answer.action
 
 
-async def show(server: Server, mode: str = "auto") -> None:
+async def show(server: Server, mode: str = "auto") -> int:
+    """Make six calls, print them, check their results, and return how many questions were asked."""
+    asked: Counter[str] = Counter()
     async with Client(server, mode=mode) as client:
         (tool,) = (await client.list_tools()).tools
         print(f"\nAt {client.protocol_version}:")
@@ -127,17 +130,20 @@ async def show(server: Server, mode: str = "auto") -> None:
     assert result.structured_content["cents"] == 5200
     assert result.structured_content["restocked"] is True
     assert person.asked == {"refund_scope": 1, "ask_restock": 1}
+    asked += person.asked
 
     one_line = ElicitResult(action="accept", content={"full": False, "sku": "BULB-2"})
-    result = await refund(
-        server, mode, "One line of two, typed by a person.", "ORD-7002", Person(refund_scope=one_line)
-    )
+    person = Person(refund_scope=one_line)
+    result = await refund(server, mode, "One line of two, typed by a person.", "ORD-7002", person)
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 650
+    asked += person.asked
 
     typo = ElicitResult(action="accept", content={"full": False, "sku": "BULB-3"})
-    result = await refund(server, mode, "A SKU that is not in the order.", "ORD-7002", Person(refund_scope=typo))
+    person = Person(refund_scope=typo)
+    result = await refund(server, mode, "A SKU that is not in the order.", "ORD-7002", person)
     assert said(result).endswith("ORD-7002 has no line 'BULB-3'; it has LAMP-9, BULB-2")
+    asked += person.asked
 
     person = Person(refund_scope=DECLINE)
     result = await refund(server, mode, "Declining the scope ends the call.", "ORD-7002", person)
@@ -145,15 +151,17 @@ async def show(server: Server, mode: str = "auto") -> None:
         "Error executing tool refund_order: Resolver for parameter 'scope' could not resolve: elicitation was decline"
     )
     assert person.asked == {"refund_scope": 1}
+    asked += person.asked
 
-    result = await refund(
-        server, mode, "Without restocking, the refund is still made.", "ORD-7002", Person(ask_restock=DECLINE)
-    )
+    person = Person(ask_restock=DECLINE)
+    result = await refund(server, mode, "Without restocking, the refund is still made.", "ORD-7002", person)
     assert result.structured_content is not None
     assert result.structured_content["cents"] == 5200
     assert result.structured_content["restocked"] is False
+    asked += person.asked
 
     print("\nAll checks passed.")
+    return asked.total()
 
 
 def said(result: CallToolResult) -> str:
@@ -175,7 +183,7 @@ def listening(workers: int) -> Generator[str]:
         port: int = free.getsockname()[1]
     command = [sys.executable, "-m", "bespeak.cli", "run", str(SERVER), "--http"]
     options = ["--port", str(port), "--workers", str(workers)]
-    with subprocess.Popen([*command, *options]) as server:
+    with tempfile.TemporaryFile() as log, subprocess.Popen([*command, *options], stderr=log) as server:
         try:
             for _ in range(200):
                 time.sleep(0.1)
@@ -183,29 +191,31 @@ def listening(workers: int) -> Generator[str]:
                     if server.poll() is None and not probe.connect_ex(("127.0.0.1", port)):
                         break
             else:
-                raise RuntimeError("the server did not start to listen")
+                log.seek(0)
+                raise RuntimeError(f"the server did not start to listen:\n{log.read().decode()}")
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             server.terminate()
             server.wait(20)
 
 
+@contextmanager
+def desk(how: str) -> Generator[Server]:
+    """A refund desk to connect to: in this process, as a child process, behind a port, or at a URL."""
+    if how == "--http":
+        with listening(workers=2) as url:
+            yield url
+    elif how == "--stdio":
+        yield StdioServerParameters(sys.executable, ["-m", "bespeak.cli", "run", str(SERVER)])
+    else:
+        yield how or mcp
+
+
 def main() -> None:
     arguments = sys.argv[1:]
-    legacy = "--legacy" in arguments
-    mode = "legacy" if legacy else "auto"
-    how = next((one for one in arguments if one != "--legacy"), "")
-    if how == "--stdio":
-        parameters = StdioServerParameters(sys.executable, ["-m", "bespeak.cli", "run", str(SERVER)])
-        asyncio.run(show(parameters, mode))
-    elif how == "--http":
-        # An older client keeps its session in one process.
-        with listening(workers=1 if legacy else 2) as url:
-            asyncio.run(show(url, mode))
-    elif how:
-        asyncio.run(show(how, mode))
-    else:
-        asyncio.run(show(mcp, mode))
+    mode = "legacy" if "--legacy" in arguments else "auto"
+    with desk(next((one for one in arguments if one != "--legacy"), "")) as server:
+        asyncio.run(show(server, mode))
 
 
 if __name__ == "__main__":
