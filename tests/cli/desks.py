@@ -94,6 +94,9 @@ for line in sys.stdin:
     elif method == "tools/list":
         page = script["pages"][int(params.get("cursor", 0))]
         response = page if "error" in page else {"result": {**done, **page}}
+    elif method.endswith("/list"):
+        page = script.get("lists", {}).get(method, {"error": {"code": -32601, "message": "no list"}})
+        response = page if "error" in page else {"result": {**done, **page}}
     else:
         response = next(calls)
         if response == "exit":

@@ -70,16 +70,101 @@ def test_without_a_schema_an_argument_is_json_or_else_text(raw: Raw, page: Any) 
 
 
 @pytest.mark.timing
+def test_without_a_tool_what_the_server_has_is_listed(raw: Raw) -> None:
+    target = raw(pages=[{"tools": [{"name": "order"}, {"name": 5}]}])
+    result = bespeak("call", target)
+    usage = f"bespeak: Missing argument TOOL: bespeak call '{target}' TOOL [KEY=VALUE...]\n"
+    assert (told(result, 2), result.stdout) == (usage, "Tools\n  order\n")
+    assert json.loads(bespeak("call", target, "--json").stdout) == json.loads(bespeak("list", target, "--json").stdout)
+
+
+def test_without_a_tool_a_file_is_listed_with_who_fills_its_parameters(desk: str) -> None:
+    result = bespeak("call", desk)
+    assert "Missing argument TOOL" in told(result, 2)
+    assert result.stdout == bespeak("list", desk).stdout
+    assert "city   asked by ask_city (may ask the user in round 1)\n" in result.stdout
+
+
+def test_without_a_tool_a_server_that_cannot_be_reached_ends_with_3() -> None:
+    assert "Missing" not in told(bespeak("call", "nowhere.py"), 3)
+
+
+TOOLS: list[Any] = [
+    {
+        "name": "order_book",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"title": {"type": "string"}, "copies": {"type": "integer"}, "gift": {"type": "boolean"}},
+            "required": ["title", "copies"],
+        },
+    },
+    {"name": "hold_book", "inputSchema": {"type": "object", "properties": {}}},
+    {"name": "open", "inputSchema": {"properties": {"a": {}}, "additionalProperties": {"type": "string"}}},
+    {"name": "composed", "inputSchema": {"properties": {"a": {}}, "allOf": [{}]}},
+    {"name": "vague", "inputSchema": {"type": "object"}},
+]
+
+
+@pytest.mark.timing
 @pytest.mark.parametrize(
-    ("page", "tools"),
+    ("words", "said"),
     [
-        ({"tools": [{"name": "order"}, {"name": "hold"}, {"name": 5}]}, "order, hold"),
-        ({"error": {"code": -32601, "message": "no list"}}, "(the server does not list any)"),
+        (["order_bok"], "unknown tool 'order_bok'; did you mean 'order_book'?"),
+        (
+            ["order_book", "titel=Dune"],
+            "unknown argument 'titel' of tool 'order_book'; did you mean 'title'?; to send it all the same, use --arguments",
+        ),
+        (["order_book", "pages=3"], "unknown argument 'pages' of tool 'order_book'; it accepts title, copies, gift;"),
+        (["hold_book", "title=Dune"], "unknown argument 'title' of tool 'hold_book'; it accepts none;"),
+        (["order_book", "title=Dune"], "missing argument of tool 'order_book': 'copies' (integer); write copies=VALUE"),
+        (
+            ["order_book", "gift=true"],
+            "missing arguments of tool 'order_book': 'title' (string), 'copies' (integer); write title=VALUE",
+        ),
     ],
 )
-def test_without_a_tool_the_tools_of_the_server_are_listed(raw: Raw, page: Any, tools: str) -> None:
-    target = raw("echo", pages=[page])
-    assert told(bespeak("call", target), 2) == f"bespeak: Missing argument TOOL. Tools of {target}: {tools}\n"
+def test_a_tool_or_argument_that_there_is_not_is_named_with_what_was_meant(
+    raw: Raw, words: list[str], said: str
+) -> None:
+    result = bespeak("call", raw(pages=[{"tools": TOOLS}]), *words)
+    assert said in told(result, 2)
+    assert result.stdout == ""
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["order_book", "--arguments", '{"titel": "Dune"}'],
+        ["order_book", "pages=3", "--arguments", "{}"],
+        ["open", "b=1"],
+        ["composed", "b=1"],
+        ["vague", "b=1"],
+    ],
+)
+def test_arguments_that_may_be_right_are_sent(raw: Raw, words: list[str]) -> None:
+    assert bespeak("call", raw("echo", pages=[{"tools": TOOLS}]), *words).exit_code == 0
+
+
+@pytest.mark.timing
+def test_a_tool_that_is_not_listed_is_called_and_only_its_failure_is_doubted(raw: Raw) -> None:
+    pages: Any = [{"tools": TOOLS}]
+    assert told(bespeak("call", raw("echo", pages=pages), "pay"), 0) == ""
+    assert told(bespeak("call", raw("echo", pages=pages), "order_bok", "--arguments", "{}"), 0) == ""
+    unknown = {"error": {"code": -32602, "message": "Unknown tool: pay"}}
+    assert told(bespeak("call", raw(unknown, pages=pages), "pay"), 1) == (
+        "bespeak: Unknown tool: pay (-32602)\n"
+        "bespeak: the server does not list a tool 'pay'; tools of this server: order_book, hold_book, open, composed, vague\n"
+    )
+
+
+@pytest.mark.timing
+def test_the_names_of_a_server_cannot_control_the_terminal(raw: Raw) -> None:
+    tools: Any = [{"name": "order\x1b[2J", "inputSchema": {"properties": {"a\x07b": {}}, "required": ["a\x07b"]}}]
+    target = raw(pages=[{"tools": tools}])
+    said = told(bespeak("call", target, "ordr"), 2) + told(bespeak("call", target, "order\x1b[2J"), 2)
+    assert "did you mean 'order\\x1b[2J'?" in said
+    assert "missing argument of tool 'order\\x1b[2J': 'a\\x07b' (any)" in said
 
 
 @pytest.mark.parametrize(
@@ -94,7 +179,7 @@ def test_without_a_tool_the_tools_of_the_server_are_listed(raw: Raw, page: Any, 
         (["nowhere.py", "t", "--max-rounds", "-1"], "Invalid value"),
         (["nowhere.py", "t", "--timeout", "0"], "--timeout"),
         (["nowhere.py", "t", "--nothing"], "No such option"),
-        (["", "t"], "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
+        (["", "t"], "a target is a URL, FILE[:OBJECT], MODULE[:OBJECT], or a command in quotes"),
         (["'", "t"], "is not a valid command: No closing quotation"),
         (
             ["--resume", "nowhere.json", "desk.py", "t"],

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from bespeak import InvalidSignature
 from bespeak.cli import commands, main
-from bespeak.server.targets import NoServer, load
+from bespeak.server.author_frames import describe_failure
+from bespeak.server.targets import CannotLoad, NoServer, load
 from tests.cli.conftest import ONE, Write
 
 TWO = "from bespeak import MCPServer\nfirst = MCPServer('first')\nsecond = MCPServer('second')\n"
@@ -53,10 +53,13 @@ def test_a_target_that_leads_to_no_server_says_what_there_is(write: Write, sourc
         load(f"{write('target_shop.py', source)}{name}")
 
 
-@pytest.mark.parametrize("target", ["missing.py", "missing.py:mcp", "", ":mcp", ".", "target_shop.py:", "bespeak"])
+@pytest.mark.parametrize(
+    "target", ["missing.py", "missing.py:mcp", "", ":mcp", ".", "target_shop.py:", "no_such_module"]
+)
 def test_a_target_that_is_not_a_file_says_what_a_target_is(target: str) -> None:
     with pytest.raises(
-        NoServer, match=r"there is no file '.*'; a target is FILE or FILE:OBJECT, such as server\.py:mcp"
+        NoServer,
+        match=r"there is no file '.*'; a target is FILE\[:OBJECT\] or MODULE\[:OBJECT\], such as server\.py:mcp",
     ):
         load(target)
 
@@ -67,12 +70,114 @@ def test_a_file_that_is_not_python_is_refused(write: Write, name: str) -> None:
         load(str(write(name, ONE)))
 
 
-def test_what_a_file_raises_is_its_own(write: Write) -> None:
-    with pytest.raises(ZeroDivisionError):
-        load(str(write("target_broken.py", "1 / 0")))
-    source = ONE + "from bespeak import Resolve\n@mcp.tool()\ndef tool(x: int = Resolve(len)) -> None: ...\n"
-    with pytest.raises(InvalidSignature, match="Resolve"):
-        load(str(write("target_invalid.py", source)))
+def test_a_missing_file_next_to_one_of_nearly_its_name_is_a_typing_mistake(write: Write) -> None:
+    file = write("target_shop.py", ONE)
+    with pytest.raises(NoServer, match=rf"there is no file '.*' \(did you mean '{file}'\?\); a target is"):
+        load(f"{file.with_name('target_shp.py')}:mcp")
+
+
+def test_a_module_is_found_from_the_current_folder_with_or_without_its_object(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("target_module/__init__.py", "")
+    monkeypatch.chdir(write("target_module/shop.py", ONE).parent.parent)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one not in ("", str(Path.cwd()))])
+    assert load("target_module.shop").name == "one"
+    assert load("target_module.shop:mcp").name == "one"
+    with pytest.raises(NoServer, match=r"^target_module has no MCPServer at its top level$"):
+        load("target_module")
+
+
+MAKES = "from bespeak import MCPServer\n\ndef make(name: str = 'made') -> MCPServer:\n    return MCPServer(name)\n"
+
+
+@pytest.mark.parametrize("factory", ["make", "Shop", "PARTIAL"])
+def test_a_function_that_makes_a_server_is_called(write: Write, factory: str) -> None:
+    more = "import functools\nclass Shop(MCPServer): ...\nPARTIAL = functools.partial(MCPServer, 'made')\n"
+    server = load(f"{write('target_shop.py', MAKES + more)}:{factory}")
+    assert server.name == ("bespeak" if factory == "Shop" else "made")
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "told"),
+    [
+        (MAKES, "", r"has no MCPServer at its top level; if make\(\) makes one, write .*target_shop\.py:make$"),
+        (
+            "def make(a, *b, c=1): ...",
+            ":make",
+            r"target_shop\.py:make needs arguments \(a\); a function that makes a server",
+        ),
+        (
+            "async def make(): ...",
+            ":make",
+            r"target_shop\.py:make is an async function; write one that returns an MCPServer",
+        ),
+        ("def make(): return 5", ":make", r"target_shop\.py:make returns int, not an MCPServer"),
+        ("make = type(iter([]))", ":make", r"target_shop\.py cannot be loaded: TypeError: "),
+        ("def make(): 1 / 0", ":make", r"cannot be loaded: ZeroDivisionError: division by zero\n  at .*py:1: def make"),
+    ],
+)
+def test_a_function_that_makes_no_server_says_why(write: Write, source: str, name: str, told: str) -> None:
+    with pytest.raises(NoServer, match=told):
+        load(f"{write('target_shop.py', source)}{name}")
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("1 / 0", "cannot be loaded: ZeroDivisionError: division by zero\n  at {file}:1: 1 / 0"),
+        ("\nif True\n    pass\n", "cannot be loaded: SyntaxError: expected ':'\n  at {file}:2: if True"),
+        ("raise KeyError", "cannot be loaded: KeyError\n  at {file}:1: raise KeyError"),
+        ("import json\njson.loads('x')", "line 1 column 1 (char 0)\n  at {file}:2: json.loads('x')"),
+        (
+            "import sys\nsys.exit('no config')",
+            "it ends the program (SystemExit: no config)\n  at {file}:2: sys.exit('no config')",
+        ),
+        (ONE + "mcp.run()", "so that the command can load the file first\n  at {file}:3: mcp.run()"),
+        (ONE + "import asyncio\nasyncio.run(mcp.run_stdio_async())", "while it is loaded"),
+        (ONE + "import asyncio\nasyncio.run(mcp.run_streamable_http_async())", "while it is loaded"),
+        (ONE + "@mcp.tool()\ndef tool(x: len) -> None: ...", "cannot register 'tool': 1 fault\n\n1. "),
+    ],
+)
+def test_what_a_file_raises_is_told_with_the_lines_of_the_author_only(write: Write, source: str, told: str) -> None:
+    file = write("target_broken.py", source)
+    with pytest.raises(CannotLoad) as raised:
+        load(str(file))
+    assert told.format(file=file) in str(raised.value)
+    assert raised.value.__cause__ is not None
+    assert str(raised.value).count("\n  at ") <= 1
+
+
+def test_of_a_long_recursion_the_last_lines_are_shown(write: Write) -> None:
+    with pytest.raises(CannotLoad) as raised:
+        load(str(write("target_deep.py", "def deep():\n    deep()\ndeep()\n")))
+    assert str(raised.value).count("\n  at ") == 5
+
+
+def test_a_failure_without_any_line_of_the_author_shows_where_it_is(write: Write) -> None:
+    error = ValueError("x")
+    assert describe_failure("x.py", error) == "x.py cannot be loaded: ValueError: x"
+
+
+@pytest.mark.parametrize(("asked", "shown"), [(["--traceback"], True), ([], False)])
+@pytest.mark.parametrize("command", ["run", "graph", "check", "list", "call"])
+def test_a_traceback_is_shown_if_it_is_asked_for(
+    write: Write, command: str, asked: list[str], shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    target = str(write("target_broken.py", "1 / 0"))
+    result = CliRunner().invoke(commands.app, [command, target, *asked])
+    assert ("Traceback (most recent call last)" in result.stderr) is shown
+    assert "bespeak: " in result.stderr
+    assert result.exit_code == (3 if command in ("call", "list") else 2)
+
+
+@pytest.mark.parametrize(("value", "shown"), [("1", True), ("0", False), ("", False)])
+def test_a_traceback_is_shown_if_the_environment_asks_for_it(
+    write: Write, value: str, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BESPEAK_TRACEBACK", value)
+    assert ("Traceback" in run(str(write("target_broken.py", "1 / 0"))).stderr) is shown
 
 
 # How it is loaded
@@ -125,7 +230,7 @@ def run(*arguments: str) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["missing.py", "--http"], "bespeak: there is no file 'missing.py'; a target is FILE or FILE:OBJECT"),
+        (["missing.py", "--http"], "bespeak: there is no file 'missing.py'; a target is FILE[:OBJECT]"),
         (["missing.py", "--http", "--workers", "2"], "bespeak: there is no file 'missing.py'"),
         (["x.py", "--workers", "2"], "bespeak: --workers needs --http: over stdio there is only one client"),
         (["x.py", "--http", "--path", "mcp"], "bespeak: --path must start with '/'; 'mcp' does not"),

@@ -22,6 +22,9 @@ from bespeak.conversation.server_targets import Target, parse_target
         ("node 'a server.mjs' \"--port=1\"", {"command": ["node", "a server.mjs", "--port=1"]}),
         ("npm run serve:mcp", {"command": ["npm", "run", "serve:mcp"]}),
         ("my-server", {"command": ["my-server"]}),
+        ("bespeak.server.server", {"python": "bespeak.server.server"}),
+        ("python", {"command": ["python"]}),
+        ("no_such_module_or_program", {"command": ["no_such_module_or_program"]}),
     ],
 )
 def test_a_target_is_a_url_an_object_or_a_command(target: str, meant: dict[str, Any]) -> None:
@@ -38,8 +41,8 @@ def test_a_program_that_is_not_a_python_file_is_a_command(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("", "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
-        ("  ", "a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes"),
+        ("", "a target is a URL, FILE[:OBJECT], MODULE[:OBJECT], or a command in quotes"),
+        ("  ", "a target is a URL, FILE[:OBJECT], MODULE[:OBJECT], or a command in quotes"),
         ("python 'x", '"python \'x" is not a valid command: No closing quotation'),
     ],
 )

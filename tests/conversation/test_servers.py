@@ -260,10 +260,13 @@ async def test_an_object_in_a_file_beside_the_suite_is_reached(tmp_path: Path, t
 
 
 UNREACHABLE: list[tuple[Json, str]] = [
-    ({"python": "nowhere:mcp"}, "there is no file 'nowhere'; a target is FILE or FILE:OBJECT, such as server.py:mcp"),
+    (
+        {"python": "nowhere:mcp"},
+        "there is no file 'nowhere'; a target is FILE[:OBJECT] or MODULE[:OBJECT], such as server.py:mcp",
+    ),
     ({"python": "nowhere.py"}, "there is no file 'nowhere.py'"),
     ({"python": "raises_a.py"}, "raises_a.py cannot be loaded: ZeroDivisionError: division by zero"),
-    ({"python": "broken_a.py:mcp"}, "broken_a.py:mcp cannot be loaded: SyntaxError: "),
+    ({"python": "broken_a.py:mcp"}, "broken_a.py cannot be loaded: SyntaxError: "),
     ({"python": "empty_a.py"}, "empty_a.py has no MCPServer at its top level"),
     ({"python": "empty_b.py:mcp"}, "empty_b.py has no MCPServer called 'mcp'; it has none"),
     ({"python": "several_a.py"}, "several_a.py has several servers (one, two); say which: "),
@@ -312,7 +315,7 @@ def test_a_file_that_exits_while_it_is_loaded_is_a_server_that_cannot_be_reached
         async with reach(Target(python="exits_a.py"), tmp_path, filler(), stray):
             pass
 
-    with pytest.raises(Unreachable, match=r"exits_a\.py cannot be loaded: SystemExit: 3"):
+    with pytest.raises(Unreachable, match=r"exits_a\.py cannot be loaded: it ends the program \(SystemExit: 3\)"):
         asyncio.run(reached())
 
 

@@ -10,12 +10,14 @@ from typing import Any, TextIO, cast
 
 from bespeak.cli.call_flags import BadFlags, Flags, read_answer, read_connection_answers, read_headers
 from bespeak.cli.exit_codes import ExitCode
+from bespeak.cli.list_command import Flags as ListFlags
+from bespeak.cli.list_command import list_server
 from bespeak.cli.output import NAME, complain, result_lines, tell
 from bespeak.cli.prepared_answers import Bounded, PreparedAnswers, Waiting, WithoutTerminal
 from bespeak.cli.resume_command import NotConfirmed, choose_target, read_saved, shown
 from bespeak.cli.saved_calls import put_down
 from bespeak.cli.signals import run
-from bespeak.cli.tool_arguments import check_arguments, tool_names, typed_arguments
+from bespeak.cli.tool_arguments import check_arguments, read_call
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answer_sources import PromptScript, Script
@@ -63,12 +65,16 @@ class _Call:
     """The names that were answered before the call was saved, each with its last key."""
     again: str = ""
     """How to make a saved call again, if its server may not be able to continue it."""
+    doubt: str | None = None
+    """What to say if the call fails."""
 
 
 def call_tool(flags: Flags) -> int:
     """Make the call. Return the exit code."""
     out = sys.stdout
     try:
+        if flags.resume is None and len(flags.words) == 1:
+            return _listed(flags, flags.words[0])
         with redirect_stdout(sys.stderr):  # what a server in this process prints is not part of the result
             return run(_called(flags, out))
     except (BadFlags, ValueError) as error:
@@ -76,10 +82,17 @@ def call_tool(flags: Flags) -> int:
     except NotConfirmed as error:
         return complain(str(error), ExitCode.FAILED)
     except Unreachable as error:
-        return complain(str(error), ExitCode.UNREACHABLE)
+        return complain(str(error), ExitCode.UNREACHABLE, error)
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return ExitCode.INTERRUPTED
+
+
+def _listed(flags: Flags, target: str) -> int:
+    """List the tools, because the command line names none. Return the exit code."""
+    code = list_server(ListFlags(target, flags.era, flags.headers, flags.seconds, flags.whole))
+    usage = f"bespeak call {shown(target)} TOOL [KEY=VALUE...]"
+    return code or complain(f"Missing argument TOOL: {usage}", ExitCode.BAD_USAGE)
 
 
 async def _called(flags: Flags, out: TextIO) -> int:
@@ -87,7 +100,7 @@ async def _called(flags: Flags, out: TextIO) -> int:
         raise BadFlags(f"--timeout must be more than 0 and at most {LONGEST_SECONDS} seconds")
     if flags.save is not None and (flags.save.is_dir() or not flags.save.parent.is_dir()):
         raise BadFlags(f"--save-answers: {flags.save} is a folder, or its folder does not exist")
-    headers, outside = read_headers(flags), read_connection_answers(flags)
+    headers, outside = read_headers(flags.headers), read_connection_answers(flags)
     client = Profile() if flags.profile is None else find_profile(flags.profile).make()
     prompt = Prompt(confirms=not flags.sends_unseen) if at_terminal() else None
     call = _begun(flags) if flags.resume is None else await _resumed(flags, flags.resume, prompt)
@@ -101,9 +114,14 @@ async def _called(flags: Flags, out: TextIO) -> int:
         if client.needs_rounds and not is_modern(connection.version):
             raise BadFlags(f"--as {flags.profile} answers rounds, which revision {connection.version} does not have")
         if flags.resume is None:
-            conversation = Conversation("tools/call", await _params(flags, connection), call.conversation.max_rounds)
-            call = replace(call, conversation=conversation)
-        return await _talk(flags, call, connection, prompt, out, client)
+            _, tool, *pairs = flags.words
+            read = await read_call(connection, tool, pairs, flags.arguments)
+            conversation = Conversation("tools/call", read.params, call.conversation.max_rounds)
+            call = replace(call, conversation=conversation, doubt=read.doubt)
+        code = await _talk(flags, call, connection, prompt, out, client)
+        if code == ExitCode.FAILED and call.doubt is not None:
+            tell(call.doubt)
+        return code
     finally:
         await pool.close()
 
@@ -124,15 +142,6 @@ def _begun(flags: Flags) -> _Call:
     rounds = ROUNDS if flags.rounds is None else flags.rounds
     conversation = Conversation("tools/call", {}, rounds)  # the params need the tool's schema
     return _Call(target, mode, conversation, dict(map(read_answer, flags.answers)))
-
-
-async def _params(flags: Flags, connection: Connection) -> dict[str, Any]:
-    """The params of the call. Raises `BadFlags` if the command line does not name a tool."""
-    target, *words = flags.words
-    if not words:
-        raise BadFlags(f"Missing argument TOOL. Tools of {target}: {', '.join(await tool_names(connection))}")
-    tool, *pairs = words
-    return {"name": tool, "arguments": await typed_arguments(connection, tool, pairs, flags.arguments)}
 
 
 async def _resumed(flags: Flags, file: str, prompt: Prompt | None) -> _Call:

@@ -44,10 +44,10 @@ def read_answer(given: str) -> tuple[str, Any]:
     return key, json_or_text(value)
 
 
-def read_headers(flags: Flags) -> dict[str, str]:
+def read_headers(headers: Sequence[str]) -> dict[str, str]:
     """Return the headers by name. Raises `BadFlags`, which does not show a value: it may be a secret."""
     found: dict[str, str] = {}
-    for number, given in enumerate(flags.headers, 1):
+    for number, given in enumerate(headers, 1):
         header = _HEADER.fullmatch(given)
         if header is None:
             raise BadFlags(f"--header must be NAME:VALUE; number {number} is not")
@@ -67,7 +67,7 @@ def read_connection_answers(flags: Flags) -> ConnectionAnswers:
 
 def secret_options(flags: Flags) -> list[str]:
     """Return the options whose values are not printed, with dots in place of the values."""
-    return [f"--header={name}:..." for name in read_headers(flags)]
+    return [f"--header={name}:..." for name in read_headers(flags.headers)]
 
 
 def as_words(flags: Flags) -> list[str]:

@@ -1,22 +1,46 @@
 """The commands, arguments and options of `bespeak`, with their help texts."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+from bespeak.cli import test_options
+from bespeak.cli.shared_options import (
+    TARGETS,
+    AnyTarget,
+    Era,
+    Headers,
+    Json,
+    Profile,
+    PythonTarget,
+    Seconds,
+    Traceback,
+)
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 keys = typer.Typer(no_args_is_help=True, help="Make and replace state keys.")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bespeak {import_module('bespeak').__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def bespeak() -> None:
-    """Run, call and test MCP servers, and make their state keys."""
+def bespeak(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Run, call, list, check and test MCP servers, and make their state keys."""
 
 
 @app.command()
 def run(
-    target: Annotated[str, typer.Argument(help="FILE or FILE:OBJECT, such as server.py:mcp", metavar="FILE[:OBJECT]")],
+    target: PythonTarget,
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of stdio.")] = False,
     host: Annotated[str | None, typer.Option(help="The address to listen on, with --http. Default: 127.0.0.1.")] = None,
     port: Annotated[
@@ -40,6 +64,7 @@ def run(
             metavar="URL",
         ),
     ] = None,
+    traceback: Traceback = False,
 ) -> None:
     """Run a server over stdio, or over HTTP with --http.
 
@@ -52,79 +77,26 @@ def run(
 
 @app.command("test")
 def run_tests(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Suites (*.bespeak.yaml), or folders that contain suites.", metavar="FILE..."),
-    ] = None,
-    validate: Annotated[bool, typer.Option("--validate", help="Check the suites without starting a server.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of suite files.")] = False,
-    init: Annotated[
-        str | None, typer.Option("--init", help="Print a first suite for the tools of this server.", metavar="TARGET")
-    ] = None,
-    words: Annotated[
-        str | None,
-        typer.Option(
-            "-k", help="Run only tests whose title matches; supports and, or, not and parentheses.", metavar="WORDS"
-        ),
-    ] = None,
-    tags: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tag", help="Run only tests with this tag. Repeat it for tests with any of them.", metavar="NAME"
-        ),
-    ] = None,
-    not_tags: Annotated[
-        list[str] | None,
-        typer.Option("--not-tag", help="Leave out tests with this tag. Can be repeated.", metavar="NAME"),
-    ] = None,
-    era: Annotated[
-        str | None, typer.Option(help="Run tests at this revision only; modern and legacy mean the newest of each.")
-    ] = None,
-    record: Annotated[str, typer.Option(help="When to record cassettes: none, once, new or rewrite.")] = "none",
-    cassettes: Annotated[
-        Path | None, typer.Option(help="The cassette folder, instead of the one in the suites.", metavar="FOLDER")
-    ] = None,
-    verify: Annotated[
-        bool, typer.Option("--verify", help="Run against the live server and compare with the cassettes.")
-    ] = False,
-    servers: Annotated[
-        list[str] | None,
-        typer.Option("--server", help="Use this server instead of the suite's server NAME.", metavar="NAME=TARGET"),
-    ] = None,
-    reports: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--report",
-            help="The report to write: pretty, json, junit or html, with or without a file. Can be repeated.",
-            metavar="FORM[=FILE]",
-        ),
-    ] = None,
-    first: Annotated[bool, typer.Option("-x", help="Stop after the first failure.")] = False,
-    prune: Annotated[
-        bool, typer.Option("--prune", help="Remove cassettes and snapshots that no test uses. No tests are run.")
-    ] = False,
-    durations: Annotated[
-        int | None,
-        typer.Option(help="Show durations, and list the N slowest tests; 0 lists all.", metavar="N", min=0),
-    ] = None,
-    interactive: Annotated[
-        bool,
-        typer.Option(
-            "--interactive", help="Ask the questions at the terminal. Without a terminal, inputResponses are used."
-        ),
-    ] = False,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            help="Play a client as it is in the wild: langgraph, claude-code, silent, impatient[=SECONDS], lossy, or a class "
-            "of yours as MODULE:CLASS or FILE:CLASS.",
-            metavar="PROFILE",
-        ),
-    ] = None,
-    sends_unseen: Annotated[
-        bool, typer.Option("--yes", help="With --interactive: send what you type without showing it once more.")
-    ] = False,
+    files: test_options.Files = None,
+    validate: test_options.Validate = False,
+    schema: test_options.Schema = False,
+    init: test_options.Init = None,
+    words: test_options.Words = None,
+    tags: test_options.Tags = None,
+    not_tags: test_options.NotTags = None,
+    era: test_options.Era = None,
+    record: test_options.Record = "none",
+    cassettes: test_options.Cassettes = None,
+    verify: test_options.Verify = False,
+    servers: test_options.Servers = None,
+    reports: test_options.Reports = None,
+    first: test_options.First = False,
+    prune: test_options.Prune = False,
+    durations: test_options.Durations = None,
+    interactive: test_options.Interactive = False,
+    profile: Profile = None,
+    sends_unseen: test_options.SendsUnseen = False,
+    traceback: Traceback = False,
 ) -> None:
     """Run test suites and report failures.
 
@@ -162,7 +134,7 @@ def call(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help="The server: a URL, FILE[:OBJECT] or a command in quotes. The tool. Its arguments.",
+            help=f"The server: {TARGETS}. The tool. Its arguments. Without a tool, the tools are listed.",
             metavar="TARGET [TOOL [KEY=VALUE...]]",
         ),
     ] = None,
@@ -187,37 +159,14 @@ def call(
             metavar="FILE",
         ),
     ] = None,
-    era: Annotated[
-        str | None,
-        typer.Option(help="The protocol revision: modern, legacy or a date. Default: negotiated with the server."),
-    ] = None,
+    era: Era = None,
     rounds: Annotated[
         int | None, typer.Option("--max-rounds", help="The maximum number of rounds to answer. Default: 10.", min=0)
     ] = None,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            "--timeout", help="The timeout of a request in seconds. Time that people take to answer does not count."
-        ),
-    ] = 30.0,
+    seconds: Seconds = 30.0,
     whole: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--as",
-            help="Play a client as it is in the wild: langgraph, claude-code, silent, impatient[=SECONDS], lossy, or a class "
-            "of yours as MODULE:CLASS or FILE:CLASS.",
-            metavar="PROFILE",
-        ),
-    ] = None,
-    headers: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--header",
-            help="A header of every request to a URL. It is never printed. Can be repeated.",
-            metavar="NAME:VALUE",
-        ),
-    ] = None,
+    profile: Profile = None,
+    headers: Headers = None,
     roots: Annotated[
         list[str] | None,
         typer.Option(
@@ -229,6 +178,7 @@ def call(
     sends_unseen: Annotated[
         bool, typer.Option("--yes", help="Send what you type without showing it once more.")
     ] = False,
+    traceback: Traceback = False,
 ) -> None:
     """Call a tool, and answer its questions at the terminal.
 
@@ -259,6 +209,38 @@ def call(
     raise typer.Exit(call_tool(given))
 
 
+@app.command("list")
+def list_everything(
+    target: AnyTarget,
+    era: Era = None,
+    headers: Headers = None,
+    seconds: Seconds = 30.0,
+    whole: Json = False,
+    traceback: Traceback = False,
+) -> None:
+    """List the tools, prompts and resources of a server, each with its parameters.
+
+    If the server is Python code to load, the list also says who fills each parameter: the model, a resolver that computes, or a
+    resolver that asks. Such a server is loaded, but not started.
+
+    Exit codes: 0 success, 2 an option is wrong, 3 the server cannot be loaded or reached, 130 interrupted.
+    """
+    from bespeak.cli.list_command import Flags, list_server
+
+    raise typer.Exit(list_server(Flags(target, era, headers or [], seconds, whole)))
+
+
+@app.command()
+def check(target: PythonTarget, whole: Json = False, traceback: Traceback = False) -> None:
+    """Load a server, and report every error in the signatures of its tools, prompts, resources and resolvers.
+
+    Exit codes: 0 there are no errors, 1 there are errors, 2 the file or an option is wrong.
+    """
+    from bespeak.cli.check_command import Flags, check_server
+
+    raise typer.Exit(check_server(Flags(target, whole)))
+
+
 @app.command()
 def mock(
     cassettes: Annotated[
@@ -282,12 +264,13 @@ def mock(
 
 @app.command()
 def graph(
-    target: Annotated[str, typer.Argument(help="FILE or FILE:OBJECT, such as server.py:mcp", metavar="FILE[:OBJECT]")],
+    target: PythonTarget,
     name: Annotated[
         str | None, typer.Argument(help="A tool, prompt or resource. Default: all of them.", metavar="NAME")
     ] = None,
     form: Annotated[str, typer.Option(help="tree, mermaid, svg or json.")] = "tree",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", metavar="FILE")] = None,
+    traceback: Traceback = False,
 ) -> None:
     """Draw who fills each parameter: the model, a resolver that computes, or a resolver that asks, and in which round.
 

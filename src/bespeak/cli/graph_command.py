@@ -1,6 +1,5 @@
 """`bespeak graph`: draw which parameters come from the model, which are computed, which are asked, and in which round."""
 
-import difflib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,13 +9,15 @@ from pydantic_core import to_json
 
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
+from bespeak.cli.suggestions import suggestion
+from bespeak.cli.target_server import server_of
 from bespeak.resolve.graph.drawing import draw_graph
 from bespeak.resolve.graph.mermaid import as_mermaid
 from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.graph.overview import as_json, summary
 from bespeak.resolve.graph.svg import as_svg
 from bespeak.server.features.registered import Registered
-from bespeak.server.targets import NoServer, load
+from bespeak.server.targets import NoServer
 
 FORMS = ("tree", "mermaid", "svg", "json")
 PICTURES: dict[str, Callable[[Graph, str], str]] = {"mermaid": as_mermaid, "svg": as_svg}
@@ -42,13 +43,13 @@ def draw_graphs(flags: Flags) -> int:
     try:
         if flags.form not in FORMS:
             raise BadFlags(f"there is no form {flags.form!r}; use {', '.join(FORMS[:-1])} or {FORMS[-1]}")
-        text = _drawn(flags, _chosen(load(flags.target).registered, flags))
+        text = _drawn(flags, _chosen(server_of(flags.target).registered, flags))
         if flags.output is not None:
             flags.output.write_text(f"{text}\n", "utf-8")
         else:
             sys.stdout.write(f"{text}\n")
     except (BadFlags, NoServer) as error:
-        return complain(str(error), ExitCode.BAD_USAGE)
+        return complain(str(error), ExitCode.BAD_USAGE, error)
     except OSError as error:
         return complain(f"{flags.output} cannot be written: {error.strerror}", ExitCode.BAD_USAGE)
     return ExitCode.OK
@@ -62,8 +63,7 @@ def _chosen(registered: Sequence[Registered], flags: Flags) -> Sequence[Register
         return registered
     chosen = [one for one in registered if one.name == flags.name]
     if not chosen:
-        near = difflib.get_close_matches(flags.name, names, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+        hint = suggestion(flags.name, names, "there are")
         raise BadFlags(f"{flags.target} has nothing called {flags.name!r}; {hint}")
     return chosen
 

@@ -5,7 +5,9 @@ with `bespeak:`, and further lines are indented.
 """
 
 import itertools
+import os
 import sys
+import traceback
 from collections.abc import Iterator
 from typing import TextIO
 
@@ -17,10 +19,24 @@ LONGEST, MOST_ROWS = 30_000, 300
 """The maximum size of a message: characters and rows."""
 
 
-def complain(problem: str, code: int) -> int:
-    """Print an error on stderr. Return the exit code."""
+TRACEBACKS = "BESPEAK_TRACEBACK"
+"""The environment variable that asks for tracebacks, as the option --traceback does."""
+
+
+def complain(problem: str, code: int, cause: BaseException | None = None) -> int:
+    """Print an error on stderr, after the traceback of its cause if the user asked for tracebacks. Return the exit code."""
+    if cause is not None and os.environ.get(TRACEBACKS, "0") not in ("", "0"):
+        for line in "".join(traceback.format_exception(cause)).splitlines():
+            print(marked(line), file=sys.stderr)
     tell(problem)
     return code
+
+
+def ask_for_tracebacks(wanted: bool) -> bool:
+    """Called with the option --traceback. Worker processes inherit it."""
+    if wanted:
+        os.environ[TRACEBACKS] = "1"
+    return wanted
 
 
 def tell(sentence: str) -> None:

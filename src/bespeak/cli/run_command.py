@@ -47,7 +47,7 @@ def run_server(flags: Flags) -> int:
         else:
             run_stdio(lambda: _loaded(flags))
     except (BadFlags, BadStore, NoServer, MissingExtra, UnsafeDirectory) as error:
-        return complain(str(error), ExitCode.BAD_USAGE)
+        return complain(str(error), ExitCode.BAD_USAGE, error)
     except (CannotStart, StoreUnavailable) as error:
         return complain(f"the server cannot start: {error}", ExitCode.UNREACHABLE)
     return ExitCode.OK

@@ -107,7 +107,7 @@ def _run_suites(flags: Flags) -> int:
     except RecordingRefused as error:
         return complain(str(error), ExitCode.RECORDING_REFUSED)
     except Unreachable as error:
-        return complain(str(error), ExitCode.UNREACHABLE)
+        return complain(str(error), ExitCode.UNREACHABLE, error)
     return _run(options, suites, chosen, len(everything) - len(chosen), writers, first=flags.first)
 
 

@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import unquote
 
+from bespeak.cli.schema_types import entries, members, schema_at, type_text
+from bespeak.cli.suggestions import DID_YOU_MEAN, SHOWN, suggestion
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.connection import Connection
-from bespeak.conversation.tool_list import list_tools
+from bespeak.conversation.feature_list import list_tools
 from bespeak.protocol.errors import MCPError
+from bespeak.terminal.safe_text import printable, quoted, text_at
 
 DEEPEST = 20
 """How many schemas are followed from one to the next."""
@@ -27,15 +30,63 @@ def check_arguments(words: Sequence[str], whole: str | None) -> None:
     _object(whole)
 
 
-async def typed_arguments(connection: Connection, tool: str, words: Sequence[str], whole: str | None) -> dict[str, Any]:
-    """Return the arguments of a call. A VALUE stays text where the schema wants a string, and is read as JSON elsewhere."""
-    arguments = _object(whole)
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the command line says it."""
+
+    params: dict[str, Any]
+    doubt: str | None
+    """What to say if the call fails: the server does not list such a tool. Some servers do not list all of them."""
+
+
+async def read_call(connection: Connection, tool: str, words: Sequence[str], whole: str | None) -> ToolCall:
+    """Return a call. A VALUE stays text where the schema wants a string, and is read as JSON elsewhere.
+
+    Raises `BadArguments` if the name of the tool is almost one that the server lists, or if an argument is unknown or missing.
+    With `--arguments`, names are not checked.
+    """
+    listed = await _tools(connection)
+    doubt = None
+    if listed and tool not in listed:
+        meant = suggestion(tool, listed, "tools of this server:")
+        if meant.startswith(DID_YOU_MEAN) and whole is None:
+            raise BadArguments(f"unknown tool {quoted(tool)}; {meant}")
+        doubt = f"the server does not list a tool {quoted(tool)}; {meant}"
+    schema = listed.get(tool, {})
+    properties = members(schema.get("properties"))
     pairs = [word.partition("=") for word in words]
-    if pairs:
-        schema = await _input_schema(connection, tool)
-        properties = _members(schema.get("properties"))
-        arguments |= {key: _typed(properties.get(key), value, schema) for key, _, value in pairs}
-    return arguments
+    arguments = _object(whole)
+    if whole is None:
+        _check_names(tool, [key for key, _, _ in pairs], schema)
+    arguments |= {key: _typed(properties.get(key), value, schema) for key, _, value in pairs}
+    return ToolCall({"name": tool, "arguments": arguments}, doubt)
+
+
+def _check_names(tool: str, given: Sequence[str], schema: Mapping[str, Any]) -> None:
+    """Raises `BadArguments` for unknown and missing arguments, as far as the schema says which there are."""
+    known = members(schema.get("properties"))
+    unknown = [key for key in given if key not in known]
+    if unknown and _is_closed(schema):
+        accepted = suggestion(unknown[0], known, "it accepts") if known else "it accepts none"
+        raise BadArguments(
+            f"unknown argument {quoted(unknown[0])} of tool {quoted(tool)}; {accepted}; "
+            "to send it all the same, use --arguments"
+        )
+    missing = [one for one in entries(schema.get("required")) if isinstance(one, str) and one not in given]
+    if missing:
+        shown = ", ".join(f"{quoted(one)} ({type_text(known.get(one), schema)})" for one in missing[:SHOWN])
+        noun = "argument" if len(missing) == 1 else "arguments"
+        raise BadArguments(f"missing {noun} of tool {quoted(tool)}: {shown}; write {printable(missing[0])}=VALUE")
+
+
+def _is_closed(schema: Mapping[str, Any]) -> bool:
+    """Whether the properties of a schema are all there are. One that only allows others by saying nothing is taken as closed."""
+    open_to_others = schema.get("additionalProperties", False) is not False
+    return "properties" in schema and not (open_to_others or _COMPOSED & schema.keys())
+
+
+_COMPOSED = {"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if", "dependentSchemas"}
+"""Members of a schema that may bring further properties."""
 
 
 def json_or_text(value: str) -> Any:
@@ -52,32 +103,16 @@ def _object(whole: str | None) -> dict[str, Any]:
     return cast("dict[str, Any]", read)
 
 
-async def tool_names(connection: Connection) -> list[str]:
-    """Return the names of the server's tools, or a note if it does not list them."""
-    try:
-        names = [name async for tool in list_tools(connection) if isinstance(name := tool.get("name"), str)]
-    except (MCPError, InvalidServerResponse, OSError):
-        names = []
-    return names or ["(the server does not list any)"]
-
-
-async def _input_schema(connection: Connection, tool: str) -> Mapping[str, Any]:
-    """The input schema of a tool; empty if the server does not list the tool."""
+async def _tools(connection: Connection) -> dict[str, Mapping[str, Any]]:
+    """The input schemas of the tools that the server lists; none if it does not list them."""
+    found: dict[str, Mapping[str, Any]] = {}
     try:
         async for one in list_tools(connection):
-            if one.get("name") == tool:
-                return _members(one.get("inputSchema"))
+            if name := text_at(one.get("name")):
+                found[name] = members(one.get("inputSchema"))
     except (MCPError, InvalidServerResponse, OSError):
-        pass
-    return {}
-
-
-def _members(value: Any) -> Mapping[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _entries(value: Any) -> Sequence[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else ()
+        pass  # the tools of the pages before are known
+    return found
 
 
 def _typed(schema: Any, value: str, root: Mapping[str, Any]) -> Any:
@@ -99,29 +134,19 @@ class _Accepted:
     def add(self, schema: Any, root: Mapping[str, Any], depth: int = 0) -> None:
         if depth > DEEPEST:  # a schema may refer to itself
             return
-        members = _members(schema)
-        kind: Any = members.get("type")
-        self.types |= {one for one in ([kind] if isinstance(kind, str) else _entries(kind)) if isinstance(one, str)}
-        offered = [*_entries(members.get("enum")), *([members["const"]] if "const" in members else [])]
+        described = members(schema)
+        kind: Any = described.get("type")
+        self.types |= {one for one in ([kind] if isinstance(kind, str) else entries(kind)) if isinstance(one, str)}
+        offered = [*entries(described.get("enum")), *([described["const"]] if "const" in described else [])]
         self.texts |= {one for one in offered if isinstance(one, str)}
         self.types |= {_json_type(one) for one in offered} if kind is None else set()
-        if "$ref" in members:
-            self.add(_at(root, members["$ref"]), root, depth + 1)
+        if "$ref" in described:
+            self.add(schema_at(root, described["$ref"]), root, depth + 1)
         for name in ("anyOf", "oneOf", "allOf"):
-            for option in _entries(members.get(name)):
+            for option in entries(described.get(name)):
                 self.add(option, root, depth + 1)
 
 
 def _json_type(value: Any) -> str:
     kinds = ((str, "string"), (bool, "boolean"), (int | float, "number"), (list, "array"), (dict, "object"))
     return next((name for kind, name in kinds if isinstance(value, kind)), "null")
-
-
-def _at(root: Mapping[str, Any], reference: Any) -> Any:
-    """The part of a schema that a reference such as `#/$defs/Size` names; `None` if it is not in the schema."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return None
-    found: Any = root
-    for step in unquote(reference[1:]).split("/")[1:]:
-        found = _members(found).get(step.replace("~1", "/").replace("~0", "~"))
-    return found

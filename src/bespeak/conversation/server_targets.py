@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
+from bespeak.server.targets import is_module
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,13 @@ class Target:
     url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     python: str | None = None
-    """MODULE:OBJECT or FILE[:OBJECT], a server in this process."""
+    """FILE[:OBJECT] or MODULE[:OBJECT], a server in this process. OBJECT is a server, or makes one."""
     timeout: float = TIMEOUT_SECONDS
     """How long a request may take while the connection is opened, in seconds."""
 
 
 def parse_target(target: str) -> Target:
-    """Parse a target of the command line: a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in one argument."""
+    """Parse a target of the command line: a URL, FILE[:OBJECT], MODULE[:OBJECT], or a command in one argument."""
     if re.match(r"https?://", target, re.IGNORECASE):
         return Target(url=target)
     if scheme := re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", target):
@@ -43,8 +44,10 @@ def parse_target(target: str) -> Target:
         raise ValueError(f"{target!r} is not a valid command: {error}") from None
     if len(words) == 1 and _is_address(words[0]):
         raise ValueError(f"{target!r} is a URL without its scheme; write http://{target} or https://{target}")
+    if len(words) == 1 and shutil.which(words[0]) is None and not _is_file(words[0]) and is_module(words[0]):
+        return Target(python=target)
     if not words:
-        raise ValueError("a target is a URL, FILE[:OBJECT], MODULE:OBJECT, or a command in quotes")
+        raise ValueError("a target is a URL, FILE[:OBJECT], MODULE[:OBJECT], or a command in quotes")
     return Target(command=words)
 
 

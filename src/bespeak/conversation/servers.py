@@ -95,9 +95,7 @@ def _loaded(target: str, folder: Path) -> Any:
                 return load(f"{path}:{name}")
         return load(str(folder / target) if (folder / target).is_file() else target)
     except NoServer as error:
-        raise Unreachable(str(error)) from None
-    except (Exception, SystemExit) as error:  # whatever an author's file raises
-        raise Unreachable(f"{target} cannot be loaded: {type(error).__name__}: {error}") from error
+        raise Unreachable(str(error)) from error
 
 
 def parameters_of(server: Target, folder: Path, fill: Callable[[str], str]) -> StdioServerParameters:

@@ -22,6 +22,7 @@ from bespeak.server.features.resources import (
     has_variables,
 )
 from bespeak.server.features.tools import Tool, ToolOptions
+from bespeak.server.loading import register as registered
 from bespeak.server.overrides import UNSET, Overrides
 
 FnT = TypeVar("FnT", bound=Callable[..., Any])
@@ -82,7 +83,8 @@ class Registration:
         if callable(title):
             raise TypeError("tool() is a decorator; to register a function directly, use add_tool(fn, name)")
         if callable(name):
-            self._catalogue.tools.add(Tool(name, ToolOptions(), calling_frame()))
+            frame = calling_frame()
+            registered(lambda: self._catalogue.tools.add(Tool(name, ToolOptions(), frame)), name)
             return name
         options = ToolOptions(
             name,
@@ -98,7 +100,8 @@ class Registration:
         )
 
         def register(fn: FnT) -> FnT:
-            self._catalogue.tools.add(Tool(fn, options, calling_frame()))
+            frame = calling_frame()
+            registered(lambda: self._catalogue.tools.add(Tool(fn, options, frame)), fn)
             return fn
 
         return register
@@ -131,7 +134,8 @@ class Registration:
             input_schema,
             scopes,
         )
-        self._catalogue.tools.add(Tool(fn, options, calling_frame()))
+        frame = calling_frame()
+        registered(lambda: self._catalogue.tools.add(Tool(fn, options, frame)), fn)
 
     def remove_tool(self, name: str) -> None:
         """Remove a tool. Raises `ToolError` if there is no tool with that name."""
@@ -168,12 +172,14 @@ class Registration:
         of these. `scopes` are what an access token must allow, where the server has authentication.
         """
         if callable(name):
-            self._catalogue.prompts.add(Prompt(name, PromptOptions(), calling_frame()))
+            frame = calling_frame()
+            registered(lambda: self._catalogue.prompts.add(Prompt(name, PromptOptions(), frame)), name)
             return name
         options = PromptOptions(name, title, description, icons, meta, scopes)
 
         def register(fn: FnT) -> FnT:
-            self._catalogue.prompts.add(Prompt(fn, options, calling_frame()))
+            frame = calling_frame()
+            registered(lambda: self._catalogue.prompts.add(Prompt(fn, options, frame)), fn)
             return fn
 
         return register
@@ -227,9 +233,9 @@ class Registration:
         def register(fn: FnT) -> FnT:
             resources, frame = self._catalogue.resources, calling_frame()
             if has_variables(uri):
-                resources.templates.add(ResourceTemplate(fn, uri, options, frame))
+                registered(lambda: resources.templates.add(ResourceTemplate(fn, uri, options, frame)), fn)
             else:
-                resources.fixed.add(Resource(fn, uri, options, frame))
+                registered(lambda: resources.fixed.add(Resource(fn, uri, options, frame)), fn)
             return fn
 
         return register
@@ -254,14 +260,18 @@ class Registration:
         """
 
         def register(fn: FnT) -> FnT:
-            if self._catalogue.completion_handler is not None:
-                raise ValueError("a completion handler is already registered; a server has only one")
-            handler = CompletionHandler(read_handler(fn, calling_frame()))
-            self._overrides.adopt(handler)
-            self._catalogue.completion_handler = handler
+            frame = calling_frame()
+            registered(lambda: self._complete_with(fn, frame), fn)
             return fn
 
         return register
+
+    def _complete_with(self, fn: Callable[..., Any], frame: types.FrameType | None) -> None:
+        if self._catalogue.completion_handler is not None:
+            raise ValueError("a completion handler is already registered; a server has only one")
+        handler = CompletionHandler(read_handler(fn, frame))
+        self._overrides.adopt(handler)
+        self._catalogue.completion_handler = handler
 
     # Overrides
 

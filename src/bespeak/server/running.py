@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from bespeak.protocol.origins import TransportSecuritySettings
 from bespeak.server.calls.call_tasks import cut_off_here, were_cut_off_here
 from bespeak.server.leftover_threads import leave_threads_behind
+from bespeak.server.loading import refuse_running
 from bespeak.transports.http.connection_limits import ConnectionLimits
 from bespeak.transports.http.custom_routes import Route
 from bespeak.transports.interfaces import (
@@ -259,6 +260,7 @@ class RunnableServer(SessionServer):
 
         Raises `SystemExit` if the server cannot start, or if an approved call had to be cut off.
         """
+        refuse_running()
         if transport == "stdio":
             if options:
                 raise TypeError(
@@ -273,6 +275,7 @@ class RunnableServer(SessionServer):
 
     async def run_stdio_async(self) -> None:
         """Serve the client that started this process, until it closes standard input."""
+        refuse_running()
         await serve_stdio(self)
 
     async def run_streamable_http_async(
@@ -295,6 +298,7 @@ class RunnableServer(SessionServer):
         seconds is disconnected. While more than `max_unread_output` bytes in total wait to be read, clients that do not
         read are disconnected sooner.
         """
+        refuse_running()
         server = self._http_server(
             host=host,
             port=port,

@@ -1,47 +1,60 @@
-"""Targets: `FILE[:object]` or `module:object`, the server that a command uses."""
+"""Targets: `FILE[:OBJECT]` or `MODULE[:OBJECT]`, the Python server that a command uses. OBJECT is a server, or makes one."""
 
+import difflib
 import importlib
 import importlib.util
+import inspect
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from bespeak.server.author_frames import describe_failure
+from bespeak.server.loading import loading
 from bespeak.server.server import MCPServer
 
 NAMES = ("mcp", "server", "app")
 """The names of variables that are searched for a server if the target names none."""
+SYNTAX = "FILE[:OBJECT] or MODULE[:OBJECT], such as server.py:mcp"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class NoServer(Exception):
     """There is no server at a target. The message says what to write instead."""
 
 
+class CannotLoad(NoServer):
+    """The file or module of a target raises an exception. `__cause__` is that exception."""
+
+
 def load(target: str) -> MCPServer[Any]:
-    """Return the server at a target. Raises `NoServer`, and any exception of the file itself."""
+    """Return the server at a target. Raises `NoServer`, and `CannotLoad` for an exception of the author's code."""
     path, name = _split(target)
-    if path.is_file():
-        module = _load(path)
-    elif name is not None and _is_module(str(path)):
-        module = importlib.import_module(str(path))
-    else:
-        raise NoServer(f"there is no file {str(path)!r}; a target is FILE or FILE:OBJECT, such as server.py:mcp")
-    found: dict[str, MCPServer[Any]] = {
-        key: cast("MCPServer[Any]", value) for key, value in vars(module).items() if isinstance(value, MCPServer)
-    }
-    listed = ", ".join(found) or "none"
-    if name is not None:
-        if name not in found:
-            raise NoServer(f"{path} has no MCPServer called {name!r}; it has {listed}")
-        return found[name]
-    if len({id(server) for server in found.values()}) == 1:
-        return next(iter(found.values()))
-    for usual in NAMES:
-        if usual in found:
-            return found[usual]
-    if not found:
-        raise NoServer(f"{path} has no MCPServer at its top level")
-    raise NoServer(f"{path} has several servers ({listed}); say which: {path}:{next(iter(found))}")
+    with loading():
+        try:
+            return _find(_module(target, path), name, str(path))
+        except NoServer:
+            raise
+        except (Exception, SystemExit) as error:  # whatever an author's code raises
+            raise CannotLoad(describe_failure(str(path), error)) from error
+
+
+def is_module(name: str) -> bool:
+    """Whether a name is that of a module that can be imported from here. Imports only the packages that it is in."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        return False
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+    finally:
+        if added:
+            sys.path.remove(here)
 
 
 def _split(target: str) -> tuple[Path, str | None]:
@@ -51,11 +64,80 @@ def _split(target: str) -> tuple[Path, str | None]:
     return Path(target), None
 
 
-def _is_module(name: str) -> bool:
+def _module(target: str, path: Path) -> ModuleType:
+    if path.is_file():
+        return _load(path)
+    if _URL.match(target):
+        raise NoServer(f"{target!r} is a URL, but this command needs a Python server to load: {SYNTAX}")
+    if is_module(str(path)):
+        if str(Path.cwd()) not in sys.path:
+            sys.path.insert(0, str(Path.cwd()))
+        return importlib.import_module(str(path))
+    if len(target.split()) > 1:
+        raise NoServer(f"{target!r} is a command, but this command needs a Python server to load: {SYNTAX}")
+    raise NoServer(f"there is no file {str(path)!r}{_near(path)}; a target is {SYNTAX}")
+
+
+def _near(path: Path) -> str:
+    """A file beside the missing one that was probably meant."""
+    near = difflib.get_close_matches(path.name, sorted(one.name for one in path.parent.glob("*.py")), 1)
+    return f" (did you mean {str(path.with_name(near[0]))!r}?)" if near else ""
+
+
+def _find(module: ModuleType, name: str | None, path: str) -> MCPServer[Any]:
+    found: dict[str, MCPServer[Any]] = {
+        key: cast("MCPServer[Any]", value) for key, value in vars(module).items() if isinstance(value, MCPServer)
+    }
+    listed = ", ".join(found) or "none"
+    if name is not None and name not in found:
+        return _made(module, name, path, listed)
+    if name is not None:
+        return found[name]
+    if len({id(server) for server in found.values()}) == 1:
+        return next(iter(found.values()))
+    for usual in NAMES:
+        if usual in found:
+            return found[usual]
+    if not found:
+        raise NoServer(f"{path} has no MCPServer at its top level{_factories(module, path)}")
+    raise NoServer(f"{path} has several servers ({listed}); say which: {path}:{next(iter(found))}")
+
+
+def _made(module: ModuleType, name: str, path: str, listed: str) -> MCPServer[Any]:
+    """The server that a function of the module makes."""
+    factory: Any = getattr(module, name, None)
+    if not callable(factory):
+        raise NoServer(f"{path} has no MCPServer called {name!r}; it has {listed}")
+    if missing := _required(factory):
+        raise NoServer(
+            f"{path}:{name} needs arguments ({', '.join(missing)}); a function that makes a server takes none"
+        )
+    made = factory()
+    if inspect.iscoroutine(made):
+        made.close()
+        raise NoServer(f"{path}:{name} is an async function; write one that returns an MCPServer without await")
+    if not isinstance(made, MCPServer):
+        raise NoServer(f"{path}:{name} returns {type(made).__name__}, not an MCPServer")
+    return cast("MCPServer[Any]", made)
+
+
+def _required(factory: Any) -> list[str]:
     try:
-        return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):  # some callables of C have none; calling them shows
+        return []
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in parameters if one.default is one.empty and one.kind not in variadic]
+
+
+def _factories(module: ModuleType, path: str) -> str:
+    """Functions of the module that say that they return a server."""
+    names = [
+        key
+        for key, value in vars(module).items()
+        if inspect.isfunction(value) and "MCPServer" in str(value.__annotations__.get("return", ""))
+    ]
+    return f"; if {names[0]}() makes one, write {path}:{names[0]}" if names else ""
 
 
 def _load(path: Path) -> ModuleType:

@@ -8,9 +8,9 @@ from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.answer_examples import in_yaml
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS
+from bespeak.conversation.feature_list import list_tools
 from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
-from bespeak.conversation.tool_list import list_tools
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.text_formats import FORMATS
 

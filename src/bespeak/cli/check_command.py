@@ -1,0 +1,97 @@
+"""`bespeak check`: load a whole server, and report every registration error of all its functions."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import to_json
+
+from bespeak.cli.exit_codes import ExitCode
+from bespeak.cli.output import complain, result_lines
+from bespeak.cli.target_server import server_of
+from bespeak.resolve.errors import Fault, InvalidSignature
+from bespeak.server.loading import loading
+from bespeak.server.server import MCPServer
+from bespeak.server.targets import CannotLoad, NoServer
+
+STOPPED = "The file could not be loaded to its end, so what follows was not checked"
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The command line of `bespeak check`."""
+
+    target: str
+    whole: bool
+    """Whether the findings are printed as JSON."""
+
+
+def check_server(flags: Flags) -> int:
+    """Report the registration errors of a server. Return the exit code."""
+    server: MCPServer[Any] | None = None
+    stopped: NoServer | None = None
+    with loading(collects=True) as current:
+        try:
+            server = server_of(flags.target)
+        except NoServer as error:
+            stopped = error
+    invalid = list(current.errors)
+    if isinstance(stopped, CannotLoad) and isinstance(stopped.__cause__, InvalidSignature):
+        # Raised where nothing collects, such as Tool.from_function: the rest of the file did not run.
+        invalid.append(stopped.__cause__)
+    elif stopped is not None and not invalid:
+        return complain(str(stopped), ExitCode.BAD_USAGE, stopped)
+    found = [(one.consumer, fault) for one in invalid for fault in one.faults]
+    if flags.whole:
+        sys.stdout.write(to_json(_as_json(flags.target, found, server, stopped), indent=2).decode() + "\n")
+    else:
+        text = "\n\n".join([*_written(found), _summary(flags.target, found, server)])
+        sys.stdout.write("\n".join(result_lines(text, sys.stdout)) + "\n")
+    if stopped is not None:
+        reason = "" if isinstance(stopped.__cause__, InvalidSignature) else f":\n{stopped}"
+        return complain(f"{STOPPED}{reason}", ExitCode.FAILED, stopped)
+    return ExitCode.FAILED if found else ExitCode.OK
+
+
+def _written(found: Sequence[tuple[str, Fault]]) -> list[str]:
+    return [f"{number}. cannot register {consumer!r}: {fault}" for number, (consumer, fault) in enumerate(found, 1)]
+
+
+def _summary(target: str, found: Sequence[tuple[str, Fault]], server: MCPServer[Any] | None) -> str:
+    if found:
+        functions = len({consumer for consumer, _ in found})
+        return f"{target}: {_count(len(found), 'registration error')} in {_count(functions, 'function')}"
+    counts = _counts(server)
+    listed = ", ".join(_count(number, what) for what, number in counts.items()) or "nothing registered"
+    return f"{target}: no registration errors ({listed})"
+
+
+def _counts(server: MCPServer[Any] | None) -> Counter[str]:
+    return Counter(one.what for one in server.registered) if server is not None else Counter()
+
+
+def _as_json(
+    target: str, found: Sequence[tuple[str, Fault]], server: MCPServer[Any] | None, stopped: NoServer | None
+) -> dict[str, Any]:
+    return {
+        "target": target,
+        "errors": [
+            {
+                "function": consumer,
+                "problem": fault.problem,
+                "file": fault.place.rpartition(":")[0] or fault.place,
+                "line": int(line) if (line := fault.place.rpartition(":")[2]).isdigit() else None,
+                "drawing": fault.drawing,
+                "fix": fault.fix,
+            }
+            for consumer, fault in found
+        ],
+        "registered": dict(_counts(server)),
+        "complete": stopped is None,
+    }
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
