@@ -1,4 +1,4 @@
-"""Builds the packages, checks them, and tries the wheel in fresh environments: `python -m scripts.package_check`, or `make package`.
+"""Builds the packages, checks them, and tries the wheel in fresh environments: `python -m scripts.package_check` or `make package`.
 
 Each Python that is found gets two environments: one with the wheel alone, and one with what the command line and HTTP need. The
 server is the README's. With `--inspector`, the command line of the official Inspector uses it, too. Prints a line for each check.
@@ -20,9 +20,10 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.pythons import VERSIONS, interpreter, variable
+
 from scripts.packaged_files import faults_of_sdist, faults_of_wheel, names_in_sdist, names_in_wheel
 from scripts.readme_server import README, readme_server
-from tests.pythons import VERSIONS, interpreter, variable
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 300.0
