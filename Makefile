@@ -7,12 +7,14 @@ PEER := .peer
 FRAMEWORKS := .frameworks
 OUTSIDE := .outside
 OLDEST := .oldest
+PACKAGE := .package
+COMPARISON := .comparison
 OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 # Let Python write bytecode, so that pytest does not have to rewrite every module again for every worker.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix stress soak pythons oldest check messages rules interop conformance suites suites-outside frameworks frameworks-short bench bench-short siege siege-short storm storm-short format clean
+.PHONY: demo test matrix stress soak pythons oldest check messages rules interop conformance suites suites-outside frameworks frameworks-short bench bench-short siege siege-short storm storm-short package release comparison format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -164,9 +166,37 @@ storm: $(STORM_NEEDS)
 storm-short: $(STORM_NEEDS)
 	$(STORM) --short
 
+# Bespeak, the official SDK and FastMCP in the same situations; writes docs/comparison.md. In CI the page must not change.
+$(COMPARISON)/.installed: comparison/requirements/fastmcp.txt
+	$(PYTHON) -m venv $(COMPARISON)
+	$(COMPARISON)/bin/python -m $(PIP) install -r $<
+	touch $@
+
+comparison: $(VENV)/.installed $(PEER)/.installed $(COMPARISON)/.installed
+	$(BIN)/python -m comparison.run --bespeak $(BIN)/python --mcp $(PEER)/bin/python --fastmcp $(COMPARISON)/bin/python
+
+# Builds sdist and wheel, checks both, and tries the wheel in fresh environments: on each Python that is found, and with the command
+# line of the official Inspector. The Inspector needs a newer Node than npm does, so that one comes from npm as well.
+$(PACKAGE)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(PACKAGE)
+	$(PACKAGE)/bin/python -m $(PIP) install --upgrade 'pip>=25.1'
+	$(PACKAGE)/bin/python -m $(PIP) install --group package
+	touch $@
+
+inspector/node_modules/.installed: inspector/package.json
+	cd inspector && npm install --no-package-lock --no-audit --no-fund --silent
+	touch $@
+
+package: $(VENV)/.installed $(PACKAGE)/.installed inspector/node_modules/.installed
+	$(BIN)/python -m scripts.package_check --tools $(PACKAGE)/bin/python --inspector inspector/node_modules
+
+# Everything that a release needs, except the upload. Says what to do next.
+release: $(VENV)/.installed
+	$(BIN)/python -m scripts.release
+
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PEER) $(OUTSIDE) $(FRAMEWORKS) interop/node_modules conformance/node_modules .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PACKAGE) $(COMPARISON) $(PEER) $(OUTSIDE) $(FRAMEWORKS) interop/node_modules conformance/node_modules inspector/node_modules dist .coverage .pytest_cache .ruff_cache .hypothesis
