@@ -30,7 +30,7 @@ def test_the_snippets_of_a_document_run(document: Path, monkeypatch: pytest.Monk
 
 
 def test_the_readme_has_snippets() -> None:
-    assert len(SNIPPET.findall((ROOT / "README.md").read_text())) >= 5
+    assert len(SNIPPET.findall((ROOT / "README.md").read_text())) >= 2
 
 
 @pytest.mark.timing

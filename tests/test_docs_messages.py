@@ -15,7 +15,7 @@ LOGGED = [
     for line in block.splitlines()
 ]
 QUOTED = [
-    ("README.md", "Waiting for an answer"),
+    ("docs/explanation/older-clients.md", "Waiting for an answer"),
     ("docs/consent.md", "nobody answered within 600 s"),
     ("docs/deployment.md", "State keys outlive this run, its ledger does not; give --store"),
     (

@@ -1,0 +1,69 @@
+"""The README: what it shows at the terminal is what a reader sees, and its table is the one that was measured."""
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from scripts.readme_server import README, readme_server
+from typer.testing import CliRunner
+
+from bespeak.cli.commands import app
+from tests.cli.terminals import in_a_process
+
+ROOT = README.parent
+TEXT = README.read_text()
+CONSOLE = re.findall(r"^```console\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+COMPARED = (ROOT / "docs" / "comparison.md").read_text()
+
+
+@pytest.fixture
+def in_a_folder_with_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "server.py").write_text(readme_server(TEXT))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "server", raising=False)  # of an earlier test
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
+def shown(command: str) -> str:
+    """Return what the README shows below a command line."""
+    (found,) = (block for block in CONSOLE if block.startswith(f"$ {command}\n"))
+    return found.partition("\n")[2]
+
+
+@pytest.mark.timing
+@pytest.mark.usefixtures("in_a_folder_with_the_server")
+def test_the_first_command_asks_and_answers_as_shown() -> None:
+    began = time.monotonic()
+    with in_a_process("call", "server.py", "order_book", "title=Neuromancer") as terminal:
+        terminal.wait_for("c = cancel: ")
+        terminal.type("y\n")
+        code, out = terminal.ended()
+    seen = terminal.seen.replace("\r\n", "\n").lstrip("\n") + out
+    assert (code, seen) == (0, shown("bespeak call server.py order_book title=Neuromancer"))
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.usefixtures("in_a_folder_with_the_server")
+def test_the_list_is_shown_as_printed() -> None:
+    assert CliRunner().invoke(app, ["list", "server.py"]).output == shown("bespeak list server.py")
+
+
+@pytest.mark.usefixtures("in_a_folder_with_the_server")
+def test_a_book_in_stock_is_ordered_without_a_question() -> None:
+    assert CliRunner().invoke(app, ["call", "server.py", "order_book", "title=Dune"]).output == "Ordered 'Dune'.\n"
+
+
+def test_each_row_of_the_table_is_a_row_of_the_measured_one() -> None:
+    measured = [re.sub(r" \(\d\)(?= \|)", "", line) for line in COMPARED.splitlines()]
+    rows = re.findall(r"^\| [A-Z].*\*\*.*\|$", TEXT, re.MULTILINE)
+    assert len(rows) >= 6
+    assert [row for row in rows if row not in measured] == []
+
+
+def test_the_configuration_of_a_client_is_json() -> None:
+    (found,) = re.findall(r"^```json\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
+    assert json.loads(found)["mcpServers"]["bookshop"]["args"][0] == "run"
