@@ -1,8 +1,10 @@
 """`bespeak test`: which suites and tests are run, where the reports go, and every exit code. Testing.md sections 2 and 5."""
 
 import json
+import os
 import shlex
 import signal
+import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -456,3 +458,29 @@ def test_a_mistake_in_an_included_file_is_shown_with_that_file(outcomes: str) ->
     result = bespeak("test", outcomes)
     assert result.exit_code == 2
     assert "servers.yaml:3: unknown key 'tets' in an included file" in result.stderr
+
+
+# A reader that goes away
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize(("words", "code"), [([], 130), (["--report", "pretty", "--report", "json=r.json"], 0)])
+def test_a_reader_that_goes_away_is_not_complained_about(suite: str, words: list[str], code: int) -> None:
+    """As in `bespeak test | head`. Without another report, nobody waits for the rest of the run."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "bespeak.cli", "test", suite, "-k", "not fails", *words]
+    ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=50, check=False)
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (code, "")
+    assert Path("r.json").exists() == bool(words)
+
+
+@pytest.mark.timing
+def test_a_reader_that_goes_away_while_a_schema_is_printed_is_not_complained_about() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "bespeak.cli", "test", "--schema"]
+    ran = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=50, check=False)
+    os.close(writing)
+    assert ran.stderr == ""

@@ -75,6 +75,7 @@ def test_with_what_a_failure_says_to_paste_a_test_passes(desk: str) -> None:
 
 
 TEXT: dict[str, Any] = {"type": "string"}
+CHOICES = {"enum": ["x", "y", "z"]}
 INNER = {"type": "object", "properties": {"x": TEXT, "y": TEXT}, "required": ["x"]}
 
 
@@ -86,7 +87,21 @@ INNER = {"type": "object", "properties": {"x": TEXT, "y": TEXT}, "required": ["x
         ({"properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]}, {"n": 3}),
         ({"properties": {"b": {"type": "boolean"}}, "required": ["b"]}, {"b": True}),
         ({"properties": {"l": {"type": "array", "items": TEXT}}, "required": ["l"]}, {"l": []}),
-        ({"properties": {"s": {"enum": ["x", "y"]}}, "required": ["s"]}, {"s": "x"}),
+        ({"properties": {"l": {"type": "array", "items": TEXT, "minItems": 1}}, "required": ["l"]}, {"l": ["..."]}),
+        ({"properties": {"l": {"type": "array", "minItems": 2}}, "required": ["l"]}, {"l": ["...", "..."]}),
+        (
+            {"properties": {"l": {"type": "array", "items": CHOICES, "minItems": 2}}, "required": ["l"]},
+            {"l": ["x", "y"]},
+        ),
+        (
+            {"properties": {"l": {"type": "array", "items": CHOICES, "minItems": 4}}, "required": ["l"]},
+            {"l": ["x"] * 4},
+        ),
+        ({"properties": {"l": {"type": "array", "minItems": 10**9}}, "required": ["l"]}, {"l": ["..."] * 10}),
+        ({"properties": {"l": {"type": "array", "minItems": "two"}}, "required": ["l"]}, {"l": []}),
+        ({"properties": {"s": {"type": "string", "minLength": 5}}, "required": ["s"]}, {"s": "....."}),
+        ({"properties": {"s": {"type": "string", "minLength": 10**9}}, "required": ["s"]}, {"s": "." * 200}),
+        ({"properties": {"s": CHOICES}, "required": ["s"]}, {"s": "x"}),
         ({"properties": {"s": {"type": "string", "default": "d"}}, "required": ["s"]}, {"s": "d"}),
         ({"properties": {"s": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "required": ["s"]}, {"s": 1}),
         ({"properties": {"o": INNER}, "required": ["o"]}, {"o": {"x": "..."}}),
@@ -196,8 +211,21 @@ def test_what_a_file_prints_while_it_loads_is_not_a_part_of_the_suite() -> None:
         "from bespeak import MCPServer\nprint('LOADED')\nmcp = MCPServer('x')\n@mcp.tool()\ndef say() -> str: ...\n"
     )
     result = bespeak("test", "--init", "printing_init_desk.py")
-    assert result.stdout.startswith("version: 1\n")
+    assert result.stdout.startswith("# The arguments are placeholders: replace them by real ones.\n")
     assert "LOADED" not in result.stdout
+
+
+@pytest.mark.timing
+def test_what_holds_for_all_tests_is_said_once_at_the_top(raw: Raw) -> None:
+    written = Path(drafted(raw(pages=[{"tools": [tool("a"), tool("b")]}]))).read_text()
+    assert [line for line in written.splitlines() if "#" in line] == written.splitlines()[:2]
+    assert "shows the inputResponses to add below its arguments" in written.splitlines()[1]
+
+
+def test_the_help_says_what_a_target_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERMINAL_WIDTH", "300")
+    said = " ".join(bespeak("test", "--help").stdout.split())
+    assert "a URL, FILE[:OBJECT], MODULE[:OBJECT] or a command in quotes" in said
 
 
 # Tools that may change or delete something
@@ -228,5 +256,5 @@ def test_a_tool_that_may_change_something_is_not_run_before_a_person_says_so(
     result = bespeak("test", suite)
     assert result.exit_code == 0
     why = "(the tool may change or delete something; check the arguments, then remove this line)"
-    assert (f"skip    wipe answers  {suite}:12  {why}" in result.stdout) != runs
+    assert (f"skip    wipe answers  {suite}:13  {why}" in result.stdout) != runs
     assert ("2 passed in" in result.stdout) == runs

@@ -398,7 +398,7 @@ async def test_a_test_that_cannot_be_run_fails_and_the_others_are_run(
             raise KeyError("a slip")
         return []
 
-    monkeypatch.setattr("bespeak.testing.item_run.judge", failing)
+    monkeypatch.setattr("bespeak.testing.item_conversation.judge", failing)
     first, second = await hold(Canned(told()), "  - {name: a, tool: t}\n  - {name: b, tool: t}\n")
     assert messages([first]) == ["the test could not be run: KeyError: 'a slip'"]
     assert second.passed

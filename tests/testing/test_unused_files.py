@@ -1,6 +1,7 @@
 """Cassettes and snapshots that no test uses: they are reported, and removed only if that is asked for."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,22 @@ def test_pytest_tells_the_same_notes(recorded: Bench) -> None:
     ran = recorded.pytest("--bespeak-cassettes=tapes")
     ran.assert_outcomes(passed=1)
     assert said(ran).count("bespeak: note: no test uses tapes/desk-two-") == 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("more", [(), ("--bespeak-report=json=r.json",)])
+def test_several_processes_tell_each_note_once(
+    recorded: Bench, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    suite = recorded.suite(ONE)
+    suite.write_text(suite.read_text().replace("server: desk\n", "server: desk\ncassettes: tapes\n"))
+    plugins = ("-p", "xdist", "-p", "bespeak.testing.plugin")
+    ran = recorded.pytester.run(sys.executable, "-m", "pytest", *plugins, "-n", "2", *more)
+    ran.assert_outcomes(passed=1)
+    assert said(ran).count("bespeak: note: no test uses tapes/desk-two-") == 2
+    if more:
+        assert len(json.loads((recorded.path / "r.json").read_text())["notes"]) == 2
 
 
 @pytest.mark.parametrize(("words", "notes"), [((), 1), (("-k", "one"), 0)])

@@ -2,6 +2,8 @@
 
 import sys
 
+from bespeak.terminal.closed_pipes import flush
+
 
 def main() -> None:
     """Run the `bespeak` command."""
@@ -11,4 +13,7 @@ def main() -> None:
         if error.name not in ("typer", "rich"):
             raise
         sys.exit("the bespeak command needs typer: pip install 'bespeak[cli]'")
-    app()
+    try:
+        app()
+    finally:
+        flush(sys.stdout)

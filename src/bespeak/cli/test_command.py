@@ -16,6 +16,7 @@ from bespeak.cli.signals import run, stoppable
 from bespeak.conversation.servers import Unreachable
 from bespeak.terminal.prompt import Prompt, at_terminal
 from bespeak.testing.cassettes.record_mode import RecordingRefused
+from bespeak.testing.report.open_reports import Reports
 from bespeak.testing.report.results import Kind, Result
 from bespeak.testing.report.summary import Summary, gravest
 from bespeak.testing.report.writers import Writer, open_writers
@@ -182,30 +183,28 @@ def _run(
 ) -> int:
     began = time.perf_counter()
     results: list[Result] = []
+    reports = Reports(writers, sys.stdout)
 
     def finished(result: Result) -> bool:
         results.append(result)
-        for writer in writers:
-            writer.finished(result)
-        return result.passed or not first
+        reports.finished(result)
+        return reports.is_read and (result.passed or not first)
 
-    for writer in writers:
-        writer.started(len(items))
+    reports.started(len(items))
     interrupted, runner = False, Runner(options)
     try:
         with redirect_stdout(sys.stderr):  # what a server in this process prints is not part of a report
-            run(run_items(runner, items, finished))
+            if reports.is_read:
+                run(run_items(runner, items, finished))
     except KeyboardInterrupt:
         interrupted = True
+    interrupted = interrupted or (len(results) < len(items) and not reports.is_read)
     notes = [*runner.notes(), *unused_files(suites, options).notes()]
     summary = Summary(results, deselected, interrupted, time.perf_counter() - began, notes)
     code = exit_code_of(summary)
-    for writer in writers:
-        try:
-            writer.ended(summary)
-        except OSError as error:
-            code = code or ExitCode.BAD_USAGE
-            print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
+    for error in reports.ended(summary):
+        code = code or ExitCode.BAD_USAGE
+        print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
     if not items:
         print("bespeak: no tests were selected", file=sys.stderr)
     return code

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from bespeak.cli.shared_options import TARGETS
+
 Files = Annotated[
     list[Path] | None,
     typer.Argument(help="Suites (*.bespeak.yaml), or folders that contain suites.", metavar="FILE..."),
@@ -12,7 +14,8 @@ Files = Annotated[
 Validate = Annotated[bool, typer.Option("--validate", help="Check the suites without starting a server.")]
 Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of suite files.")]
 Init = Annotated[
-    str | None, typer.Option("--init", help="Print a first suite for the tools of this server.", metavar="TARGET")
+    str | None,
+    typer.Option("--init", help=f"Print a first suite for the tools of a server: {TARGETS}.", metavar="TARGET"),
 ]
 Words = Annotated[
     str | None,

@@ -114,8 +114,7 @@ def _operator(operator: Operator, operand: Any, steps: Steps) -> Matcher:
         case Operator.EQUALS:
             return Equals(written, _literally(operand, steps))
         case Operator.CONTAINS:
-            part = _parse(operand, steps)
-            return Contains(written, part.value if isinstance(part, Equals) else part)
+            return _contains(operand, steps)
         case Operator.NOT:
             return Not(written, _parse(operand, steps))
         case Operator.EACH:
@@ -144,6 +143,22 @@ def _operator(operator: Operator, operand: Any, steps: Steps) -> Matcher:
             if not isinstance(operand, str) or not operand:
                 raise InvalidMatcher("snapshot needs a name", steps)
             return Snapshot(written, operand)
+
+
+def _contains(operand: Any, steps: Steps) -> Matcher:
+    """A list names several things, all of which must be contained, in any order."""
+    written = {str(Operator.CONTAINS): operand}
+    if isinstance(operand, list):
+        if not operand:
+            raise InvalidMatcher("contains: [] accepts everything; name what must be contained", steps)
+        parts = enumerate(cast("list[Any]", operand))
+        return All(written, tuple(_contained(part, (*steps, index)) for index, part in parts))
+    return _contained(operand, steps)
+
+
+def _contained(operand: Any, steps: Steps) -> Matcher:
+    part = _parse(operand, steps)
+    return Contains({str(Operator.CONTAINS): operand}, part.value if isinstance(part, Equals) else part)
 
 
 def _length(operand: Any, steps: Steps) -> Matcher:

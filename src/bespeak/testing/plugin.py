@@ -22,7 +22,8 @@ BOTH = ("2025-11-25", "2026-07-28")
 _RUN = pytest.StashKey["SuiteRun"]()
 _RESULT = "bespeak_result"
 """The attribute of a pytest report that carries the result as text, also between processes."""
-_DESELECTED = "bespeak_deselected"
+_DESELECTED, _NOTES = "bespeak_deselected", "bespeak_notes"
+"""What a worker of xdist hands over when it ends."""
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -206,6 +207,8 @@ class _Results:
         self._config = config
         self._results: list[tuple[dict[str, Any], float]] = []
         self._deselected = 0
+        self._notes: dict[str, None] = {}
+        """The notes of workers, each once."""
         self._interrupted = False
         self._unwritten: str | None = None
 
@@ -237,10 +240,12 @@ class _Results:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """A worker of xdist has ended. All of them collect, and so deselect, the same."""
-        self._deselected = max(self._deselected, getattr(node, "workeroutput", {}).get(_DESELECTED, 0))
+        output: dict[str, Any] = getattr(node, "workeroutput", {})
+        self._deselected = max(self._deselected, output.get(_DESELECTED, 0))
+        self._notes |= dict.fromkeys(output.get(_NOTES, ()))
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        if _RUN not in self._config.stash:
+        if _RUN not in self._config.stash and not self._notes:
             return
         run = _suite_run(self._config)
         run.close()
@@ -248,11 +253,12 @@ class _Results:
         output: dict[str, Any] | None = getattr(self._config, "workeroutput", None)
         if output is not None:
             output[_DESELECTED] = deselected
+            output[_NOTES] = run.unused_notes()
         stopped = exitstatus == pytest.ExitCode.INTERRUPTED and not self._interrupted
         if stopped and not self._results:
             return  # something could not be collected, and nothing was run
         try:
-            run.report(self._results, deselected, interrupted=self._interrupted)
+            run.report(self._results, deselected, interrupted=self._interrupted, notes=list(self._notes))
         except OSError as error:
             self._unwritten = f"bespeak: a report could not be written: {error}"
 

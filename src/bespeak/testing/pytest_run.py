@@ -123,14 +123,24 @@ class SuiteRun:
 
     def notes(self) -> list[str]:
         """Return what the author of the suites should know after the run."""
-        suites = list(self._suites.values())
-        return [*self._runner.notes(), *unused_files(suites, self.options).notes()] if suites else []
+        return [*self._runner.notes(), *self.unused_notes()]
 
-    def report(self, told: Sequence[tuple[dict[str, Any], float]], deselected: int, *, interrupted: bool) -> None:
-        """Write the reports. Raises `OSError`."""
+    def unused_notes(self) -> list[str]:
+        """Return the notes about files that no test of the collected suites uses."""
+        return unused_files(list(self._suites.values()), self.options).notes()
+
+    def report(
+        self,
+        told: Sequence[tuple[dict[str, Any], float]],
+        deselected: int,
+        *,
+        interrupted: bool,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Write the reports, with the notes of other processes. Raises `OSError`."""
         results = [Result.from_json(one, seconds) for one, seconds in told]
         seconds = sum(result.seconds for result in results)
-        summary = Summary(results, deselected, interrupted, seconds, self.notes())
+        summary = Summary(results, deselected, interrupted, seconds, [*self.notes(), *notes])
         self.told_notes = summary.all_notes
         for writer in self._writers:
             writer.ended(summary)

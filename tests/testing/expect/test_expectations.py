@@ -120,7 +120,7 @@ def test_rounds_questions_and_notifications_are_those_of_the_conversation() -> N
         ),
         ({"structuredContent": {"contains": {"tip": 1}}}, "structuredContent.tip", "is missing", 1, ABSENT),
         ({"content": []}, "content[0]", "expected 0 entries, got 1", ABSENT, {"type": "text", "text": "Paid."}),
-        ({"isError": True}, "isError", "isError: expected true, got false", True, False),
+        ({"isError": True}, "isError", "the tool was expected to fail, but returned: Paid.", True, False),
         ({"messages": []}, "messages", "messages: is missing", [], ABSENT),
         ({"rounds": 1}, "rounds", "rounds: expected 1, got 0", 1, 0),
         ({"asked": ["city"]}, "asked[0]", "asked[0]: is missing", "city", ABSENT),

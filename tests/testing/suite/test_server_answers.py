@@ -84,7 +84,7 @@ def test_without_the_keys_nothing_is_prepared(tmp_path: Path) -> None:
     assert (answers.roots, answers.fixture.rules) == (None, ())
 
 
-@pytest.mark.parametrize("url", ["localhost:8000/mcp", "ws://x.example/mcp", "mcp.example.com"])
+@pytest.mark.parametrize("url", ["", "localhost:8000/mcp", "ws://x.example/mcp", "mcp.example.com"])
 def test_a_url_without_its_scheme_is_named_with_its_line(tmp_path: Path, url: str) -> None:
     assert only_fault(tmp_path, with_server(f"{{url: '{url}'}}")) == (3, "url must begin with http:// or https://")
 

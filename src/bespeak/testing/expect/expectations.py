@@ -136,7 +136,10 @@ def judge(
         return [Failure(message, path="error", expected=ABSENT, actual=shown["error"])]
     elif failed:
         found.append(Failure(f"the tool failed: {shown['text']}", path="isError", expected=False, actual=True))
-    told = {"error", "isError"} if failed else {"error"}
+    elif expect.isError is True and not looks["isError"]:
+        message = f"the tool was expected to fail, but returned: {shown['text']}"
+        found.append(Failure(message, path="isError", expected=True, actual=False))
+    told = {"error", "isError"} if found and found[0].path == "isError" else {"error"}
     for name in (name for name in type(expect).model_fields if name in given - told):
         written = getattr(expect, name)
         expected = (

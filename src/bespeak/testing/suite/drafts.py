@@ -15,6 +15,12 @@ from bespeak.protocol.errors import MCPError
 from bespeak.protocol.text_formats import FORMATS
 
 DEEPEST = 5
+MOST_ENTRIES, LONGEST = 10, 200
+"""The largest placeholders: a schema may demand more than anybody reads."""
+HEADING = (
+    "# The arguments are placeholders: replace them by real ones.",
+    "# If a tool asks something, its test fails and shows the inputResponses to add below its arguments.",
+)
 WARNING = "the tool may change or delete something; check the arguments, then remove this line"
 
 
@@ -37,7 +43,7 @@ async def draft(target: str) -> str:
 
 
 def _suite(server: Target, tools: Mapping[str, Mapping[str, Any]]) -> str:
-    lines = ["version: 1", "servers:", "  server:"]
+    lines = [*HEADING, "version: 1", "servers:", "  server:"]
     reached = {"command": server.command, "url": server.url, "python": server.python}
     lines += [f"    {name}: {in_yaml(value)}" for name, value in reached.items() if value is not None]
     lines += ["    protocol: auto", "tests:"]
@@ -49,7 +55,6 @@ def _suite(server: Target, tools: Mapping[str, Mapping[str, Any]]) -> str:
             lines.append(f"    skip: {WARNING}")
         if arguments:
             lines.append(f"    arguments: {in_yaml(arguments)}")
-        lines += ["    # inputResponses: answers by question name; run the test once and copy them from the failure"]
         lines += ["    expect:", "      isError: false"]
     return "\n".join(lines) + "\n"
 
@@ -92,10 +97,24 @@ def _of_type(schema: Mapping[str, Any], depth: int, root: Mapping[str, Any]) -> 
     if kind in ("integer", "number"):
         return schema.get("minimum", 1)
     if kind == "array":
-        return []
+        return _entries(schema, depth, root)
     form: Any = schema.get("format")
-    text = FORMATS[form].example if isinstance(form, str) and form in FORMATS else "..."
+    fewest = min(_whole(schema.get("minLength")), LONGEST)
+    text = FORMATS[form].example if isinstance(form, str) and form in FORMATS else "..." + "." * (fewest - 3)
     return {"boolean": True, "null": None}.get(str(kind), text)
+
+
+def _entries(schema: Mapping[str, Any], depth: int, root: Mapping[str, Any]) -> list[Any]:
+    """As many entries as an array needs. They differ if there are choices for them."""
+    items: Any = schema.get("items")
+    known: Mapping[str, Any] = _meant(cast("dict[str, Any]", items), root) if isinstance(items, dict) else {}
+    fewest = min(_whole(schema.get("minItems")), MOST_ENTRIES) if depth < DEEPEST else 0
+    choices = _list(known.get("enum"))
+    return choices[:fewest] if len(choices) >= fewest else [example(known, depth + 1, root)] * fewest
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _meant(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -56,9 +56,14 @@ class Server(Part):
     url: Maybe[str] = Field(
         default=None,
         description="The server's URL. With a command, the command is started first; ${port} is a free port.",
+        json_schema_extra={"pattern": r"^(https?://|\$\{)"},
     )
     headers: dict[str, str] = Field(default={}, description="Headers of every request to the url.")
-    python: Maybe[str] = Field(default=None, description="MODULE:OBJECT or FILE:OBJECT, an MCPServer in this process.")
+    python: Maybe[str] = Field(
+        default=None,
+        description="FILE[:OBJECT] or MODULE[:OBJECT], a server in this process. "
+        "OBJECT is an MCPServer, or a function that makes one.",
+    )
     protocol: ProtocolMode = Field(
         default="auto", description="The protocol revision to use, unless a test names eras."
     )

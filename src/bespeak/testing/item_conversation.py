@@ -1,0 +1,278 @@
+"""The conversation of one test: held over an open line, and judged by what the test expects."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+from bespeak.client.errors import CallbackFailed, InvalidServerResponse
+from bespeak.conversation.answer_examples import paste
+from bespeak.conversation.answer_sources import FixtureScript
+from bespeak.conversation.answers import CannotAnswer
+from bespeak.conversation.askers import asker_of
+from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
+from bespeak.conversation.connection import Line
+from bespeak.conversation.exchange import BrokenRule, Stopped, Talk
+from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.matchers import ABSENT
+from bespeak.conversation.profiles.profile import Profile
+from bespeak.conversation.protocol_rules import Finding
+from bespeak.conversation.question_names import AmbiguousName, SpelledKey, with_names
+from bespeak.conversation.responses import Dialect
+from bespeak.conversation.result_text import text_of
+from bespeak.conversation.servers import Unreachable
+from bespeak.protocol.versions import is_modern
+from bespeak.terminal.prompt import NoMoreInput
+from bespeak.terminal.prompt_types import Asker
+from bespeak.testing.altered_requests import NotReached
+from bespeak.testing.attacks import (
+    SENT_AGAIN,
+    Attack,
+    advise_ignored,
+    after_fault,
+    ignores_state,
+    judge_restarted,
+    judge_tampered,
+    refuses,
+)
+from bespeak.testing.expect.asked_order import in_expected_order
+from bespeak.testing.expect.expectations import Telling, allowing_an_error, ended, failed, judge, names_a_success
+from bespeak.testing.expect.snapshots import SnapshotFile
+from bespeak.testing.live_lines import LiveLine
+from bespeak.testing.redaction.redactor import Redactor
+from bespeak.testing.redaction.result_redactor import ResultRedactor
+from bespeak.testing.report.results import Failure, Kind
+from bespeak.testing.run_options import Options
+from bespeak.testing.scripts import StoppingScript, script_of
+from bespeak.testing.suite.plan import Item
+from bespeak.testing.suite.suite_file import AsProfile, Expect, Test, Verify
+from bespeak.testing.value_paths import parse_path, value_at
+from bespeak.testing.watched_line import WatchedLine
+
+DIALECT_RULES = ("dialect", "no-result-type")
+"""What a server breaks that uses the compatibility dialect."""
+
+
+class ItemConversation:
+    """The conversation of one test, case and era, and what is wrong with it."""
+
+    def __init__(self, item: Item, test: Test, options: Options, redactor: Redactor, tokens: list[str]) -> None:
+        self.item = item
+        self.test = test
+        """The test of the item, with its values filled in."""
+        self.options = options
+        self.redactor = redactor
+        self.tokens = tokens
+        """The request states of all tests so far."""
+        self.client = client_of(options)
+        self.failures: list[Failure] = []
+        self.advice: list[Finding] = []
+        self.captured: dict[str, Any] = {}
+        self.conversation: Conversation | None = None
+        self.line: WatchedLine | None = None
+        self.ended: str | None = None
+        """The error text of a call that failed."""
+        self.replayed = False
+        """Whether it comes from a cassette."""
+
+    async def hold(self, line: Line, live: LiveLine | None) -> bool:
+        """Hold the conversation and judge it. Return whether the connection can still be used."""
+        test = self.test
+        self.replayed = live is None
+        if (test.tamper or test.fault) and not is_modern(line.version):
+            self._fail(f"not reached: revision {line.version} has no rounds to tamper with")
+            return True
+        if self.client.needs_rounds and not is_modern(line.version):
+            self._fail(f"not reached: this profile answers rounds, which revision {line.version} does not have")
+            return True
+        capabilities = live.connection.capabilities if live is not None else None
+        attack = Attack(test.tamper, test.fault, test.retry or 0, live, probes=not names_a_success(test.expect))
+        self.snapshots = SnapshotFile(
+            self.item.suite, self.item.title, self.options.record, replace(self.redactor, paths=())
+        )
+        self.conversation = self._begun(test, capabilities)
+        script, leftovers = script_of(test, self.options.prompt, self._telling, self._shown.as_declared, self._asker)
+        line = self.line = WatchedLine(line, list if live is None else lambda: live.notifications)
+        talk = Talk(line, self.conversation, script, attack, self.client)
+        usable = await self._held(talk)
+        self.ended = failed(self._shown.envelope(talk.envelope))
+        if isinstance(script, StoppingScript) and not script.stopped and not self.failures:
+            self._fail(f"not reached: {script.never}{ended(talk.envelope)}")
+        if attack.restarted:
+            self._judge_restart(talk)
+        instead = self._instead()
+        if not self.failures and instead is not None:
+            self.failures += [] if instead.expect is None else self._judged(instead.expect, talk)
+        elif not self.failures:
+            self._judge(talk)
+            self.failures += leftovers()
+        if not self.failures and instead is None:
+            self._capture(talk.envelope)
+        for one in (test.verify if instead is None else instead.verify) or ():
+            if usable and not self.failures:
+                usable = await self._verified(one, line, capabilities)
+        if not self.failures:
+            try:
+                self.snapshots.keep()
+            except (OSError, ValueError) as error:
+                self._fail(f"the snapshots could not be saved: {error}", kind=Kind.CASSETTE)
+        return usable
+
+    def _instead(self) -> AsProfile | None:
+        """What is expected with this profile in place of what the test expects, if it is something else."""
+        profile = self.options.profile
+        named = None if profile is None else self.test.profiles.get(profile.given, self.test.profiles.get(profile.name))
+        return AsProfile() if named is None and self.client.answers_itself else named
+
+    def _begun(self, target: Test | Verify, capabilities: dict[str, Any] | None) -> Conversation:
+        max_rounds = self.item.suite.model.maxRounds if self.test.maxRounds is None else self.test.maxRounds
+        return Conversation(target.request_method, target.request_params, max_rounds, capabilities)
+
+    def _asker(self) -> Asker:
+        assert self.conversation is not None, "it has begun"
+        return asker_of(self.item.server_name, self.conversation)
+
+    async def _held(self, talk: Talk) -> bool:
+        """Hold a conversation and collect its failures. Return whether the connection can still be used."""
+        usable = await self._hold(talk)
+        if usable:
+            await talk.settle()
+        self.tokens += talk.conversation.states
+        self._findings(talk.conversation)
+        return usable
+
+    async def _hold(self, talk: Talk) -> bool:
+        try:
+            await talk.hold()
+        except MissingAnswer as error:
+            asked = [self._shown.question(one, self._all_tokens()) for one in error.questions]
+            self._fail(str(MissingAnswer(asked)), hint=paste(error.questions))
+        except CannotAnswer as error:
+            self._fail(str(error))
+        except RoundsExceeded as error:
+            rounds = [self._shown.round(one, talk.conversation.states) for one in error.rounds]
+            self._fail(str(RoundsExceeded(error.max_rounds, rounds)))
+        except NoMoreInput as error:
+            self._fail(str(error))
+        except NotReached as error:
+            self._fail(f"not reached: {error}{ended(talk.envelope)}")
+        except (BrokenRule, MalformedResponse):
+            pass  # they are among the findings
+        except Stopped:
+            talk.conversation.leave()
+        except Unreachable as error:  # it was restarted
+            self._fail(str(error), kind=Kind.UNREACHABLE)
+            return False
+        except TimeoutError as error:
+            self._fail(f"the server did not respond: {error}")
+            return False
+        except (OSError, InvalidServerResponse, CallbackFailed) as error:
+            self._fail(f"the conversation was cut off: {error}")
+            return False
+        return not (self.failures and not is_modern(talk.line.version))
+
+    def _findings(self, conversation: Conversation) -> None:
+        """Add the rules that the server broke, each once."""
+        wire = self.test.wire or self.item.suite.model.wire
+        found = {str(one): one for one in conversation.findings if one.rule not in DIALECT_RULES or wire == "spec"}
+        self.advice += [one for one in found.values() if one.is_advice]
+        failures = [Failure(one.text, rule=one.rule) for one in found.values() if not one.is_advice]
+        if wire == "list" and Dialect.SPEC in conversation.dialects:
+            failures.append(Failure("the suite says wire: list, but the server asks in the MCP format"))
+        self.failures = failures + self.failures
+
+    def _judge(self, talk: Talk) -> None:
+        test = self.test
+        expects = "expect" in test.model_fields_set
+        if test.tamper is None or not talk.interference.is_tampered(test.tamper.round):
+            self.failures += self._judged(test.expect, talk)
+            return
+        if not names_a_success(test.expect):
+            ignored = ignores_state(talk.envelope, talk.unstated)
+            self.advice += advise_ignored(test.tamper) if ignored else []
+            rounds = talk.conversation.rounds
+            self.failures += judge_tampered(test.tamper, talk.envelope, rounds, expected=expects, ignored=ignored)
+        if expects:
+            self.failures += self._judged(
+                allowing_an_error(test.expect) if refuses(talk.envelope) else test.expect, talk
+            )
+
+    def _judge_restart(self, talk: Talk) -> None:
+        assert self.test.fault is not None, "only a fault restarts a server"
+        expect = self.test.expect
+        may_fail = expect.error is not None or expect.isError is True
+        found = judge_restarted(self.test.fault.round, talk, may_fail=may_fail)
+        if found and not self.failures:
+            found += self._judged(expect, talk)  # with what the server said
+        self.failures = found + self.failures
+
+    def _judged(self, expect: Expect, talk: Talk) -> list[Failure]:
+        envelope = dict(cast("dict[str, Any]", talk.envelope)) if isinstance(talk.envelope, dict) else {}
+        asked = [SpelledKey(one.key, one.namesakes) for one in talk.questions]
+        rounds = talk.conversation.rounds
+        try:
+            if isinstance(envelope.get("result"), dict):
+                envelope["result"] = with_names(envelope["result"], expect.result)
+            return judge(
+                expect,
+                envelope,
+                rounds=len(rounds),
+                asked=in_expected_order(asked, [len(one.asked) for one in rounds], expect.asked),
+                notifications=talk.notifications,
+                snapshots=self.snapshots,
+                telling=self._telling,
+            )
+        except AmbiguousName as error:
+            return [Failure(f"expect: {error}")]
+
+    def _capture(self, envelope: Any) -> None:
+        for name, path in self.test.capture.items():
+            result: Any = cast("dict[str, Any]", envelope).get("result")
+            try:
+                if result is None:
+                    raise LookupError(path)
+                whole = path == "text" and "text" not in result
+                named = with_names(result, list(parse_path(path)))
+                self.captured[name] = text_of(result) if whole else value_at(named, path)
+            except LookupError:
+                self._fail(f"capture: the result has nothing at {path!r}", path=path, actual=ABSENT)
+            except AmbiguousName as error:
+                self._fail(f"capture: {error}", path=path, actual=ABSENT)
+
+    async def _verified(self, verify: Verify, line: Line, capabilities: dict[str, Any] | None) -> bool:
+        """Make a `verify` call. Return whether the connection can still be used."""
+        conversation = self._begun(verify, capabilities)
+        script = FixtureScript(InputResponseFixture(verify.inputResponses), "verify")
+        talk = Talk(line, conversation, script)
+        usable = await self._held(talk)
+        if not self.failures:
+            self.failures += self._judged(verify.expect, talk)
+            self.failures += [Failure(one) for one in script.leftovers()]
+        lost = self.client.repeats or (self.test.fault is not None and self.test.fault.drop is not None)
+        what = SENT_AGAIN if self.client.repeats else after_fault(self.test.fault)
+        rule = "single-use" if lost else None
+        self.failures = [replace(one, message=f"{what}: {one.message}", rule=one.rule or rule) for one in self.failures]
+        return usable
+
+    def _fail(self, message: str, **more: Any) -> None:
+        self.failures.append(Failure(message, **more))
+
+    @property
+    def _shown(self) -> ResultRedactor:
+        return ResultRedactor(self.redactor)
+
+    @property
+    def _telling(self) -> Telling:
+        return Telling(self._hide, self._shown.declared, replayed=self.replayed)
+
+    def _hide(self, value: Any) -> Any:
+        return self._shown.value(value, self._all_tokens())
+
+    def _all_tokens(self) -> list[str]:
+        return [*self.tokens, *self._states()]
+
+    def _states(self) -> list[str]:
+        return [] if self.conversation is None else self.conversation.states
+
+
+def client_of(options: Options) -> Profile:
+    """Return the client that a run plays."""
+    return Profile() if options.profile is None else options.profile.make()
