@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,7 +39,56 @@ def test_the_guide_has_files_and_commands(folder: Path) -> None:
     assert len(blocks("console")) >= 8
 
 
-FIRST, *LATER = blocks("console")
+ON_NPM = "files.bespeak.yaml", "npx "
+"""What transcripts say that need a server of npm."""
+
+
+def of_npm(transcript: str) -> bool:
+    return any(word in transcript for word in ON_NPM)
+
+
+FIRST, *LATER = (one for one in blocks("console") if not of_npm(one))
+
+
+def run(command: str, folder: Path, env: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command,
+        shell=True,
+        check=False,
+        cwd=folder,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def environment() -> dict[str, str]:
+    """Variables for commands that are run as a reader runs them."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**{name: value for name, value in os.environ.items() if name != "CI"}, "PATH": path}
+    return {name: value for name, value in env.items() if not name.startswith(("PYTEST_", "COV_"))}
+
+
+def check(command: str, shown: str, folder: Path, env: dict[str, str]) -> None:
+    ran = run(command, folder, env)
+    pattern = "".join(r".*?" if part == "..." else re.escape(part) for part in re.split(r"(\.\.\.)", shown))
+    assert re.fullmatch(pattern, ran.stdout, re.DOTALL), ran.stdout + ran.stderr
+
+
+@pytest.mark.timing
+@pytest.mark.long
+@pytest.mark.timeout(180)
+def test_a_server_of_npm_is_tested_as_the_guide_shows(folder: Path) -> None:
+    if not shutil.which("npx"):
+        assert not os.environ.get("CI"), "node is missing"
+        pytest.skip("needs node")
+    for transcript in filter(of_npm, blocks("console")):
+        for command, shown in commands(transcript):
+            check(command, shown, folder, environment())
+    drafted = (folder / "draft.bespeak.yaml").read_text()
+    assert "    tool: write_file\n    skip: " in drafted
 
 
 @pytest.mark.timing
@@ -48,25 +98,11 @@ FIRST, *LATER = blocks("console")
     ids=lambda text: str(text).partition("\n")[0][:60],
 )
 def test_a_command_prints_what_the_guide_shows(transcript: str, folder: Path) -> None:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    env = {**{name: value for name, value in os.environ.items() if name != "CI"}, "PATH": path}
-    env = {name: value for name, value in env.items() if not name.startswith(("PYTEST_", "COV_"))}
+    env = environment()
     for command, shown in commands(transcript):
         if command.startswith("export "):
             name, _, value = command.removeprefix("export ").partition("=")
             said = subprocess.run(f"echo {value}", shell=True, env=env, capture_output=True, text=True, check=True)
             env[name] = said.stdout.strip()
             continue
-        run = subprocess.run(
-            command,
-            shell=True,
-            check=False,
-            cwd=folder,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-        )
-        pattern = "".join(r".*?" if part == "..." else re.escape(part) for part in re.split(r"(\.\.\.)", shown))
-        assert re.fullmatch(pattern, run.stdout, re.DOTALL), run.stdout + run.stderr
+        check(command, shown, folder, env)

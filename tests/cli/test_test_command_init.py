@@ -2,15 +2,20 @@
 
 import json
 from collections.abc import Generator
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from jsonschema import validate
+from ruamel.yaml import YAML
 
 from bespeak.testing.suite.loader import load_suite
 from tests.cli.desks import Raw, bespeak, served, text, told, write_raw
 
 RED = {"properties": {"color": {"$ref": "#/$defs/Color"}}, "required": ["color"], "$defs": {"Color": {"enum": ["red"]}}}
+
+SCHEMA = json.loads(files("bespeak.testing").joinpath("suite.schema.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +40,7 @@ def drafted(target: str) -> str:
     result = bespeak("test", "--init", target)
     assert told(result, 0) == ""
     Path("first.bespeak.yaml").write_text(result.stdout, encoding="utf-8")
+    validate(cast("Any", YAML(typ="safe")).load(result.stdout), SCHEMA)  # an editor finds nothing wrong with it either
     return "first.bespeak.yaml"
 
 
@@ -86,7 +92,8 @@ INNER = {"type": "object", "properties": {"x": TEXT, "y": TEXT}, "required": ["x
         ({"properties": {"a": TEXT, "b": TEXT}, "required": ["b"]}, {"b": "..."}),
         ({"properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]}, {"n": 3}),
         ({"properties": {"b": {"type": "boolean"}}, "required": ["b"]}, {"b": True}),
-        ({"properties": {"l": {"type": "array", "items": TEXT}}, "required": ["l"]}, {"l": []}),
+        ({"properties": {"l": {"type": "array", "items": TEXT}}, "required": ["l"]}, {"l": ["..."]}),
+        ({"properties": {"l": {"type": "array", "maxItems": 0}}, "required": ["l"]}, {"l": []}),
         ({"properties": {"l": {"type": "array", "items": TEXT, "minItems": 1}}, "required": ["l"]}, {"l": ["..."]}),
         ({"properties": {"l": {"type": "array", "minItems": 2}}, "required": ["l"]}, {"l": ["...", "..."]}),
         (
@@ -98,7 +105,7 @@ INNER = {"type": "object", "properties": {"x": TEXT, "y": TEXT}, "required": ["x
             {"l": ["x"] * 4},
         ),
         ({"properties": {"l": {"type": "array", "minItems": 10**9}}, "required": ["l"]}, {"l": ["..."] * 10}),
-        ({"properties": {"l": {"type": "array", "minItems": "two"}}, "required": ["l"]}, {"l": []}),
+        ({"properties": {"l": {"type": "array", "minItems": "two"}}, "required": ["l"]}, {"l": ["..."]}),
         ({"properties": {"s": {"type": "string", "minLength": 5}}, "required": ["s"]}, {"s": "....."}),
         ({"properties": {"s": {"type": "string", "minLength": 10**9}}, "required": ["s"]}, {"s": "." * 200}),
         ({"properties": {"s": CHOICES}, "required": ["s"]}, {"s": "x"}),

@@ -105,10 +105,11 @@ def _of_type(schema: Mapping[str, Any], depth: int, root: Mapping[str, Any]) -> 
 
 
 def _entries(schema: Mapping[str, Any], depth: int, root: Mapping[str, Any]) -> list[Any]:
-    """As many entries as an array needs. They differ if there are choices for them."""
+    """As many entries as an array needs, and one that shows the place if it needs none. They differ if there are choices."""
     items: Any = schema.get("items")
     known: Mapping[str, Any] = _meant(cast("dict[str, Any]", items), root) if isinstance(items, dict) else {}
-    fewest = min(_whole(schema.get("minItems")), MOST_ENTRIES) if depth < DEEPEST else 0
+    most = 0 if depth >= DEEPEST or schema.get("maxItems") == 0 else MOST_ENTRIES
+    fewest = min(max(1, _whole(schema.get("minItems"))), most)
     choices = _list(known.get("enum"))
     return choices[:fewest] if len(choices) >= fewest else [example(known, depth + 1, root)] * fewest
 
