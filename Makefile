@@ -9,12 +9,13 @@ OUTSIDE := .outside
 OLDEST := .oldest
 PACKAGE := .package
 COMPARISON := .comparison
+DOCS := .docs
 OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 # Let Python write bytecode, so that pytest does not have to rewrite every module again for every worker.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix stress soak pythons oldest check messages rules interop conformance suites suites-outside frameworks frameworks-short bench bench-short siege siege-short storm storm-short package release comparison format clean
+.PHONY: demo test matrix stress soak pythons oldest check messages rules docs interop conformance suites suites-outside frameworks frameworks-short bench bench-short siege siege-short storm storm-short package release comparison format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -76,6 +77,17 @@ messages: $(VENV)/.installed
 # The table of the protocol's clauses in docs/rules.md, from the rules of the test tool.
 rules: $(VENV)/.installed
 	$(BIN)/python -m scripts.rules_page
+
+# The documentation as a site with search, in build/docs. A warning is an error.
+$(DOCS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m $(PIP) install --upgrade 'pip>=25.1'
+	$(DOCS)/bin/python -m $(PIP) install -e . --group docs
+	touch $@
+
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/python -m sphinx --fail-on-warning --keep-going --quiet --fresh-env --write-all --builder html --doctree-dir build/doctrees docs build/docs
+	@echo "build/docs/index.html"
 
 # The official Python and TypeScript clients and servers against ours. Needs node.
 interop/node_modules/.installed: interop/package.json
@@ -199,4 +211,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PACKAGE) $(COMPARISON) $(PEER) $(OUTSIDE) $(FRAMEWORKS) interop/node_modules conformance/node_modules inspector/node_modules dist .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PACKAGE) $(COMPARISON) $(DOCS) build $(PEER) $(OUTSIDE) $(FRAMEWORKS) interop/node_modules conformance/node_modules inspector/node_modules dist .coverage .pytest_cache .ruff_cache .hypothesis

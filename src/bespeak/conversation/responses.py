@@ -33,6 +33,8 @@ class Dialect(StrEnum):
 
 
 class Verdict(StrEnum):
+    """What a response of a server is."""
+
     COMPLETE = "complete"
     ASKING = "asking"
     MALFORMED = "malformed"
