@@ -1,44 +1,27 @@
 """The guide to testing: its files are written, its commands are run, and they print what the guide shows."""
 
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.transcripts import blocks, check_transcript, write_files
+
 GUIDE = Path(__file__).parent.parent / "docs" / "testing.md"
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-
-def blocks(language: str) -> list[str]:
-    return [text for kind, text in BLOCK.findall(GUIDE.read_text()) if kind == language]
-
-
-def commands(transcript: str) -> list[tuple[str, str]]:
-    """Return each command of a transcript with the output that the transcript shows."""
-    parts = re.split(r"^\$ ", transcript, flags=re.MULTILINE)[1:]
-    return [(command, shown) for command, _, shown in (part.partition("\n") for part in parts)]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the files of the guide to a folder. The first line of each is its name."""
     where = tmp_path_factory.mktemp("guide")
-    for text in (*blocks("python"), *blocks("yaml")):
-        named = re.match(r"# (\S+\.(?:py|yaml))\n", text)
-        if named:
-            (where / named[1]).write_text(text)
+    write_files(GUIDE, where)
     return where
 
 
 def test_the_guide_has_files_and_commands(folder: Path) -> None:
     assert len(list(folder.iterdir())) >= 6
-    assert len(blocks("console")) >= 8
+    assert len(blocks(GUIDE, "console")) >= 8
 
 
-FIRST, *LATER = blocks("console")
+FIRST, *LATER = blocks(GUIDE, "console")
 
 
 @pytest.mark.timing
@@ -48,25 +31,4 @@ FIRST, *LATER = blocks("console")
     ids=lambda text: str(text).partition("\n")[0][:60],
 )
 def test_a_command_prints_what_the_guide_shows(transcript: str, folder: Path) -> None:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    env = {**{name: value for name, value in os.environ.items() if name != "CI"}, "PATH": path}
-    env = {name: value for name, value in env.items() if not name.startswith(("PYTEST_", "COV_"))}
-    for command, shown in commands(transcript):
-        if command.startswith("export "):
-            name, _, value = command.removeprefix("export ").partition("=")
-            said = subprocess.run(f"echo {value}", shell=True, env=env, capture_output=True, text=True, check=True)
-            env[name] = said.stdout.strip()
-            continue
-        run = subprocess.run(
-            command,
-            shell=True,
-            check=False,
-            cwd=folder,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-        )
-        pattern = "".join(r".*?" if part == "..." else re.escape(part) for part in re.split(r"(\.\.\.)", shown))
-        assert re.fullmatch(pattern, run.stdout, re.DOTALL), run.stdout + run.stderr
+    check_transcript(transcript, folder)
