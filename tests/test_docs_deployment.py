@@ -17,7 +17,7 @@ from tests.cli.programs import COMMAND, listening
 from tests.deployment import EXAMPLES, port_of, write_shop
 
 ROOT = Path(__file__).parent.parent
-LINE = re.compile(r"^(?: {4,}|\$ )?(?:\w+=\S+ )*(bespeak (?:run|keys) [^#>|\n]*)", re.MULTILINE)
+LINE = re.compile(r"^(?: {4,}|\$ )?(?:\w+=\S+ )*(bespeak (?:run|keys) [^#>|;\n]*?) *(?:2?>|[#|;]|$)", re.MULTILINE)
 LINES = sorted(
     {
         (document.name, line.strip())

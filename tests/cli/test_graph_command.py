@@ -99,3 +99,7 @@ def test_a_server_with_nothing_to_draw_says_so(write: Write) -> None:
 
 def test_a_file_that_is_not_there_is_an_error() -> None:
     assert "there is no file 'missing.py'" in graph("missing.py").stderr
+
+
+def test_json_is_another_word_for_the_form_json(shop: str) -> None:
+    assert graph(shop, "--json").stdout == graph(shop, "--form", "json").stdout

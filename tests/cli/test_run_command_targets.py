@@ -1,6 +1,7 @@
 """`FILE[:OBJECT]`: finding the server a command is about, what else may stand on the command line, and what workers are told."""
 
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bespeak.cli import commands, main
+from bespeak.cli.exit_codes import ExitCode
+from bespeak.cli.run_command import Flags, run_server
 from bespeak.server.author_frames import describe_failure
 from bespeak.server.targets import CannotLoad, NoServer, load
 from tests.cli.conftest import ONE, Write
@@ -304,3 +307,29 @@ def test_a_single_process_is_reported_which_proxies_to_trust(write: Write, monke
     target = str(write("target_shop.py", ONE))
     assert run(target, "--http", "--trusted-proxy", "10.0.0.4", "--trusted-proxy", "fd00::/8").exit_code == 0
     assert told["trusted_proxies"] == ("10.0.0.4", "fd00::/8")
+
+
+# A port in use
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_port_in_use_ends_with_code_3_and_what_to_do_before_the_lifespan_starts(
+    number: int, write: Write, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "environ", {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)})
+    lifespan = (
+        "from contextlib import asynccontextmanager\nfrom bespeak import MCPServer\n"
+        "@asynccontextmanager\nasync def life(server):\n    print('LIFESPAN')\n    yield\nmcp = MCPServer(lifespan=life)\n"
+    )
+    file = write("target_shop.py", lifespan)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SystemExit) as caught:
+            run_server(Flags(str(file), True, None, port, None, number, []))
+    assert caught.value.code == ExitCode.UNREACHABLE
+    said = "".join(capfd.readouterr())
+    assert f"Cannot listen at http://127.0.0.1:{port}: the port is in use. Stop the program that uses it" in said
+    assert "Traceback" not in said
+    assert "LIFESPAN" not in said

@@ -122,16 +122,19 @@ def test_an_unknown_option_is_refused() -> None:
         shop().run("streamable-http", nonsense=1)
 
 
-def test_a_port_that_is_taken_ends_with_a_failure_that_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_port_in_use_is_reported_before_the_lifespan_starts(capfd: pytest.CaptureFixture[str]) -> None:
     events: list[str] = []
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
+        port = taken.getsockname()[1]
         with pytest.raises(SystemExit) as caught:
-            shop(events).run("streamable-http", port=taken.getsockname()[1])
-    assert caught.value.code not in (0, None)
-    assert "address already in use" in capfd.readouterr().err
-    assert events == ["began", "ended"]
+            shop(events).run("streamable-http", port=port)
+    assert caught.value.code == 3
+    said = capfd.readouterr().err
+    assert f"Cannot listen at http://127.0.0.1:{port}: the port is in use. Stop the program that uses it" in said
+    assert "Traceback" not in said
+    assert events == []
 
 
 def test_a_lifespan_that_fails_ends_with_a_failure_that_says_why(capfd: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from bespeak.cli.output import NAME, complain, result_lines, tell
 from bespeak.cli.prepared_answers import Bounded, PreparedAnswers, Waiting, WithoutTerminal
 from bespeak.cli.resume_command import NotConfirmed, choose_target, read_saved, shown
 from bespeak.cli.saved_calls import put_down
+from bespeak.cli.server_log import brief_failures
 from bespeak.cli.signals import run
 from bespeak.cli.tool_arguments import check_arguments, read_call
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
@@ -75,7 +76,10 @@ def call_tool(flags: Flags) -> int:
     try:
         if flags.resume is None and len(flags.words) == 1:
             return _listed(flags, flags.words[0])
-        with redirect_stdout(sys.stderr):  # what a server in this process prints is not part of the result
+        with (
+            brief_failures(),
+            redirect_stdout(sys.stderr),
+        ):  # what a server in this process prints is not part of the result
             return run(_called(flags, out))
     except (BadFlags, ValueError) as error:
         return complain(str(error), ExitCode.BAD_USAGE)

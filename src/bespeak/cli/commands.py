@@ -270,6 +270,7 @@ def graph(
     ] = None,
     form: Annotated[str, typer.Option(help="tree, mermaid, svg or json.")] = "tree",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", metavar="FILE")] = None,
+    whole: Json = False,
     traceback: Traceback = False,
 ) -> None:
     """Draw who fills each parameter: the model, a resolver that computes, or a resolver that asks, and in which round.
@@ -280,12 +281,15 @@ def graph(
     """
     from bespeak.cli.graph_command import Flags, draw_graphs
 
-    raise typer.Exit(draw_graphs(Flags(target, name, form, output)))
+    raise typer.Exit(draw_graphs(Flags(target, name, "json" if whole else form, output)))
 
 
 @keys.command("new")
 def new_key() -> None:
-    """Print a new state key, for the environment variable BESPEAK_STATE_KEYS."""
+    """Print a new state key, for the environment variable BESPEAK_STATE_KEYS.
+
+    Exit codes: 0 success, 2 an option is wrong.
+    """
     from bespeak.cli.keys_command import print_new_key
 
     raise typer.Exit(print_new_key())
@@ -297,7 +301,7 @@ def rotate_keys() -> None:
 
     Each line on stdout is a value to set, or a comment that begins with #.
 
-    Exit codes: 0 success, 2 BESPEAK_STATE_KEYS is not set or has an invalid key.
+    Exit codes: 0 success, 2 BESPEAK_STATE_KEYS is not set or has an invalid key, or an option is wrong.
     """
     from bespeak.cli.keys_command import print_rotation
 

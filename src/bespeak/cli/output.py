@@ -25,11 +25,16 @@ TRACEBACKS = "BESPEAK_TRACEBACK"
 
 def complain(problem: str, code: int, cause: BaseException | None = None) -> int:
     """Print an error on stderr, after the traceback of its cause if the user asked for tracebacks. Return the exit code."""
-    if cause is not None and os.environ.get(TRACEBACKS, "0") not in ("", "0"):
+    if cause is not None and wants_tracebacks():
         for line in "".join(traceback.format_exception(cause)).splitlines():
             print(marked(line), file=sys.stderr)
     tell(problem)
     return code
+
+
+def wants_tracebacks() -> bool:
+    """Return whether the user asked for tracebacks."""
+    return os.environ.get(TRACEBACKS, "0") not in ("", "0")
 
 
 def ask_for_tracebacks(wanted: bool) -> bool:

@@ -26,10 +26,13 @@ def describe_failure(target: str, error: BaseException) -> str:
     return "\n".join([told, *author_lines(error)])
 
 
-def author_lines(error: BaseException) -> list[str]:
-    """Return `  at file:line: code` for each frame of the author's own code; if there is none, for the last frame."""
+def author_lines(error: BaseException, *, only_own: bool = False) -> list[str]:
+    """Return `  at file:line: code` for each frame of the author's own code.
+
+    If there is none: for the last frame, or, with `only_own`, nothing.
+    """
     frames = traceback.extract_tb(error.__traceback__)
-    own = [one for one in frames if _is_own(one.filename)] or frames[-1:]
+    own = [one for one in frames if _is_own(one.filename)] or ([] if only_own else frames[-1:])
     shown = [_line(one.filename, one.lineno, one.line) for one in own[-MOST_FRAMES:]]
     if isinstance(error, SyntaxError) and error.filename:
         shown = [_line(error.filename, error.lineno, (error.text or "").strip())]

@@ -13,6 +13,7 @@ from bespeak.protocol.origins import TransportSecuritySettings
 from bespeak.server.calls.call_tasks import cut_off_here, were_cut_off_here
 from bespeak.server.leftover_threads import leave_threads_behind
 from bespeak.server.loading import refuse_running
+from bespeak.server.never_run import used
 from bespeak.transports.http.connection_limits import ConnectionLimits
 from bespeak.transports.http.custom_routes import Route
 from bespeak.transports.interfaces import (
@@ -198,6 +199,7 @@ class RunnableServer(SessionServer):
         names the proxy by its address or network, such as `10.0.0.0/8`. Name only proxies that write `X-Forwarded-For`
         or `Forwarded` themselves, because the addresses they forward are trusted.
         """
+        used(self)
         # Who serves on stdio only needs none of it.
         from bespeak.transports.http.app import HttpApp, HttpOptions
         from bespeak.transports.http.legacy.endpoint import LegacyOptions
@@ -260,6 +262,7 @@ class RunnableServer(SessionServer):
 
         Raises `SystemExit` if the server cannot start, or if an approved call had to be cut off.
         """
+        used(self)
         refuse_running()
         if transport == "stdio":
             if options:

@@ -37,6 +37,7 @@ from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits
 from bespeak.server.lifespan import Lifespan
 from bespeak.server.middleware import CallHook, RequestHook
+from bespeak.server.never_run import defined, used
 from bespeak.server.registration import Registration
 from bespeak.server.running import RunnableServer
 from bespeak.server.server_extensions import declared_extensions
@@ -193,10 +194,12 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
                 )
             ),
         )
+        defined(self)
 
     @property
     def registered(self) -> Sequence[Registered]:
         """Everything that clients reach by a name: tools, prompts, resources and templates, each with its graph."""
+        used(self)
         return self._catalogue.all()
 
     # Middleware
@@ -243,6 +246,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             raise ValueError(
                 f"{other.name!r} has authentication, and this server has none: included, everything of it would be open"
             )
+        used(other)
         include(self._catalogue, other._catalogue, Prefix(prefix), other)
         self._included.append(other)
         self._overrides.follow(other._overrides)
@@ -258,18 +262,22 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
 
     async def list_tools(self) -> list[WireTool]:
         """Return the tools as a client would see them."""
+        used(self)
         return [WireTool.model_validate(tool.wire) for tool in self._catalogue.tools.all()]
 
     async def list_prompts(self) -> list[WirePrompt]:
         """The prompts as a client would see them."""
+        used(self)
         return [WirePrompt.model_validate(prompt.wire) for prompt in self._catalogue.prompts.all()]
 
     async def list_resources(self) -> list[WireResource]:
         """The resources as a client would see them."""
+        used(self)
         return [WireResource.model_validate(resource.wire) for resource in self._catalogue.resources.fixed.all()]
 
     async def list_resource_templates(self) -> list[WireTemplate]:
         """The resource templates as a client would see them."""
+        used(self)
         return [WireTemplate.model_validate(one.wire) for one in self._catalogue.resources.templates.all()]
 
     async def call_tool(
@@ -357,6 +365,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
 
         When the last user leaves, it first waits for claimed calls.
         """
+        used(self)
         return self._lifespan.running()
 
     def peer(

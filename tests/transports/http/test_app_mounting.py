@@ -122,9 +122,10 @@ async def test_the_outer_app_keeps_its_own_paths_and_unknown_ones_below_the_pref
     outer = in_fastapi(mcp, "/tools", mcp.streamable_http_app())
     async with Listening(outer) as server:
         assert await fetch(server, "/outer") == (200, b'"outer"')
-        status, body = await fetch(server, "/tools/nothing")
-        assert status == 404
-        assert b"there is nothing at '/nothing'; MCP messages go to '/mcp'" in body
+        for wrong in ("/tools/nothing", "/tools/"):
+            status, body = await fetch(server, wrong)
+            assert status == 404
+            assert f"there is nothing at '{wrong}'; MCP messages go to '/tools/mcp'".encode() in body
         assert await fetch(server, "/tools/health") == (200, b'{"status":"ok"}')
 
 

@@ -269,7 +269,9 @@ class HttpApp:
             )
             return await serve_routes(routes, bounds, scope, receive, send)
         if path != self._options.health_path:
-            where = f"there is nothing at {path!r}; MCP messages go to {self._options.path!r}"
+            full: str = scope["path"]
+            mounted_at = full[: len(full) - len(path)]
+            where = f"there is nothing at {full!r}; MCP messages go to {mounted_at + self._options.path!r}"
             if path.rstrip("/").endswith("/sse"):
                 where += ". The HTTP+SSE transport of 2024-11-05 is not supported"
             return await refuse(send, 404, where)

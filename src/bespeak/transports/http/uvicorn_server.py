@@ -29,6 +29,7 @@ from bespeak.transports.http.connection_limits import ConnectionLimits, Connecti
 from bespeak.transports.http.framing import HEAD_BYTES
 from bespeak.transports.http.graceful_shutdown import GRACE_SECONDS, GracefulShutdown
 from bespeak.transports.http.large_bodies import give_large_blocks_back
+from bespeak.transports.http.listening_address import listening_problem
 from bespeak.transports.http.refusals import read_first
 from bespeak.transports.interfaces import Shutdown
 
@@ -325,6 +326,11 @@ class HttpServer(uvicorn.Server):
         else:  # an app that does not start is not worth waiting for
             raise KeyboardInterrupt
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        if sockets is None:
+            _check_address(self.config)
+        await super().serve(sockets)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         give_large_blocks_back()
         await super().startup(sockets)
@@ -348,6 +354,13 @@ class HttpServer(uvicorn.Server):
         """Unlike uvicorn, without killing the process, so that exit handlers and the rest of the program can run."""
         with self.ending.handled_signals(HANDLED_SIGNALS, self.handle_exit, self._captured_signals):
             yield
+
+
+def _check_address(config: uvicorn.Config) -> None:
+    """Raises `SystemExit` if the address is in use: before the app's lifespan, where uvicorn would find out after it."""
+    if config.uds is None and config.fd is None and (problem := listening_problem(config.host, config.port)):
+        _log.error(problem)
+        sys.exit(STARTUP_FAILURE)
 
 
 def make_server(
@@ -412,6 +425,7 @@ def run_workers(
                 one.close()
             super().terminate_all()
 
+    _check_address(config)
     with config.bind_socket() as listening:
         Supervisor(config, sockets=[listening]).run()
     return statuses
