@@ -60,9 +60,7 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 def lines(log: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     """Return the level and the text of each line of calls, without its time."""
-    found = [
-        (one.levelname, one.getMessage(), one.getMessage()) for one in log.records if one.name == "bespeak.calls"
-    ]
+    found = [(one.levelname, one.getMessage(), one.getMessage()) for one in log.records if one.name == "bespeak.calls"]
     assert all(re.search(r", \d+ ms$", line) for _, line, _ in found)
     assert "hunter2" not in str(found)
     return [(level, re.sub(r", \d+ ms$", "", line)) for level, line, _ in found]

@@ -21,6 +21,8 @@ clock = time.perf_counter
 
 def log_result(incoming: Incoming, result: dict[str, Any], began: float) -> None:
     """Log a round that ended with a result. `began` is when it began, by `clock`."""
+    if not logger.isEnabledFor(logging.INFO):
+        return
     seconds = clock() - began
     if result.get("resultType") == "input_required":
         _log(logging.INFO, incoming, f"asked {_questions(len(result.get('inputRequests') or ()))}", seconds)
@@ -42,7 +44,7 @@ def log_error(incoming: Incoming, error: Exception, began: float) -> None:
 
 
 def _log(level: int, incoming: Incoming, outcome: str, seconds: float) -> None:
-    if logger.isEnabledFor(level):
+    if logger.isEnabledFor(level) and logger.hasHandlers():  # otherwise nobody would read it
         logger.log(level, "%s, round %d: %s, %d ms", _name(incoming), incoming.round, outcome, seconds * 1000)
 
 
