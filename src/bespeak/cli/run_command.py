@@ -1,11 +1,13 @@
 """`bespeak run`: start a server over stdio or HTTP."""
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bespeak.cli import workers
+from bespeak.cli.call_lines import show_calls
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
 from bespeak.cli.run_directories import UnsafeDirectory
@@ -72,6 +74,7 @@ def _loaded(flags: Flags) -> MCPServer[Any]:
         raise BadFlags(
             f"{flags.target} passes a store to MCPServer, so --store would have no effect; remove one of them"
         )
+    show_calls(all_of_them=sys.stderr.isatty())
     return server
 
 

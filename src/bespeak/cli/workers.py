@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from bespeak.cli.call_lines import show_calls
 from bespeak.cli.output import tell
 from bespeak.cli.run_directories import LEDGER, hold, run_directory
 from bespeak.server.running import CUT_OFF_STATUS, SHUTDOWN, require_uvicorn
@@ -116,6 +117,7 @@ def make_app() -> HttpApp:
     # What the author's code starts, or prints, has no need of them.
     for name in (KEYS_VARIABLE, STORE_VARIABLE):
         os.environ.pop(name, None)
+    show_calls(all_of_them=sys.stderr.isatty())
     return server.streamable_http_app(
         host=settings.host, streamable_http_path=settings.path, trusted_proxies=settings.proxies
     )

@@ -15,6 +15,7 @@ from bespeak.protocol.methods import LISTEN, TARGET_PARAMETERS
 from bespeak.protocol.parameter_headers import check_parameter_headers
 from bespeak.protocol.versions import SPOKEN, check_version
 from bespeak.server.auth.scopes import may_use, usable
+from bespeak.server.call_log import clock, log_error, log_result
 from bespeak.server.calls.arguments import InvalidArguments
 from bespeak.server.calls.serving import CallServing
 from bespeak.server.catalogue import Catalogue
@@ -117,14 +118,17 @@ class Dispatch:
     async def _answer(
         self, request: Request, notify: Notify, headers: Headers | None, *, raise_exceptions: bool
     ) -> WrittenResponse:
+        incoming = Incoming(request, notify, headers, None, raise_exceptions)
+        began = clock()
         try:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
-            incoming = Incoming(request, notify, headers, None, raise_exceptions)
             result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
+            if request.method in TARGET_PARAMETERS:
+                log_result(incoming, result, began)
             return WrittenResponse(self._written(request, result, self._stamped), None)
         except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
-            return self._failed(request, error, raise_exceptions=raise_exceptions)
+            return self._failed(incoming, error, began)
 
     def answer_legacy(
         self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
@@ -136,16 +140,19 @@ class Dispatch:
     async def _answer_legacy(
         self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
     ) -> WrittenResponse:
+        incoming = Incoming(request, notify, headers, asker, raise_exceptions)
+        began = clock()
         try:
             handle = self._handler(self._legacy_methods, request)
-            incoming = Incoming(request, notify, headers, asker, raise_exceptions)
             result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
+            if request.method in TARGET_PARAMETERS:
+                log_result(incoming, result, began)
             version = request.meta.protocol_version
             return WrittenResponse(
                 self._written(request, result, lambda known: result_at(version, request.method, known))
             )
         except Exception as error:  # noqa: BLE001 - the same edge
-            return self._failed(request, error, raise_exceptions=raise_exceptions)
+            return self._failed(incoming, error, began)
 
     async def _around(self, handle: Handler, incoming: Incoming) -> dict[str, Any]:
         """Handle a request inside the author's hooks."""
@@ -181,7 +188,10 @@ class Dispatch:
             raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
         return handle
 
-    def _failed(self, request: Request, error: Exception, *, raise_exceptions: bool) -> WrittenResponse:
+    def _failed(self, incoming: Incoming, error: Exception, began: float) -> WrittenResponse:
+        request = incoming.request
+        if request.method in TARGET_PARAMETERS:
+            log_error(incoming, error, began)
         if isinstance(error, MCPError):
             if error.code == URL_ELICITATION_REQUIRED and request.meta.protocol_version > NOVEMBER:
                 logger.error(
@@ -190,7 +200,7 @@ class Dispatch:
                 error = MCPError(INTERNAL_ERROR, NO_URL_ERROR)
             return WrittenResponse(self._error(request, error), error.code)
         logger.error("request %r (%s) failed", request.id, request.method, exc_info=error)
-        if raise_exceptions:
+        if incoming.raise_exceptions:
             raise error
         return WrittenResponse(write_error(request.id, MCPError(INTERNAL_ERROR, "internal error")), INTERNAL_ERROR)
 
@@ -276,6 +286,7 @@ class Dispatch:
         uri = _named(params, "uri", "a resource")
         try:
             resource, arguments = find_resource(self._catalogue, uri, incoming.headers)
+            incoming.target = resource.pattern if isinstance(resource, TemplateRead) else resource.name
             result = await self._serving.serve(resource, arguments, incoming)
         except ResourceNotFoundError as error:
             if incoming.asker is None:

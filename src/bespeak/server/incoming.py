@@ -20,6 +20,10 @@ class Incoming:
     """How a client of an older revision is asked; `None` for a modern one."""
     raise_exceptions: bool = False
     """Whether a crash of an author's code is raised, for tests in the same process."""
+    target: str | None = None
+    """The URI of the resource or template that is read, as it was registered; `None` if there is none, or it is no resource."""
+    round: int = 1
+    """Which round of its call it is. A call of an older client has one."""
 
     @property
     def principal(self) -> str | None:

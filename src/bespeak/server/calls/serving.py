@@ -76,6 +76,7 @@ class CallServing:
             own_task = consumer.graph.has_generators
             if "requestState" in params:
                 call.resume(params["requestState"], incoming.request.id)
+                incoming.round = facts.round
                 own_task = True
             return await self._run(call, context, arguments, own_task=own_task)
         finally:

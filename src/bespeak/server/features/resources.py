@@ -208,6 +208,7 @@ class TemplateRead:
     def __init__(self, template: ResourceTemplate, uri: str) -> None:
         self._template = template
         self.name = uri
+        self.pattern = template.name
         self.fn = template.fn
         self.kind = template.kind
         self.arguments = template.arguments

@@ -206,6 +206,8 @@ class Asker:
         self._address = address
         self._open = 0
         """How many of its questions are open: a body may ask several at once."""
+        self.asked = 0
+        """How many questions it has asked so far."""
         self._weight = 0
         self.call: AskingCall | None = None
         self.slot: Slot | None = None
@@ -288,6 +290,7 @@ class Asker:
         if not self._open:
             self._weight = self._room.enter(call.kept_bytes if call is not None else lambda _: 0, self._address)
         self._open += 1
+        self.asked += 1
         if self.slot is not None:
             self.slot.pause()
         try:
