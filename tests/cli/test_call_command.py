@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from bespeak.cli.resume_command import shown
 from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.server.targets import load
 from bespeak.testing.suite.loader import load_suite
@@ -73,7 +74,7 @@ def test_without_a_schema_an_argument_is_json_or_else_text(raw: Raw, page: Any) 
 def test_without_a_tool_what_the_server_has_is_listed(raw: Raw) -> None:
     target = raw(pages=[{"tools": [{"name": "order"}, {"name": 5}]}])
     result = bespeak("call", target)
-    usage = f"bespeak: Missing argument TOOL: bespeak call '{target}' TOOL [KEY=VALUE...]\n"
+    usage = f"bespeak: Missing argument TOOL: bespeak call {shown(target)} TOOL [KEY=VALUE...]\n"
     assert (told(result, 2), result.stdout) == (usage, "Tools\n  order\n")
     assert json.loads(bespeak("call", target, "--json").stdout) == json.loads(bespeak("list", target, "--json").stdout)
 

@@ -21,7 +21,7 @@ class Incoming:
     raise_exceptions: bool = False
     """Whether a crash of an author's code is raised, for tests in the same process."""
     target: str | None = None
-    """The URI of the resource or template that is read, as it was registered; `None` if there is none, or it is no resource."""
+    """The URI of the resource or template that is read, as it was registered; `None` for everything else."""
     round: int = 1
     """Which round of its call it is. A call of an older client has one."""
 
