@@ -6,10 +6,8 @@ import types
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from bespeak import Client, MCPServer
-from bespeak.cli.commands import app
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -70,14 +68,3 @@ def test_every_page_of_the_tutorial_has_snippets(page: Path, monkeypatch: pytest
 
 def test_the_readme_has_snippets() -> None:
     assert len(SNIPPET.findall((ROOT / "README.md").read_text())) >= 2
-
-
-@pytest.mark.timing
-def test_the_suite_of_the_readme_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "README.md").read_text()
-    (written,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    server = ROOT / "examples" / "refund_desk" / "server.py"
-    (tmp_path / "readme.bespeak.yaml").write_text(written.replace("server.py", str(server)))
-    run = CliRunner().invoke(app, ["test", str(tmp_path)])
-    assert run.exit_code == 0, run.output
-    assert "2 passed" in run.output

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
 from tests.cli.terminals import in_a_process
+from tests.transcripts import check_transcript, write_files
 
 ROOT = README.parent
 TEXT = README.read_text()
@@ -22,6 +23,7 @@ COMPARED = (ROOT / "docs" / "comparison.md").read_text()
 @pytest.fixture
 def in_a_folder_with_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "server.py").write_text(readme_server(TEXT))
+    write_files(README, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "server", raising=False)  # of an earlier test
     monkeypatch.setenv("COLUMNS", "120")
@@ -50,6 +52,23 @@ def test_the_first_command_asks_and_answers_as_shown() -> None:
 @pytest.mark.usefixtures("in_a_folder_with_the_server")
 def test_the_list_is_shown_as_printed() -> None:
     assert CliRunner().invoke(app, ["list", "server.py"]).output == shown("bespeak list server.py")
+
+
+@pytest.mark.timing
+@pytest.mark.usefixtures("in_a_folder_with_the_server")
+@pytest.mark.parametrize("command", ["python client.py", "bespeak test shop.bespeak.yaml"])
+def test_the_client_and_the_suite_print_what_is_shown(command: str, tmp_path: Path) -> None:
+    check_transcript(f"$ {command}\n{shown(command)}", tmp_path)
+
+
+@pytest.mark.timing
+@pytest.mark.usefixtures("in_a_folder_with_the_server")
+def test_a_confirmation_that_is_sent_is_ignored_and_the_person_is_asked_all_the_same() -> None:
+    (sent,) = re.findall(r"`--arguments '(.*?)'`", TEXT)
+    with in_a_process("call", "server.py", "order_book", "--arguments", sent) as terminal:
+        terminal.wait_for("c = cancel: ")
+        terminal.type("n\n")
+        assert terminal.ended() == (0, "No order placed.\n")
 
 
 @pytest.mark.usefixtures("in_a_folder_with_the_server")

@@ -10,9 +10,11 @@ pytestmark = pytest.mark.timing
 
 SHOP = "from bespeak import MCPServer\nmcp = MCPServer('Shop')\n@mcp.tool()\ndef greet() -> str:\n    return 'hello'\n"
 ASYNC = SHOP + "import asyncio\n"
-NOTE = (
-    "shop.py defines a server and does not run it. Add mcp.run() at the end of the file, or type: bespeak run shop.py\n"
-)
+ADDED = """
+if __name__ == "__main__":
+    mcp.run()
+"""
+NOTE = f"shop.py defines a server and does not run it. Type: bespeak run shop.py, or add this at the end of the file:\n{ADDED}"
 
 
 def said(folder: Path, source: str, *command: str) -> str:
@@ -97,3 +99,7 @@ def test_a_file_that_is_loaded_by_something_else_says_nothing(command: tuple[str
 def test_a_program_that_fails_says_only_why(tmp_path: Path) -> None:
     told = said(tmp_path, SHOP + "raise OSError('no database')\n")
     assert told.endswith("OSError: no database\n")
+
+
+def test_a_file_with_what_the_note_says_to_add_can_be_listed(tmp_path: Path) -> None:
+    assert said(tmp_path, SHOP + ADDED, "-m", "bespeak", "list", "shop.py") == ""

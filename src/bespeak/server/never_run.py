@@ -34,6 +34,6 @@ def tell() -> None:
     names = {id(value): name for name, value in vars(sys.modules["__main__"]).items()}
     for server, file in _unused.items():
         if name := names.get(id(server)):
-            note = f"{file} defines a server and does not run it. Add {name}.run() at the end of the file, or type: "
-            sys.stderr.write(f"{note}bespeak run {file}\n")
+            note = f"{file} defines a server and does not run it. Type: bespeak run {file}, or add this at the end of the file:"
+            sys.stderr.write(f'{note}\n\nif __name__ == "__main__":\n    {name}.run()\n')
             return
