@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -242,7 +241,7 @@ async def test_one_who_loses_the_race_to_take_over_waits_for_the_winner() -> Non
 
     class Raced(MemoryStore):
         async def take_over(self, call: str, lapsed_owner: str, entry: Entry, lease: float) -> bool:
-            await super().take_over(call, lapsed_owner, replace(entry, owner="winner"), lease)
+            await super().take_over(call, lapsed_owner, entry._replace(owner="winner"), lease)
             await self.finish(call, "winner", b"theirs")
             return False
 

@@ -4,7 +4,6 @@ import json
 import secrets
 from base64 import urlsafe_b64decode
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -266,15 +265,15 @@ def test_a_state_is_bound_to_every_part_of_its_call(field: str, value: str) -> N
     seal = seal_of()
     token = close(seal)
     with pytest.raises(InvalidRequestState, match=f"the {field} of the state and of the request differ"):
-        seal.open(token, replace(BINDING, **{field: value}))
+        seal.open(token, BINDING._replace(**{field: value}))
 
 
 @pytest.mark.parametrize(("sealed", "asking"), [(None, "x"), ("x", None), ("x", "y"), ("", None), (None, "")])
 def test_no_principal_never_equals_a_principal(sealed: str | None, asking: str | None) -> None:
     seal = seal_of()
-    token = close(seal, binding=replace(BINDING, principal=sealed))
+    token = close(seal, binding=BINDING._replace(principal=sealed))
     with pytest.raises(InvalidRequestState, match="the principal of the state and of the request differ"):
-        seal.open(token, replace(BINDING, principal=asking))
+        seal.open(token, BINDING._replace(principal=asking))
 
 
 def test_a_round_expires_after_its_ttl() -> None:

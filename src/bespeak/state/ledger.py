@@ -6,9 +6,8 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bespeak.aio.in_place import await_in_place
 from bespeak.aio.tasks import cancel_all
@@ -97,8 +96,7 @@ class LedgerUnavailable(LedgerError):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
+class Ticket(NamedTuple):
     """The times of the state with which a call is resumed."""
 
     issued: float
@@ -107,8 +105,7 @@ class Ticket:
     """The deadline of the whole call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(NamedTuple):
     """The details of a claim."""
 
     answers: str
@@ -139,6 +136,11 @@ class Ledger:
         self._owner = secrets.token_hex(8)
         self._late: set[asyncio.Task[None]] = set()
         """Results that could not be stored yet, and claims that could not be withdrawn yet."""
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether claiming a call, or storing its result, may wait for something."""
+        return self._store.may_wait
 
     def _lease(self, call: str, owner: str) -> "Lease":
         return Lease(self._store, call, owner, self._later)

@@ -9,7 +9,6 @@ import secrets
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
@@ -179,8 +178,7 @@ def environment_keys() -> list[str]:
     return os.environ.get(KEYS_VARIABLE, "").replace(",", " ").split()
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(NamedTuple):
     """The call, the client and the server that a state belongs to."""
 
     method: str
@@ -191,8 +189,7 @@ class Binding:
     principal: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """The content of a state."""
 
     call_id: str
@@ -212,7 +209,7 @@ class Opened(NamedTuple):
 
 
 _Payload = tuple[int, str, str, str, str, str | None, float, float, float, int, str, bool, str]
-_payload = TypeAdapter[_Payload](_Payload)
+_read_payload = TypeAdapter[_Payload](_Payload).validator.validate_json
 _STATE, _RESULT, _SHARED = b"s", b"r", b"w"
 
 
@@ -272,15 +269,15 @@ class Seal:
                 call_id,
                 by_hand,
                 body,
-            ) = _payload.validate_json(opened[1:])
+            ) = _read_payload(opened[1:])
         except (ValidationError, ValueError):
             raise InvalidRequestState("not a state of this version") from None
         if version != FORMAT:
             raise InvalidRequestState(f"format {version}, this is format {FORMAT}")
         sealed = Binding(method, target, arguments, audience, principal)
-        for name in ("method", "target", "arguments", "audience", "principal"):
-            if getattr(sealed, name) != getattr(binding, name):
-                raise InvalidRequestState(f"the {name} of the state and of the request differ")
+        if sealed != binding:
+            name = next(name for name in Binding._fields if getattr(sealed, name) != getattr(binding, name))
+            raise InvalidRequestState(f"the {name} of the state and of the request differ")
         now = self._security.clock()
         if now >= deadline:
             raise ExpiredRequestState("past the deadline of the call", call_id, round_)

@@ -2,7 +2,8 @@
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
 
@@ -10,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from bespeak import InvalidSignature, MCPServer, Resolve
-from bespeak.resolve.reading.callables import Kind, kind_of
+from bespeak.resolve.reading.callables import Kind, kind_of, may_wait
 from bespeak.server.features.tools import Tool
 
 
@@ -311,3 +312,46 @@ async def test_equal_objects_are_resolvers_of_their_own() -> None:
     await mcp.call_tool("sell", {"title": "Dune"})
 
     assert (first, first.calls, second.calls) == (second, ["Dune"], ["Dune"])
+
+
+async def computes() -> int:
+    return 1
+
+
+async def awaits() -> int:
+    return await computes()
+
+
+async def iterates() -> list[int]:
+    return [one async for one in numbers()]
+
+
+async def enters() -> None:
+    async with AsyncExitStack():
+        pass
+
+
+async def numbers() -> AsyncGenerator[int]:
+    yield 1
+
+
+def plain() -> int:
+    return 1
+
+
+class Till:
+    async def total(self) -> int:
+        return 1
+
+    async def __call__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("fn", [computes, Till().total, functools.partial(computes)])
+def test_an_async_function_that_awaits_nothing_cannot_wait(fn: Any) -> None:
+    assert not may_wait(fn)
+
+
+@pytest.mark.parametrize("fn", [awaits, iterates, enters, numbers, plain, Till(), len, functools.partial(awaits)])
+def test_whatever_else_is_called_may_wait(fn: Any) -> None:
+    assert may_wait(fn)

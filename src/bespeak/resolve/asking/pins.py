@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bespeak.protocol.question_keys import full_key
-from bespeak.resolve.asking.digests import NOTHING, digest
+from bespeak.resolve.asking.digests import NOTHING, digest, digest_of
 from bespeak.resolve.asking.progress import Progress, Settled
 from bespeak.resolve.asking.questions import Outcome, Rendered
 from bespeak.resolve.graph.model import Graph, Node
@@ -30,7 +30,7 @@ class Pins:
         self._graph = graph
         self._progress = progress
         self._call = call
-        """A digest of what is called, with which arguments: two calls may ask in the same words."""
+        """What is called, with a digest of the arguments: two calls may ask in the same words."""
         self._outcomes = outcomes
         self._not_asked = not_asked
         self.keys: dict[int, str] = {}
@@ -40,13 +40,13 @@ class Pins:
         """Return a question's pin, and a digest of what it depends on. Also records its full key."""
         shown = question.digest()
         if not node.rests_on:
-            self.keys[node.index] = full_key(node.key_name, digest([shown, self._call]))
+            self.keys[node.index] = full_key(node.key_name, digest_of(f"{shown} {self._call}".encode()))
             return shown, NOTHING
         below = [self._graph.nodes[index] for index in node.rests_on]
         seen = [self._seen(one) for one in below if one.may_ask]
         self.keys[node.index] = full_key(node.key_name, digest([shown, self._call, seen]))
         rests = self.rests(node)
-        return digest([shown, rests]), rests
+        return digest_of(f"{shown} {rests}".encode()), rests
 
     def rests(self, node: Node) -> str:
         """Return a digest of the answers and `once` values that a question or a `once` value depends on."""

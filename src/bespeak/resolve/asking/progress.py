@@ -1,7 +1,7 @@
 """What a call has settled so far, as it travels between rounds: encoding, decoding, and finding the largest part."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
@@ -9,8 +9,7 @@ from pydantic_core import to_json
 Action = Literal["accept", "decline", "cancel"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """One question's outcome, with exactly the content the client sent."""
 
     pin: str
@@ -18,8 +17,7 @@ class Settled:
     content: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """One question that was put to the client and is not settled."""
 
     pin: str
@@ -32,8 +30,7 @@ class Shown:
     renderings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """One value that was computed once per call."""
 
     rests: str
@@ -53,9 +50,9 @@ class Progress:
     def encode(self) -> bytes:
         return to_json(
             [
-                {key: [one.pin, one.action, one.content] for key, one in self.settled.items()},
-                {key: [one.pin, one.rests, one.drift, one.attempts, one.renderings] for key, one in self.shown.items()},
-                {key: [one.rests, one.value] for key, one in self.once.items()},
+                self.settled,
+                self.shown,
+                self.once,
             ]
         )
 
@@ -63,13 +60,13 @@ class Progress:
     def decode(encoded: bytes) -> "Progress":
         """Return the progress that `encode` has written. Raises `ValueError` for anything else."""
         try:
-            settled, shown, once = _parts.validate_json(encoded)
+            settled, shown, once = _read_parts(encoded)
         except ValidationError:
             raise ValueError("not the progress of a call in this version") from None
         return Progress(
-            {key: Settled(*entry) for key, entry in settled.items()},
-            {key: Shown(*entry) for key, entry in shown.items()},
-            {key: Kept(*entry) for key, entry in once.items()},
+            {key: Settled._make(entry) for key, entry in settled.items()},
+            {key: Shown._make(entry) for key, entry in shown.items()},
+            {key: Kept._make(entry) for key, entry in once.items()},
         )
 
     def heaviest(self) -> str:
@@ -85,4 +82,4 @@ _Parts = tuple[
     dict[str, tuple[str, str, int, int, tuple[str, ...]]],
     dict[str, tuple[str, Any]],
 ]
-_parts = TypeAdapter[_Parts](_Parts)
+_read_parts = TypeAdapter[_Parts](_Parts).validator.validate_json

@@ -1,8 +1,7 @@
 """Turns a marker into a wire request, and an answer into an outcome."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from mcp_types import CreateMessageRequestParams, CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
 from pydantic import BaseModel, ValidationError
@@ -24,8 +23,7 @@ DECLINED = DeclinedElicitation()
 CANCELLED = CancelledElicitation()
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(NamedTuple):
     """A question as the client will see it."""
 
     name: str

@@ -32,6 +32,7 @@ from bespeak.resolve.graph.key_names import question_names
 from bespeak.resolve.graph.model import CONSUMER, Draft, FromArgument, FromContext, FromNode, Graph, Input, Node, Use
 from bespeak.resolve.graph.replacements import Replacement, identity
 from bespeak.resolve.markers import Resolve
+from bespeak.resolve.reading.callables import Kind, may_wait
 from bespeak.resolve.reading.returned_values import ruled_out
 from bespeak.resolve.reading.signatures import ORDINARY, Parameter, Signature, read, unfillable
 from bespeak.resolve.reading.type_hints import question_class
@@ -138,6 +139,7 @@ class _Compiler:
             signatures=self.signatures,
             has_generators=any(node.kind.is_generator for node in nodes),
             may_ask=any(node.may_ask for node in nodes),
+            may_wait_at_last=any(nodes[index].may_wait for index in phases[2]),
             overridden=any(node.overridden for node in nodes),
         )
 
@@ -172,6 +174,7 @@ class _Compiler:
             name=draft.signature.name,
             kind=draft.signature.kind,
             may_ask=draft.signature.may_ask,
+            may_wait=draft.signature.kind is not Kind.VALUE and may_wait(draft.fn),
             asks=tuple(dict.fromkeys(filter(None, map(question_class, draft.signature.question_arms)))),
             returns=draft.signature.returns,
             ruled_out=ruled_out(draft.signature.returns),

@@ -89,6 +89,8 @@ class Node:
     name: str
     kind: Kind
     may_ask: bool
+    may_wait: bool = True
+    """Whether its function may wait for something while it runs."""
     asks: tuple[type[Question], ...] = ()
     """The questions that its return annotation names; empty for one that may ask if the annotation does not say what."""
     returns: Any = EMPTY
@@ -133,5 +135,7 @@ class Graph:
     """The signature of every function, so that the graph can be compiled again without the frames it was read from."""
     has_generators: bool
     may_ask: bool
+    may_wait_at_last: bool = True
+    """Whether a resolver of phase two may wait."""
     overridden: bool = False
     """Whether an override stands in for one of the resolvers."""

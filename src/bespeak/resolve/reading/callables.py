@@ -1,5 +1,6 @@
 """Facts about a callable: its name, its place, how it is run, and the function whose annotations it shows."""
 
+import dis
 import functools
 import inspect
 import sys
@@ -46,6 +47,17 @@ def kind_of(fn: Callable[..., Any]) -> Kind:
     if inspect.isgeneratorfunction(called):
         return Kind.GENERATOR
     return Kind.ASYNC if inspect.iscoroutinefunction(called) else Kind.SYNC
+
+
+def may_wait(fn: Callable[..., Any]) -> bool:
+    """Return whether a call of a function may wait. An async function in whose code nothing is awaited runs to its end at once."""
+    called = peel_partial(fn)
+    code: Any = getattr(getattr(called, "__func__", called), "__code__", None)
+    return not (inspect.iscoroutinefunction(called) and code is not None and _SEND not in code.co_code[::2])
+
+
+_SEND = dis.opmap["SEND"]
+"""Every `await`, `async for` and `async with` is compiled to this instruction. Instructions take two bytes each."""
 
 
 def display_name(fn: Callable[..., Any]) -> str:

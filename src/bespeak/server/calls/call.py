@@ -17,7 +17,7 @@ from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.protocol.question_keys import bare_name
-from bespeak.resolve.asking.digests import digest
+from bespeak.resolve.asking.digests import digest, digest_of, json_bytes
 from bespeak.resolve.asking.progress import Progress
 from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted
 from bespeak.resolve.running.rounds import Round
@@ -148,6 +148,13 @@ class Call(Outliving):
             self._bound = self.calls.binding(self.consumer, self._arguments or digest(self._sent), self._context)
         return self._bound
 
+    @property
+    def ends_at_once(self) -> bool:
+        """Whether nothing waits once the call is claimed. Then it cannot be interrupted, and needs no task of its own."""
+        consumer = self.consumer
+        waits = consumer.may_wait or consumer.graph.may_wait_at_last or self.calls.ledger.may_wait
+        return not waits and self._record is None
+
     def _holder(self) -> str | None:
         """Whom the ledger counts the call for: the caller, or the address if nobody says who that is."""
         principal = self._binding().principal
@@ -230,7 +237,7 @@ class Call(Outliving):
 
     def _called(self) -> str:
         """What is called with which arguments, for the keys of its questions."""
-        return digest([self.consumer.method, self.consumer.name, self._arguments])
+        return f"{self.consumer.method} {self.consumer.name} {self._arguments}"
 
     async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
         round_ = self._round(arguments)
@@ -270,7 +277,7 @@ class Call(Outliving):
         assert self._state is not None, "only a resumed call has something to spend"
         assert self._ticket is not None, "a state comes with a ticket"
         # The same request again is the same claim, whatever has changed in the meantime.
-        request = digest([self._state.body, self._facts.answers])
+        request = digest_of(self._state.body.encode() + b"\n" + json_bytes(self._facts.answers))
         return Approval(key, request, self._ticket, self._holder())
 
     def _spender(self) -> ApprovalSpender:

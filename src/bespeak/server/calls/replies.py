@@ -53,6 +53,11 @@ class Consumer(Protocol):
         """Whether a call may ask something."""
         ...
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether its function may wait for something while it runs."""
+        ...
+
     def result(self, value: Any) -> dict[str, Any]:
         """Return what the body returned, as a wire result."""
         ...

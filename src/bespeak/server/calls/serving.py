@@ -77,7 +77,7 @@ class CallServing:
             if "requestState" in params:
                 call.resume(params["requestState"], incoming.request.id)
                 incoming.round = facts.round
-                own_task = True
+                own_task = own_task or not call.ends_at_once
             return await self._run(call, context, arguments, own_task=own_task)
         finally:
             end(context)

@@ -11,8 +11,7 @@ one that failed.
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Generator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from bespeak.protocol.errors import MCPError
 from bespeak.resolve.asking.digests import digest
@@ -26,8 +25,7 @@ from bespeak.state.seal import InvalidRequestState, Seal
 Work = Callable[[], Awaitable[dict[str, Any]]]
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(NamedTuple):
     """The approval that a resumed call brings."""
 
     key: str

@@ -202,6 +202,7 @@ class CompletionRun:
     idempotent = False
     plain = False
     may_ask = False
+    may_wait = True
     home: Any = None
 
     def __init__(

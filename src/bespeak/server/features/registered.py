@@ -14,7 +14,7 @@ from bespeak.resolve.graph.compiler import compile_graph
 from bespeak.resolve.graph.drawing import draw_path
 from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.graph.replacements import Replacement
-from bespeak.resolve.reading.callables import Kind, peel_partial
+from bespeak.resolve.reading.callables import Kind, may_wait, peel_partial
 from bespeak.resolve.reading.completion_markers import hidden_completions
 from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature, read
 from bespeak.resolve.reading.type_hints import arms, is_unknown, spell
@@ -185,6 +185,7 @@ class Registered(Resolving):
         self.name = name
         self.arguments = arguments
         self.kind: Kind = read.signature.kind
+        self.may_wait = may_wait(fn)
         self.context_parameters = read.context_parameters
         signature = read.signature
         returns = signature.returns

@@ -211,6 +211,7 @@ class TemplateRead:
         self.pattern = template.name
         self.fn = template.fn
         self.kind = template.kind
+        self.may_wait = template.may_wait
         self.arguments = template.arguments
         self.context_parameters = template.context_parameters
         self.plain = template.plain

@@ -61,6 +61,7 @@ class MemoryStore:
     """
 
     shared = False
+    may_wait = False
     sessions = None
 
     def __init__(

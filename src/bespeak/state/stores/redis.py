@@ -31,6 +31,7 @@ class RedisStore:
     """Keeps the claims of one server in Redis. Each operation is one script, which Redis runs as one step."""
 
     shared = True
+    may_wait = True
 
     def __init__(self, url: str, *, server: str = "bespeak", limits: ClaimLimits | None = None) -> None:
         self._limits = limits or ClaimLimits()

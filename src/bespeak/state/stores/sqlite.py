@@ -35,6 +35,7 @@ class SQLiteStore:
     """
 
     shared = True
+    may_wait = True
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from bespeak.state.stores.session_store import SessionStore
 
@@ -19,8 +19,7 @@ PURGED_AT_ONCE = 256
 """How many old claims are dropped at most for each new one, so that no request waits long for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A new claim, as it is given to a store."""
 
     answers: bytes
@@ -37,8 +36,7 @@ class Entry:
     """The principal or address for which it is counted; `None` if it is not counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """The current state of a claim. It is running until `done`. If `done` has no `result`, the result was evicted."""
 
     answers: bytes
@@ -102,6 +100,11 @@ class Store(Protocol):
     @property
     def shared(self) -> bool:
         """Whether other processes can use the same claims."""
+        ...
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether methods other than `changed` may wait for something."""
         ...
 
     @property
