@@ -1,6 +1,7 @@
 """`Client`: connecting, what is known of the server, and use outside its block."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,12 @@ def test_a_client_says_what_it_connects_to(server: Any) -> None:
     told = "a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to "
     with pytest.raises(TypeError, match=told + type(server).__name__):
         Client(server)
+
+
+def test_a_client_is_not_given_a_file() -> None:
+    told = "'server.py' is a file; to start it as a server, pass StdioServerParameters('bespeak', ['run', 'server.py'])"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        Client("server.py")
 
 
 async def test_a_client_over_http_without_httpx2_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

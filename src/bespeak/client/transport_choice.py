@@ -11,8 +11,12 @@ from bespeak.transports.stdio.client import StdioServerParameters, StdioTranspor
 
 
 def transport_to(server: Any, raise_exceptions: bool) -> Transport:
-    """Return the transport to a server. Raises `TypeError` if `server` does not name one."""
+    """Return the transport to a server. Raises `TypeError` or `ValueError` if `server` does not name one."""
     if isinstance(server, str):
+        if server.endswith(".py"):
+            raise ValueError(
+                f"{server!r} is a file; to start it as a server, pass StdioServerParameters('bespeak', ['run', {server!r}])"
+            )
         return HttpTransport(server)
     if isinstance(server, StdioServerParameters):
         return StdioTransport(server)

@@ -366,7 +366,8 @@ class HttpTransport:
         except errors.LocalProtocolError:  # whose text may hold the header's value
             raise ValueError("the request cannot be sent: a header value is invalid") from None
         except (errors.ConnectError, errors.ConnectTimeout, errors.PoolTimeout) as error:
-            raise NotConnected(f"cannot connect to {self._where}: {error or type(error).__name__}") from error
+            hint = "; the server may speak http and not https" if "WRONG_VERSION_NUMBER" in str(error) else ""
+            raise NotConnected(f"cannot connect to {self._where}: {error or type(error).__name__}{hint}") from error
         except errors.TimeoutException as error:
             raise TimeoutError(f"{self._where} went silent during {what}") from error
         except errors.TransportError as error:
