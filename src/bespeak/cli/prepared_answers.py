@@ -1,5 +1,6 @@
 """The answers of `bespeak call --answer`, and what happens when there is no answer and nobody to ask."""
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,12 @@ class Waiting(Exception):
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = questions
         super().__init__("questions are waiting for answers")
+
+    def nearest(self, name: str) -> str | None:
+        """Return the name of the waiting question that was probably meant by another name."""
+        names = [question.name for question in self.questions]
+        short = [one for one in names if one.rpartition(":")[2] == name]
+        return next(iter(short or difflib.get_close_matches(name, names, 1)), None)
 
 
 class PreparedAnswers:

@@ -199,3 +199,21 @@ def test_only_what_is_there_can_be_removed() -> None:
         mcp.remove_resource("a:b")
     with pytest.raises(ToolError, match=r"^there is no resource 'a:\{b\}' to remove$"):
         mcp.remove_resource("a:{b}")
+
+
+@pytest.mark.parametrize("name", ["ctx", "context"])
+def test_a_context_without_its_annotation_is_a_warning(name: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(f"def count(title: str, {name}) -> str: ...", scope)
+    told = f"parameter '{name}' of count has no annotation, so it is an argument that the client fills; to get the context, "
+    with pytest.warns(UserWarning, match=f"{told}write {name}: Context"):
+        MCPServer("shop").add_tool(scope["count"])
+
+
+def test_a_resolver_whose_context_has_no_annotation_is_told_to_annotate_it() -> None:
+    def who(ctx): ...  # pyright: ignore[reportMissingParameterType, reportUnknownParameterType]
+
+    def count(caller: Annotated[str, Resolve(who)]) -> str: ...
+
+    with pytest.raises(InvalidSignature, match="fix: write ctx: Context"):
+        MCPServer("shop").add_tool(count)

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, MCPError
 from bespeak.resolve.errors import BadAnswer, Fault, InvalidSignature, ResolverFailed, ToolError
-from bespeak.resolve.graph.checks import is_context
+from bespeak.resolve.graph.checks import CONTEXT_NAMES, is_context
 from bespeak.resolve.graph.compiler import compile_graph
 from bespeak.resolve.graph.drawing import draw_path
+from bespeak.resolve.graph.faults import warn_at
 from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.graph.replacements import Replacement
 from bespeak.resolve.reading.callables import Kind, peel_partial
@@ -62,6 +63,12 @@ class Registering:
             self.graph = compile_graph(signature, context_type=Context, frame=frame)
         except InvalidSignature as invalid:
             self.add_faults(invalid.faults)
+        for name in (one.name for one in self.plain if one.name in CONTEXT_NAMES and one.hint is Any):
+            warn_at(
+                signature,
+                f"parameter {name!r} of {signature.name} has no annotation, so it is an argument that the client fills; to get "
+                f"the context, write {name}: Context",
+            )
         if completes:
             uncompleted = {one.name for one in self.plain if one.completion is None}
             for hidden in hidden_completions(fn, frame, uncompleted):
