@@ -178,10 +178,12 @@ async def test_nobody_listening_means_that_nothing_was_sent() -> None:
 
 
 async def test_a_server_that_speaks_http_is_not_reached_with_https() -> None:
-    async with Listening(MCPServer("shop").streamable_http_app()) as listening:
-        async with HttpTransport(listening.url.replace("http:", "https:")) as transport:
-            with pytest.raises(ConnectionError, match="; the server may speak http and not https"):
-                await transport.exchange(CALL, lambda data: None)
+    async with (
+        Listening(MCPServer("shop").streamable_http_app()) as listening,
+        HttpTransport(listening.url.replace("http:", "https:")) as transport,
+    ):
+        with pytest.raises(ConnectionError, match="; the server may speak http and not https"):
+            await transport.exchange(CALL, lambda data: None)
 
 
 async def test_a_server_that_is_just_being_restarted_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
