@@ -20,9 +20,8 @@ class Waiting(Exception):
 
     def nearest(self, name: str) -> str | None:
         """Return the name of the waiting question that was probably meant by another name."""
-        names = [question.name for question in self.questions]
-        short = [one for one in names if one.rpartition(":")[2] == name]
-        return next(iter(short or difflib.get_close_matches(name, names, 1)), None)
+        full = {form: one.name for one in self.questions for form in (one.name, one.name.rpartition(":")[2])}
+        return next((full[form] for form in difflib.get_close_matches(name, full, 1)), None)
 
 
 class PreparedAnswers:

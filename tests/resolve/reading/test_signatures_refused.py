@@ -366,5 +366,5 @@ def test_a_tool_that_returns_a_question_is_refused() -> None:
     async def sell() -> str | Elicit[bool]: ...
 
     told = problem_of(sell)
-    assert "sell returns bespeak.resolve.markers.Elicit[bool], which only a resolver may return" in told
+    assert "sell returns Elicit[bool], which only a resolver may return" in told
     assert "ask in a resolver" in told
