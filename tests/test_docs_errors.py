@@ -9,15 +9,14 @@ from tests.mistakes import calling, clients, commands, registering, serving
 from tests.mistakes.mistake import Mistake, message
 
 PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "errors.md").read_text()
-MISTAKES: dict[str, Mistake] = {}
-for table in (registering, calling, commands, serving, clients):
-    assert not MISTAKES.keys() & table.MISTAKES.keys()
-    MISTAKES |= table.MISTAKES
+TABLES: list[dict[str, Mistake]] = [one.MISTAKES for one in (registering, calling, commands, serving, clients)]
+MISTAKES: dict[str, Mistake] = {heading: mistake for table in TABLES for heading, mistake in table.items()}
 ENTRY = re.compile(r"^### ([^\n]+)\n\n```text\n(.*?)^```\n\n(\S.*?)(?=\n\n###? |\Z)", re.DOTALL | re.MULTILINE)
 ENTRIES: dict[str, str] = {heading: shown for heading, shown, _ in ENTRY.findall(PAGE)}
 
 
 def test_the_page_has_every_mistake_and_no_other() -> None:
+    assert len(MISTAKES) == sum(map(len, TABLES))
     assert set(ENTRIES) == set(re.findall(r"^### (.+)$", PAGE, re.MULTILINE)) == set(MISTAKES)
 
 

@@ -201,7 +201,8 @@ def test_sampling_that_is_declined_is_an_error_for_an_older_server_and_its_call_
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"), [("confirm", "shop:confirm"), ("confrim", "shop:confirm"), ("shop:confrim", "shop:confirm"), ("note", None)]
+    ("given", "meant"),
+    [("confirm", "shop:confirm"), ("confrim", "shop:confirm"), ("shop:confrim", "shop:confirm"), ("note", None)],
 )
 def test_an_answer_under_a_name_that_is_almost_right_is_told_the_name(raw: Raw, given: str, meant: str | None) -> None:
     target = raw(asking(**{"shop:confirm": asks("?", x={"type": "string"})}))

@@ -5,14 +5,18 @@ from tests.mistakes.mistake import Mistake, called
 _ASKS = "@mcp.tool()\ndef order_book(title: str, sure: Annotated[object, Resolve(ask)]) -> str:\n    return 'ordered'\n"
 
 MISTAKES: dict[str, Mistake] = {
-    "A tool returns something else than it says": called("@mcp.tool()\ndef order_book(title: str) -> int:\n    return 'seven'\n"),
+    "A tool returns something else than it says": called(
+        "@mcp.tool()\ndef order_book(title: str) -> int:\n    return 'seven'\n"
+    ),
     "A tool returns a dict that does not fit its model": called(
         "@mcp.tool()\ndef order_book(title: str) -> Stock:\n    return {'title': title}\n"
     ),
     "A tool returns an object that is no text": called(
         "class Book: ...\n@mcp.tool()\ndef order_book(title: str):\n    return Book()\n"
     ),
-    "A tool forgets `await`": called("@mcp.tool()\nasync def order_book(title: str) -> int:\n    return copies_left(title)\n"),
+    "A tool forgets `await`": called(
+        "@mcp.tool()\nasync def order_book(title: str) -> int:\n    return copies_left(title)\n"
+    ),
     "A tool returns a question": called(
         "@mcp.tool()\nasync def order_book(title: str):\n    return Elicit('Sure?', bool)\n"
     ),
@@ -33,7 +37,10 @@ MISTAKES: dict[str, Mistake] = {
         "@mcp.tool()\nasync def order_book(title: str, ctx: Context) -> str:\n    await ctx.elicit('Sure?', Stock)\n"
     ),
     "A question that the person declines": called(
-        f"def ask() -> Elicit[bool]:\n    return Elicit('Sure?', bool)\n{_ASKS}", "title=Dune", "--answer", "server:ask=decline"
+        f"def ask() -> Elicit[bool]:\n    return Elicit('Sure?', bool)\n{_ASKS}",
+        "title=Dune",
+        "--answer",
+        "server:ask=decline",
     ),
     "An argument that does not fit": called(
         "@mcp.tool()\ndef order_book(title: str, copies: int) -> str: ...\n", "title=Dune", "copies=many"

@@ -5,7 +5,9 @@ from tests.mistakes.mistake import Mistake, program, typed
 MISTAKES: dict[str, Mistake] = {
     "A file that is not there": typed("run", "servre.py"),
     "A server that the file does not have": typed("run", "server.py:shop"),
-    "Several servers in one file": typed("run", "server.py", source="del mcp\nfirst = MCPServer()\nsecond = MCPServer()\n"),
+    "Several servers in one file": typed(
+        "run", "server.py", source="del mcp\nfirst = MCPServer()\nsecond = MCPServer()\n"
+    ),
     "A tool that the server does not have": typed("call", "server.py", "order_bok", "title=Dune"),
     "An argument that the tool does not have": typed("call", "server.py", "order_book", "titel=Dune"),
     "An argument without its name": typed("call", "server.py", "order_book", "Dune"),

@@ -19,7 +19,7 @@ from bespeak.cli.server_log import AuthorLines
 from bespeak.state.seal import KEYS_VARIABLE
 
 SERVER = "server.py"
-SHOP = '''\
+SHOP = """\
 import asyncio
 from typing import Annotated
 from mcp_types import ElicitResult
@@ -33,7 +33,7 @@ async def copies_left(title: str) -> int:
     return {"Dune": 7}.get(title, 0)
 async def confirm(title: str) -> Elicit[bool]:
     return Elicit(f"Order {title!r}?", bool)
-'''
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _typed(words: tuple[str, ...]) -> str:
 def _run(source: str) -> str:
     try:
         exec(compile(source, SERVER, "exec"), {"__name__": "server"})
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a mistake raises
         return "".join(traceback.format_exception_only(error))
     return ""
 

@@ -36,7 +36,9 @@ MISTAKES: dict[str, Mistake] = {
     "A path that belongs to another app": _mounted("http://127.0.0.1/mcp"),
     "A host that is not allowed": _reached("http://mcp.example.com/mcp"),
     "A mounted app without the lifespan": _reached("http://127.0.0.1/mcp", running="contextlib.nullcontext()"),
-    "A package that is not installed": program("import sys\nsys.modules['uvicorn'] = None\nmcp.run('streamable-http')\n"),
+    "A package that is not installed": program(
+        "import sys\nsys.modules['uvicorn'] = None\nmcp.run('streamable-http')\n"
+    ),
     "State keys without a shared store": program(
         "from bespeak import RequestStateSecurity\n"
         "shop = MCPServer(request_state_security=RequestStateSecurity(keys=['k' * 32]))\n"
