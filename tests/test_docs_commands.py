@@ -57,6 +57,13 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
     return write
 
 
+def test_what_other_documents_show_has_tests_of_its_own() -> None:
+    others = {
+        page.relative_to(ROOT).as_posix() for page in ALL if page not in PAGES and CONSOLE.search(page.read_text())
+    }
+    assert others == {"README.md", "docs/command-line.md", "docs/testing.md"}
+
+
 def test_the_tutorial_shows_commands() -> None:
     assert {page for page, *_ in SHOWN} >= {"first-tool", "dependencies", "asking", "several-questions", "draw-a-tool"}
 

@@ -159,6 +159,7 @@ class HttpTransport:
             forget()
 
     async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
+        """Send a request and return the response. While nobody listens at the URL, it is tried again for a moment."""
         for pause in CONNECT_PAUSES:
             try:
                 return await self._exchange(request, notify, ask)
@@ -225,6 +226,7 @@ class HttpTransport:
                 raise HttpStatusError(response.status_code, self._where, error_in(body) or "", self._unauthorized)
 
     async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
+        """Called after a handshake. `notify` and `ask` get messages that do not belong to a request."""
         if self._standing is not None:
             self._standing.cancel()
         self._begun = headers
