@@ -88,10 +88,16 @@ async def test_a_client_connects_to_a_url_a_server_and_a_command(what: str, tmp_
             assert text(await client.call_tool("hello")) == "hello"
 
 
-@pytest.mark.parametrize("server", [5, None, object(), Fake, b"http://127.0.0.1/mcp", ["python", "server.py"]])
-def test_a_client_says_what_it_connects_to(server: Any) -> None:
+@pytest.mark.parametrize(
+    ("server", "given"),
+    [
+        *((one, type(one).__name__) for one in (5, None, object(), b"http://127.0.0.1/mcp", ["python", "server.py"])),
+        (Fake, "the class Fake"),
+    ],
+)
+def test_a_client_says_what_it_connects_to(server: Any, given: str) -> None:
     told = "a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to "
-    with pytest.raises(TypeError, match=told + type(server).__name__):
+    with pytest.raises(TypeError, match=told + given):
         Client(server)
 
 

@@ -12,6 +12,9 @@ MISTAKES: dict[str, Mistake] = {
     "The function without `Resolve`": checked(
         "@mcp.tool()\ndef order_book(title: str, copies: Annotated[int, copies_left]) -> str: ...\n"
     ),
+    "The marker of another framework, or a function as the default": checked(
+        "@mcp.tool()\ndef order_book(title: str, copies: int = copies_left) -> str: ...\n"
+    ),
     "`Resolve` with a call": checked(
         "def price() -> int:\n    return 20\n"
         "@mcp.tool()\ndef order_book(title: str, price: Annotated[int, Resolve(price())]) -> str: ...\n"
@@ -63,6 +66,7 @@ MISTAKES: dict[str, Mistake] = {
         "@mcp.tool()\n@logged\ndef order_book(title: str) -> str: ...\n"
     ),
     "A method": checked("class Desk:\n    @mcp.tool()\n    def order_book(self, title: str) -> str: ...\n"),
+    "A call instead of a function": checked("def order_book() -> str:\n    return ''\nmcp.add_tool(order_book())\n"),
     "A type that is imported for type checkers only": checked(
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from decimal import Decimal\n"
         "@mcp.tool()\ndef order_book(title: str, price: 'Decimal') -> str: ...\n"

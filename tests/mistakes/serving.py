@@ -39,6 +39,10 @@ MISTAKES: dict[str, Mistake] = {
     "A package that is not installed": program(
         "import sys\nsys.modules['uvicorn'] = None\nmcp.run('streamable-http')\n"
     ),
+    "A lifespan without its decorator": program(
+        "async def lifespan(server):\n    yield\n"
+        "async def main():\n    async with Client(MCPServer(lifespan=lifespan)): ...\nasyncio.run(main())\n"
+    ),
     "State keys without a shared store": program(
         "from bespeak import RequestStateSecurity\n"
         "shop = MCPServer(request_state_security=RequestStateSecurity(keys=['k' * 32]))\n"

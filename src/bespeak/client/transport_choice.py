@@ -25,9 +25,8 @@ def transport_to(server: Any, raise_exceptions: bool) -> Transport:
             return MemoryTransport(server, raise_exceptions=raise_exceptions)
         if hasattr(server, "exchange"):
             return server
-    raise TypeError(
-        f"a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to {type(server).__name__}"
-    )
+    given = f"the class {server.__name__}" if isinstance(server, type) else type(server).__name__
+    raise TypeError(f"a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to {given}")
 
 
 def cache_target(server: Any) -> str:
