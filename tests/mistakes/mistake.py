@@ -134,6 +134,7 @@ def _logged() -> Generator[io.StringIO]:
 def _as_before() -> Generator[None]:
     """Forget the server's module, what loading it did to the search path, and that a package was said to be missing."""
     path, uvicorn = list(sys.path), sys.modules.get("uvicorn")
+    sys.modules.pop("server", None)  # of an earlier test
     try:
         yield
     finally:
