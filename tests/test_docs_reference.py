@@ -37,3 +37,27 @@ def test_the_reference_has_every_public_name(module: str) -> None:
 @pytest.mark.parametrize(("module", "name"), sorted(DOCUMENTED))
 def test_a_name_of_the_reference_has_a_docstring(module: str, name: str) -> None:
     assert has_docstring(getattr(importlib.import_module(module), name))
+
+
+NOT_FOR_AUTHORS = {"MemoryStore", "RequestStateSecurity"}
+"""Their methods are called by the server itself; authors only make them."""
+
+
+def members_without_docstring(value: object) -> list[str]:
+    """Return the public methods and properties of a class that nothing is said about, in the class or in what it inherits."""
+    if not inspect.isclass(value) or not value.__module__.startswith("bespeak."):
+        return []
+    return [
+        name
+        for name, member in vars(value).items()
+        if not name.startswith("_")
+        and (isinstance(member, property | classmethod | staticmethod) or inspect.isfunction(member))
+        and not inspect.getdoc(getattr(value, name))
+    ]
+
+
+@pytest.mark.parametrize("module", [one for one in PUBLIC if one != "bespeak.testing"])
+def test_every_method_of_a_public_class_has_a_docstring_or_the_reference_would_not_show_it(module: str) -> None:
+    found = importlib.import_module(module)
+    classes = {name: members_without_docstring(getattr(found, name)) for name in public_names(module) - NOT_FOR_AUTHORS}
+    assert {name: missing for name, missing in classes.items() if missing} == {}

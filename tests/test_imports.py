@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import bespeak
+from bespeak.absent_names import ELSEWHERE, where_to_find
 from tests.import_table import MAY_IMPORT
 
 SOURCE = Path(__file__).parent.parent / "src" / "bespeak"
@@ -146,6 +147,15 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         ("FastMCP", "bespeak has no 'FastMCP'; the server class is MCPServer: from bespeak import MCPServer"),
         ("ElicitResult", "bespeak has no 'ElicitResult'; it is a wire type: from mcp_types import ElicitResult"),
         (
+            "ToolAnnotations",
+            "bespeak has no 'ToolAnnotations'; it is a wire type: from mcp_types import ToolAnnotations",
+        ),
+        (
+            "AuthSettings",
+            "bespeak has no 'AuthSettings'; it is in bespeak.server.auth: from bespeak.server.auth import",
+        ),
+        ("Elicitt", "bespeak has no 'Elicitt'; did you mean 'Elicit'?"),
+        (
             "MemoryStore",
             "bespeak has no 'MemoryStore'; stores are in bespeak.server: from bespeak.server import MemoryStore",
         ),
@@ -157,10 +167,27 @@ def test_a_name_that_is_elsewhere_says_where_it_is(name: str, told: str) -> None
 
 
 def test_where_a_name_is_said_to_be_it_is() -> None:
-    for name, told in bespeak._ELSEWHERE.items():  # pyright: ignore[reportPrivateUsage]
-        _, said = told.split(": ")
-        _, module, _, found = said.split()
-        assert hasattr(import_module(module), found), name
+    for name, told in ELSEWHERE.items():
+        words = told.split(": ")[1].split()
+        if words[0] == "from":
+            assert hasattr(import_module(words[1]), words[3]), name
+        else:
+            assert import_module(words[1]), name
+
+
+@pytest.mark.parametrize("module", sorted(MAY_IMPORT))
+def test_the_parts_can_be_imported_from_the_package_whatever_their_names_are_like(module: str) -> None:
+    assert where_to_find(module, ["Client", "Resolve"]) is None
+
+
+@pytest.mark.timing
+def test_a_module_that_is_like_a_public_name_can_be_imported() -> None:
+    assert run("from bespeak import client, server; print(client.__name__)") == "bespeak.client\n"
+
+
+@pytest.mark.parametrize("name", ["__wrapped__", "_HOME", "__path_"])
+def test_a_private_name_is_never_a_misspelling(name: str) -> None:
+    assert not hasattr(bespeak, name)
 
 
 @pytest.mark.timing

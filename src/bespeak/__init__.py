@@ -73,20 +73,6 @@ _HOMES = {
     "UserMessage": "bespeak.server.features.prompt_results",
 }
 
-_ELSEWHERE = {
-    "FastMCP": "the server class is MCPServer: from bespeak import MCPServer",
-    "Server": "the server class is MCPServer: from bespeak import MCPServer",
-    "ElicitResult": "it is a wire type: from mcp_types import ElicitResult",
-    "TextContent": "it is a wire type: from mcp_types import TextContent",
-    "SamplingMessage": "it is a wire type: from mcp_types import SamplingMessage",
-    "CallToolResult": "it is a wire type: from mcp_types import CallToolResult",
-    "Depends": "the marker is Resolve: from bespeak import Resolve",
-    "MemoryStore": "stores are in bespeak.server: from bespeak.server import MemoryStore",
-    "ClientSession": "the client is Client: from bespeak import Client",
-    "Resolver": "the marker is Resolve: from bespeak import Resolve",
-}
-"""What newcomers look for here, and where it is."""
-
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":  # for `from bespeak import *`
@@ -94,9 +80,10 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("bespeak")
     home = _HOMES.get(name)
-    if name in _ELSEWHERE:
-        raise ImportError(f"bespeak has no {name!r}; {_ELSEWHERE[name]}", name="bespeak")
     if home is None:
+        told = import_module("bespeak.absent_names").where_to_find(name, _HOMES)
+        if told is not None:
+            raise ImportError(f"bespeak has no {name!r}; {told}", name="bespeak")
         raise AttributeError(f"module 'bespeak' has no attribute {name!r}")
     value = getattr(import_module(home), name)
     globals()[name] = value

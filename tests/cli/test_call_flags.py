@@ -201,6 +201,18 @@ def test_sampling_that_is_declined_is_an_error_for_an_older_server_and_its_call_
 
 
 @pytest.mark.parametrize(
+    ("given", "meant"),
+    [("confirm", "shop:confirm"), ("confrim", "shop:confirm"), ("shop:confrim", "shop:confirm"), ("note", None)],
+)
+def test_an_answer_under_a_name_that_is_almost_right_is_told_the_name(raw: Raw, given: str, meant: str | None) -> None:
+    target = raw(asking(**{"shop:confirm": asks("?", x={"type": "string"})}))
+    result = bespeak("call", target, "t", "--answer", f"{given}=x")
+    assert result.exit_code == 6
+    told = f"bespeak: --answer {given} answers no question so far; did you mean '{meant}'?\n"
+    assert result.stderr == (told if meant else "")
+
+
+@pytest.mark.parametrize(
     ("script", "answers", "message"),
     [
         (["echo"], ["q=x"], "no question asked for --answer q; the server asked nothing"),

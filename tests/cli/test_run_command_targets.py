@@ -45,6 +45,16 @@ def test_a_target_leads_to_its_server(write: Write, source: str, name: str, foun
     [
         ("", "", r"target_shop\.py has no MCPServer at its top level"),
         ("mcp = 5", "", r"target_shop\.py has no MCPServer at its top level"),
+        (
+            "",
+            "",
+            r"; write mcp = MCPServer\(\.\.\.\) there, or name a function that makes one: .*target_shop\.py:make$",
+        ),
+        (
+            "class FastMCP: ...\nmcp = FastMCP()",
+            "",
+            r"; 'mcp' is a server of another package; to make it one of Bespeak: from bespeak import MCPServer$",
+        ),
         ("mcp = 5", ":mcp", r"target_shop\.py has no MCPServer called 'mcp'; it has none"),
         (ONE, ":other", r"target_shop\.py has no MCPServer called 'other'; it has mcp$"),
         (TWO, ":other", r"has no MCPServer called 'other'; it has first, second$"),
@@ -87,7 +97,7 @@ def test_a_module_is_found_from_the_current_folder_with_or_without_its_object(
     monkeypatch.setattr(sys, "path", [one for one in sys.path if one not in ("", str(Path.cwd()))])
     assert load("target_module.shop").name == "one"
     assert load("target_module.shop:mcp").name == "one"
-    with pytest.raises(NoServer, match=r"^target_module has no MCPServer at its top level$"):
+    with pytest.raises(NoServer, match=r"^target_module has no MCPServer at its top level; write mcp = "):
         load("target_module")
 
 
@@ -333,3 +343,24 @@ def test_a_port_in_use_ends_with_code_3_and_what_to_do_before_the_lifespan_start
     assert f"Cannot listen at http://127.0.0.1:{port}: the port is in use. Stop the program that uses it" in said
     assert "Traceback" not in said
     assert "LIFESPAN" not in said
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("from fastmcp import FastMCP", "; to make it a server of Bespeak: from bespeak import MCPServer"),
+        ("import fastmcp.server", "; to make it a server of Bespeak: from bespeak import MCPServer"),
+        (
+            "from bespeak.types import TextContent",
+            "; its public modules are bespeak, bespeak.server, bespeak.server.auth,",
+        ),
+        ("import reqeusts", f"; is it installed beside bespeak, in {sys.prefix}?"),
+    ],
+)
+def test_a_file_that_imports_a_module_that_is_not_there_is_told_what_to_do(
+    write: Write, source: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastmcp", None)
+    with pytest.raises(CannotLoad) as caught:
+        load(str(write("target_shop.py", source)))
+    assert told in str(caught.value)

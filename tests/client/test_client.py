@@ -1,6 +1,7 @@
 """`Client`: connecting, what is known of the server, and use outside its block."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -87,11 +88,23 @@ async def test_a_client_connects_to_a_url_a_server_and_a_command(what: str, tmp_
             assert text(await client.call_tool("hello")) == "hello"
 
 
-@pytest.mark.parametrize("server", [5, None, object(), Fake, b"http://127.0.0.1/mcp", ["python", "server.py"]])
-def test_a_client_says_what_it_connects_to(server: Any) -> None:
+@pytest.mark.parametrize(
+    ("server", "given"),
+    [
+        *((one, type(one).__name__) for one in (5, None, object(), b"http://127.0.0.1/mcp", ["python", "server.py"])),
+        (Fake, "the class Fake"),
+    ],
+)
+def test_a_client_says_what_it_connects_to(server: Any, given: str) -> None:
     told = "a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to "
-    with pytest.raises(TypeError, match=told + type(server).__name__):
+    with pytest.raises(TypeError, match=told + given):
         Client(server)
+
+
+def test_a_client_is_not_given_a_file() -> None:
+    told = "'server.py' is a file; to start it as a server, pass StdioServerParameters('bespeak', ['run', 'server.py'])"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        Client("server.py")
 
 
 async def test_a_client_over_http_without_httpx2_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,7 +216,7 @@ async def cancels_itself(*_: Any) -> Any:
 @pytest.mark.parametrize(
     ("question", "name", "wanted"),
     [
-        (FORM, "elicitation_callback", "ElicitResult"),
+        (FORM, "elicitation_callback", "ElicitResult; write `return ElicitResult(action='accept', content={...})`"),
         (SAMPLE, "sampling_callback", "CreateMessageResult or CreateMessageResultWithTools"),
         (ROOTS, "list_roots_callback", "ListRootsResult"),
     ],

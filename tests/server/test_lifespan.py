@@ -243,3 +243,14 @@ def test_a_server_outlives_an_event_loop_whose_users_never_left() -> None:
 
     asyncio.run(cut_off())
     assert asyncio.run(use()) == "opened by shop"
+
+
+async def test_a_lifespan_without_its_decorator_says_what_to_write() -> None:
+    async def lifespan(server: Any) -> AsyncGenerator[int]:
+        yield 1
+
+    unusable: Any = lifespan
+    with pytest.raises(
+        TypeError, match=r"the lifespan returned async_generator, .*; write @asynccontextmanager above it"
+    ):
+        await Client(MCPServer("shop", lifespan=unusable)).__aenter__()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -117,9 +118,28 @@ def test_stdio_takes_no_options() -> None:
         shop().run(host="127.0.0.1", port=1)
 
 
-def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(TypeError, match="nonsense"):
-        shop().run("streamable-http", nonsense=1)
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [("prt", "did you mean 'port'?"), ("nonsense", "the options are event_store, health_path, host, ")],
+)
+def test_an_unknown_option_is_refused(option: str, told: str) -> None:
+    expected = f"run('streamable-http') does not accept the option {option!r}; {told}"
+    with pytest.raises(TypeError, match=re.escape(expected)):
+        shop().run("streamable-http", **{option: 1})
+
+
+@pytest.mark.parametrize("port", [-1, 65536, "8000", None])
+def test_a_port_that_does_not_exist_is_refused(port: Any) -> None:
+    with pytest.raises(ValueError, match=f"port must be a whole number from 0 to 65535, not {port!r}"):
+        shop().run("streamable-http", port=port)
+
+
+@pytest.mark.parametrize(
+    ("transport", "instead"), [("stdio", "run_stdio_async"), ("streamable-http", "run_streamable_http_async")]
+)
+async def test_async_code_is_told_what_to_await_instead_of_run(transport: Any, instead: str) -> None:
+    with pytest.raises(RuntimeError, match=rf"cannot be called in async code; write `await mcp\.{instead}\(\.\.\.\)`"):
+        shop().run(transport)
 
 
 def test_a_port_in_use_is_reported_before_the_lifespan_starts(capfd: pytest.CaptureFixture[str]) -> None:

@@ -190,7 +190,7 @@ async def _talk(
         )
     )
     talk = Talk(connection, conversation, Bounded(script), client=client)
-    code = await _held(flags, call, connection, talk, out)
+    code = await _held(flags, call, connection, talk, prepared, out)
     _tell_outside(connection)
     if talk.ended:
         code = _unused(prepared, call) or code
@@ -226,13 +226,18 @@ def _unused(prepared: PreparedAnswers, call: _Call) -> int | None:
     return complain(f"no question asked for --answer {', '.join(unused)}; {told}", ExitCode.FAILED)
 
 
-async def _held(flags: Flags, call: _Call, connection: Connection, talk: Talk, out: TextIO) -> int:
+async def _held(
+    flags: Flags, call: _Call, connection: Connection, talk: Talk, prepared: PreparedAnswers, out: TextIO
+) -> int:
     """Hold the conversation and print the outcome. Return the exit code."""
     try:
         await _go_on(call.conversation, talk.script)
         await talk.hold()
     except Waiting as waiting:
         _json(put_down(call.target, call.answers, call.conversation, connection, waiting, flags), out)
+        for name in prepared.unused:
+            if (meant := waiting.nearest(name)) is not None:
+                tell(f"--answer {name} answers no question so far; did you mean '{printable(meant)}'?")
         return ExitCode.WAITING
     except Refused:
         return complain("you declined, so the call was not continued: nothing more was sent", ExitCode.FAILED)

@@ -1,5 +1,6 @@
 """The answers of `bespeak call --answer`, and what happens when there is no answer and nobody to ask."""
 
+import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,11 @@ class Waiting(Exception):
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = questions
         super().__init__("questions are waiting for answers")
+
+    def nearest(self, name: str) -> str | None:
+        """Return the name of the waiting question that was probably meant by another name."""
+        full = {form: one.name for one in self.questions for form in (one.name, one.name.rpartition(":")[2])}
+        return next((full[form] for form in difflib.get_close_matches(name, full, 1)), None)
 
 
 class PreparedAnswers:

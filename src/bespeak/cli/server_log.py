@@ -20,8 +20,9 @@ class AuthorLines(logging.Formatter):
             return super().formatException(ei)
         while error.__cause__ is not None and not author_lines(error, only_own=True):
             error = error.__cause__
-        shown = ei[1]
-        return "\n".join([f"{type(shown).__name__}: {shown}", *author_lines(error, only_own=True)])
+        shown, lines = ei[1], author_lines(error, only_own=True)
+        told = [shown, error] if lines and error is not shown else [shown]
+        return "\n".join([*(f"{type(one).__name__}: {one}" for one in told), *lines])
 
 
 @contextmanager

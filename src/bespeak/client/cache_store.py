@@ -35,13 +35,21 @@ class CacheEntry:
 class ResponseCacheStore(Protocol):
     """Keeps cached results. A method that raises is logged; the result is then requested from the server."""
 
-    async def get(self, key: CacheKey) -> CacheEntry | None: ...
+    async def get(self, key: CacheKey) -> CacheEntry | None:
+        """Return an entry; `None` if there is none."""
+        ...
 
-    async def set(self, key: CacheKey, entry: CacheEntry) -> None: ...
+    async def set(self, key: CacheKey, entry: CacheEntry) -> None:
+        """Keep an entry, in place of an older one."""
+        ...
 
-    async def delete(self, key: CacheKey) -> None: ...
+    async def delete(self, key: CacheKey) -> None:
+        """Forget an entry, if there is one."""
+        ...
 
-    async def clear(self) -> None: ...
+    async def clear(self) -> None:
+        """Forget all entries."""
+        ...
 
 
 class InMemoryResponseCacheStore:
@@ -56,6 +64,7 @@ class InMemoryResponseCacheStore:
         self._bytes = 0
 
     async def get(self, key: CacheKey) -> CacheEntry | None:
+        """Return an entry; `None` if there is none."""
         found = self._entries.get(key)
         if found is None:
             return None
@@ -63,6 +72,7 @@ class InMemoryResponseCacheStore:
         return found[0]
 
     async def set(self, key: CacheKey, entry: CacheEntry) -> None:
+        """Keep an entry, in place of an older one."""
         self._drop(key)
         size = len(to_json(entry.value))
         self._entries[key] = entry, size
@@ -71,9 +81,11 @@ class InMemoryResponseCacheStore:
             self._drop(next(iter(self._entries)))
 
     async def delete(self, key: CacheKey) -> None:
+        """Forget an entry, if there is one."""
         self._drop(key)
 
     async def clear(self) -> None:
+        """Forget all entries."""
         self._entries.clear()
         self._bytes = 0
 

@@ -185,10 +185,12 @@ class Client:
 
     @property
     def server_capabilities(self) -> ServerCapabilities:
+        """What the server has declared that it can do."""
         return self._connected().capabilities
 
     @property
     def instructions(self) -> str | None:
+        """What the server tells a model about its use, if it tells anything."""
         return self._connected().instructions
 
     def _connected(self) -> ServerDescription:

@@ -87,7 +87,8 @@ async def negotiate(session: ClientSession, mode: str, known: DiscoverResult | N
         if found.suspected is not None and isinstance(error, MCPError):
             session.speak(LATEST_MODERN_VERSION)
             return _description(found.suspected)
-        error.add_note(f"before that, the server did not support {LATEST_MODERN_VERSION}: {found.reason}")
+        if not found.reason.startswith(str(error)):  # a server that cannot be reached fails twice in the same way
+            error.add_note(f"before that, the server did not support {LATEST_MODERN_VERSION}: {found.reason}")
         raise
 
 

@@ -114,7 +114,10 @@ async def _call(
         raise CallbackFailed(context.key, context.method, answer.message)
     if not isinstance(answer, wanted):
         names = " or ".join(model.__name__ for model in wanted)
-        raise CallbackFailed(context.key, context.method, f"the callback returned {type(answer).__name__}, not {names}")
+        told = f"the callback returned {type(answer).__name__}, not {names}"
+        if wanted == (ElicitResult,):
+            told += "; write `return ElicitResult(action='accept', content={...})`"
+        raise CallbackFailed(context.key, context.method, told)
     return answer
 
 

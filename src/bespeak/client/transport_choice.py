@@ -11,8 +11,12 @@ from bespeak.transports.stdio.client import StdioServerParameters, StdioTranspor
 
 
 def transport_to(server: Any, raise_exceptions: bool) -> Transport:
-    """Return the transport to a server. Raises `TypeError` if `server` does not name one."""
+    """Return the transport to a server. Raises `TypeError` or `ValueError` if `server` does not name one."""
     if isinstance(server, str):
+        if server.endswith(".py"):
+            raise ValueError(
+                f"{server!r} is a file; to start it as a server, pass StdioServerParameters('bespeak', ['run', {server!r}])"
+            )
         return HttpTransport(server)
     if isinstance(server, StdioServerParameters):
         return StdioTransport(server)
@@ -21,9 +25,8 @@ def transport_to(server: Any, raise_exceptions: bool) -> Transport:
             return MemoryTransport(server, raise_exceptions=raise_exceptions)
         if hasattr(server, "exchange"):
             return server
-    raise TypeError(
-        f"a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to {type(server).__name__}"
-    )
+    given = f"the class {server.__name__}" if isinstance(server, type) else type(server).__name__
+    raise TypeError(f"a client connects to a URL, StdioServerParameters, an MCPServer or a transport, not to {given}")
 
 
 def cache_target(server: Any) -> str:

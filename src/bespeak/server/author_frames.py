@@ -1,5 +1,6 @@
 """What an author needs to know of an exception in a file: the message, and the lines of the author's own code that led to it."""
 
+import sys
 import sysconfig
 import traceback
 from pathlib import Path
@@ -22,8 +23,22 @@ def describe_failure(target: str, error: BaseException) -> str:
     elif isinstance(error, SystemExit):
         told = f"{target} cannot be loaded: it ends the program ({type(error).__name__}: {said})"
     else:
-        told = f"{target} cannot be loaded: {type(error).__name__}{f': {said}' if said else ''}"
+        told = f"{target} cannot be loaded: {type(error).__name__}{f': {said}' if said else ''}{_instead(error)}"
     return "\n".join([told, *author_lines(error)])
+
+
+def _instead(error: BaseException) -> str:
+    """What to do about a module that is not there."""
+    if not isinstance(error, ModuleNotFoundError) or not error.name:
+        return ""
+    package = error.name.partition(".")[0]
+    if package == "bespeak":
+        return (
+            "; its public modules are bespeak, bespeak.server, bespeak.server.auth, bespeak.client and bespeak.testing"
+        )
+    if package in ("mcp", "fastmcp"):
+        return "; to make it a server of Bespeak: from bespeak import MCPServer"
+    return f"; is it installed beside bespeak, in {sys.prefix}?"
 
 
 def author_lines(error: BaseException, *, only_own: bool = False) -> list[str]:

@@ -139,12 +139,14 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def mcp_server(self) -> "MCPServer[LifespanT]":
+        """The server that the function is registered on."""
         if self._server is None:
             raise OutsideRequest("this context was created by hand and has no server")
         return self._server
 
     @property
     def request_id(self) -> str | int:
+        """The id of the request. Each round of a call has another one."""
         return self._asked().id
 
     @property
@@ -154,6 +156,7 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def client_capabilities(self) -> ClientCapabilities | None:
+        """What the client has declared that it can do; `None` without a client."""
         return ClientCapabilities.model_validate(self._request.meta.capabilities) if self._request else None
 
     @property
@@ -163,10 +166,12 @@ class Context(Generic[LifespanT, RequestT]):
 
     @property
     def session(self) -> "Session":
+        """The connection to the client, under the names of the official SDK."""
         return Session(self)
 
     @property
     def request_context(self) -> RequestContext[LifespanT, RequestT]:
+        """The lifespan's value and the facts of the request, under the names of the official SDK."""
         request = self._request
         return RequestContext(
             lifespan_context=cast("LifespanT", self._lifespan_context),
@@ -231,15 +236,19 @@ class Context(Generic[LifespanT, RequestT]):
             await self._send(entry)
 
     async def debug(self, data: Any, *, logger_name: str | None = None) -> None:
+        """Send the client a log message of the level `debug`."""
         await self.log("debug", data, logger_name=logger_name)
 
     async def info(self, data: Any, *, logger_name: str | None = None) -> None:
+        """Send the client a log message of the level `info`."""
         await self.log("info", data, logger_name=logger_name)
 
     async def warning(self, data: Any, *, logger_name: str | None = None) -> None:
+        """Send the client a log message of the level `warning`."""
         await self.log("warning", data, logger_name=logger_name)
 
     async def error(self, data: Any, *, logger_name: str | None = None) -> None:
+        """Send the client a log message of the level `error`."""
         await self.log("error", data, logger_name=logger_name)
 
     async def _send(self, notification: bytes) -> None:

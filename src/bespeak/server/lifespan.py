@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -47,7 +47,7 @@ class Lifespan:
         async with AsyncExitStack() as stack:
             if self._around is not None:
                 await stack.enter_async_context(self._around())
-            value = await stack.enter_async_context(self._own()) if self._own is not None else None
+            value = await stack.enter_async_context(_checked(self._own())) if self._own is not None else None
             for one in self._included:
                 if one.needed:
                     await stack.enter_async_context(one.running())
@@ -180,3 +180,13 @@ class _Held:
         else:  # its users left before it was entered
             self._task.cancel()
             await asyncio.wait({self._task})
+
+
+def _checked(made: Any) -> AbstractAsyncContextManager[Any]:
+    """Return what an author's lifespan made. Raises `TypeError` if it cannot be entered."""
+    if isinstance(made, AbstractAsyncContextManager):
+        return cast("AbstractAsyncContextManager[Any]", made)
+    raise TypeError(
+        f"the lifespan returned {type(made).__name__}, not an async context manager; write @asynccontextmanager above it, and "
+        "let it yield once"
+    )

@@ -134,6 +134,10 @@ class Registration:
             input_schema,
             scopes,
         )
+        if not callable(fn):
+            raise TypeError(
+                f"add_tool() needs a function, not {type(fn).__name__}; pass the function itself, without calling it"
+            )
         frame = calling_frame()
         registered(lambda: self._catalogue.tools.add(Tool(fn, options, frame)), fn)
 

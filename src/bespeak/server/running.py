@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import difflib
 import importlib.util
+import inspect
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bespeak.protocol.origins import TransportSecuritySettings
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 FnT = TypeVar("FnT", bound=Callable[..., Any])
 
+HIGHEST_PORT = 65535
 CUT_OFF_STATUS = 1
 """The exit status of a program whose server could not wait for an approved call."""
 
@@ -121,6 +124,31 @@ def require_uvicorn() -> None:
     """Raises `MissingExtra` if uvicorn is not installed."""
     if importlib.util.find_spec("uvicorn") is None:
         raise MissingExtra("serving over HTTP needs uvicorn: pip install 'bespeak[http]'")
+
+
+def _refuse_in_async_code(transport: str) -> None:
+    """Raises `RuntimeError` if an event loop runs already: a second one cannot be started in its thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    name = "run_stdio_async" if transport == "stdio" else "run_streamable_http_async"
+    raise RuntimeError(
+        f"run() starts an event loop of its own, so it cannot be called in async code; write `await mcp.{name}(...)` here, or "
+        "call run() outside of async functions"
+    )
+
+
+def _check_http_options(port: object, options: Mapping[str, Any]) -> None:
+    """Raises `ValueError` for a port that does not exist, and `TypeError` for an option that does not."""
+    if not isinstance(port, int) or not 0 <= port <= HIGHEST_PORT:
+        raise ValueError(f"port must be a whole number from 0 to {HIGHEST_PORT}, not {port!r}")
+    functions = (RunnableServer.run_streamable_http_async, RunnableServer.streamable_http_app)
+    names = sorted({name for fn in functions for name in inspect.signature(fn).parameters} - {"self", "options"})
+    for name in options.keys() - names:
+        near = difflib.get_close_matches(name, names, 1)
+        told = f"did you mean {near[0]!r}?" if near else f"the options are {', '.join(names)}"
+        raise TypeError(f"run('streamable-http') does not accept the option {name!r}; {told}")
 
 
 class RunnableServer(SessionServer):
@@ -264,6 +292,7 @@ class RunnableServer(SessionServer):
         """
         used(self)
         refuse_running()
+        _refuse_in_async_code(transport)
         if transport == "stdio":
             if options:
                 raise TypeError(
@@ -326,6 +355,7 @@ class RunnableServer(SessionServer):
         max_unread_output: int = 64 * 1024 * 1024,
         **options: Any,
     ) -> "HttpServer":
+        _check_http_options(port, options)
         app = self.streamable_http_app(host=host, **options)
         limits = ConnectionLimits(
             max_connections=max_connections,

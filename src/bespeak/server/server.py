@@ -32,7 +32,7 @@ from bespeak.server.features.registered import Registered
 from bespeak.server.features.resource_results import ReadResourceContents, read_contents
 from bespeak.server.features.resources import DEFAULT_RESOURCE_SECURITY, ResourceSecurity
 from bespeak.server.features.subscriptions import ResourceUpdated
-from bespeak.server.features.tools import Tool
+from bespeak.server.features.tools import Tool, own_copies
 from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.waiting_calls import WaitingCalls, WaitingLimits
 from bespeak.server.lifespan import Lifespan
@@ -172,8 +172,8 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
 
             shown = title or self.name
             self._authenticator = BearerAuthenticator(auth, token_verifier, shown, catalogue.scopes_needed)
-        for tool in tools or ():
-            catalogue.tools.add(tool.copied())
+        for tool in own_copies(tools or ()):
+            catalogue.tools.add(tool)
         limits = CallLimits(max_concurrent_calls, max_concurrent_calls_per_caller)
         self._serving = CallServing(self._calls, self._context, limits)
         self._dispatch = Dispatch(

@@ -17,6 +17,8 @@ from bespeak.server.server import MCPServer
 NAMES = ("mcp", "server", "app")
 """The names of variables that are searched for a server if the target names none."""
 SYNTAX = "FILE[:OBJECT] or MODULE[:OBJECT], such as server.py:mcp"
+_FOREIGN = ("FastMCP", "MCPServer", "Server")
+"""The classes of servers in other packages for MCP."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -137,7 +139,14 @@ def _factories(module: ModuleType, path: str) -> str:
         for key, value in vars(module).items()
         if inspect.isfunction(value) and "MCPServer" in str(value.__annotations__.get("return", ""))
     ]
-    return f"; if {names[0]}() makes one, write {path}:{names[0]}" if names else ""
+    if names:
+        return f"; if {names[0]}() makes one, write {path}:{names[0]}"
+    foreign = [key for key, value in vars(module).items() if type(value).__name__ in _FOREIGN]
+    if foreign:
+        return (
+            f"; {foreign[0]!r} is a server of another package; to make it one of Bespeak: from bespeak import MCPServer"
+        )
+    return f"; write mcp = MCPServer(...) there, or name a function that makes one: {path}:make"
 
 
 def _load(path: Path) -> ModuleType:

@@ -213,6 +213,8 @@ async def test_a_parameter_that_cannot_be_filled_by_name_is_refused(
     said = {fault.problem for fault in error.faults}
     assert {f"{fn.__name__}: {problem}, so it cannot be filled by name" for problem in problems} <= said
     assert "fix: make it an ordinary parameter" in str(error)
+    variadic = any("any positional" in problem or "any keyword" in problem for problem in problems)
+    assert ("; if a decorator made this function, let it use functools.wraps" in str(error)) == variadic
 
 
 @everywhere
@@ -364,5 +366,5 @@ def test_a_tool_that_returns_a_question_is_refused() -> None:
     async def sell() -> str | Elicit[bool]: ...
 
     told = problem_of(sell)
-    assert "sell returns bespeak.resolve.markers.Elicit[bool], which only a resolver may return" in told
+    assert "sell returns Elicit[bool], which only a resolver may return" in told
     assert "ask in a resolver" in told

@@ -1,6 +1,7 @@
 """What tools, prompts and resources have in common: names, descriptions, failures and the registry."""
 
 import logging
+import re
 from typing import Annotated, Any
 
 import pytest
@@ -199,3 +200,65 @@ def test_only_what_is_there_can_be_removed() -> None:
         mcp.remove_resource("a:b")
     with pytest.raises(ToolError, match=r"^there is no resource 'a:\{b\}' to remove$"):
         mcp.remove_resource("a:{b}")
+
+
+@pytest.mark.parametrize("name", ["ctx", "context"])
+def test_a_context_without_its_annotation_is_a_warning(name: str) -> None:
+    scope: dict[str, Any] = {}
+    exec(f"def count(title: str, {name}) -> str: ...", scope)
+    told = f"parameter '{name}' of count has no annotation, so it is an argument that the client fills; to get the context, "
+    with pytest.warns(UserWarning, match=f"{told}write {name}: Context"):
+        MCPServer("shop").add_tool(scope["count"])
+
+
+def test_a_resolver_whose_context_has_no_annotation_is_told_to_annotate_it() -> None:
+    scope: dict[str, Any] = {}
+    exec("def who(ctx) -> str: ...", scope)
+    who = scope["who"]
+
+    def count(caller: Annotated[str, Resolve(who)]) -> str: ...
+
+    with pytest.raises(InvalidSignature, match="fix: write ctx: Context"):
+        MCPServer("shop").add_tool(count)
+
+
+class _Depends:
+    """Like the marker of another framework."""
+
+
+def look_up(title: str) -> int: ...
+
+
+@pytest.mark.parametrize(
+    ("hint", "default", "told"),
+    [
+        (int, look_up, "the function 'look_up' as its default"),
+        (int, len, "the function 'len' as its default"),
+        (int, _Depends(), "the `Depends` of another framework"),
+        (Annotated[int, _Depends()], 3, "the `Depends` of another framework"),
+    ],
+)
+def test_what_another_framework_takes_for_a_marker_does_not_become_an_argument(
+    hint: Any, default: Any, told: str
+) -> None:
+    def count(copies: Any = default) -> int: ...
+
+    count.__annotations__["copies"] = hint
+    with pytest.raises(InvalidSignature) as caught:
+        MCPServer("shop").add_tool(count)
+    (fault,) = caught.value.faults
+    assert fault.problem == f"parameter 'copies' has {told}, which has no effect here: a client would supply the value"
+    assert fault.fix == "mark the parameter: copies: Annotated[int, Resolve(fn)]"
+
+
+@pytest.mark.parametrize("given", ["count", 5, None])
+def test_what_is_no_function_cannot_be_added_as_a_tool(given: Any) -> None:
+    told = f"add_tool() needs a function, not {type(given).__name__}; pass the function itself, without calling it"
+    with pytest.raises(TypeError, match=re.escape(told)):
+        MCPServer("shop").add_tool(given)
+
+
+def test_tools_of_a_server_are_tools_and_not_functions() -> None:
+    tools: Any = [look_up]
+    with pytest.raises(TypeError, match=r"tools= takes Tool objects, not function; write Tool\.from_function\(fn\)"):
+        MCPServer("shop", tools=tools)

@@ -287,13 +287,23 @@ async def test_a_value_of_another_type_is_logged_with_the_tool_and_both_types(
     async def forgets() -> int:
         return later()  # pyright: ignore[reportReturnType]
 
+    @mcp.tool()
+    async def stock() -> Stock:
+        return {"copies": "many"}  # pyright: ignore[reportReturnType]
+
+    @mcp.tool()
+    async def nothing_to_read() -> Any:
+        return object()
+
     async with in_memory(mcp) as client:
-        for tool in ("price", "prices", "forgets"):
+        for tool in ("price", "prices", "forgets", "stock", "nothing_to_read"):
             assert (await client.call_tool(tool)).is_error
     for told in (
         "the tool 'price' returned str, which is not the int of its return annotation",
         "the tool 'prices' returned list, which is not the dict[str, int] of its return annotation",
         "the tool 'forgets' returned a coroutine that was never awaited; write `return await ...`",
+        "the tool 'stock' returned dict, which is not the Stock of its return annotation (title: Field required; copies: Input",
+        "the tool 'nothing_to_read' returned what cannot be sent: a value of type 'object' has no text that a model could",
     ):
         assert told in caplog.text
 

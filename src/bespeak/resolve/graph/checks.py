@@ -16,6 +16,9 @@ from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature
 from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, can_agree, is_unknown, question_class, spell
 
+CONTEXT_NAMES = ("ctx", "context")
+"""What authors call the context, also when they forget its annotation."""
+
 
 def is_context(hint: Any, context_type: type) -> bool:
     """Return whether a parameter is the call's context: `Context`, `Context[...]`, or a union with one."""
@@ -104,6 +107,8 @@ def how_to_fill(parameter: Parameter, consumer: Signature, arguments: Mapping[st
     if marker is not None:
         named = getattr(marker.fn, "__name__", "fn")
         return f"{parameter.name!r} is itself resolved: mark it here too, Annotated[..., Resolve({named})]"
+    if parameter.name in CONTEXT_NAMES and parameter.hint is Any:
+        return f"write {parameter.name}: Context"
     near = difflib.get_close_matches(parameter.name, arguments, n=1)
     if near:
         return f"did you mean the argument {near[0]!r}?"

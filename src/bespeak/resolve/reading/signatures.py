@@ -58,6 +58,7 @@ _UNFILLABLE = {
 }
 
 
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 ORDINARY = "make it an ordinary parameter"
 
 
@@ -272,7 +273,8 @@ def _read_parameter(raw: inspect.Parameter, scope: Scope, defects: list[Defect])
     exposed = tuple(dict.fromkeys(replies(hint, Search(names=scope.names)))) if marker is None else ()
     unknown = tuple(dict.fromkeys(unread(hint, Search(names=scope.names)))) if marker is None else ()
     if raw.kind in _UNFILLABLE and (marker or raw.default is EMPTY):
-        defect(unfillable(name, raw.kind), ORDINARY)
+        wrapped = "; if a decorator made this function, let it use functools.wraps"
+        defect(unfillable(name, raw.kind), ORDINARY + (wrapped if raw.kind in _VARIADIC else ""))
     wanted = [arm for arm in arms(peeled.core) if arm is not NotAsked]
     takes = frozenset(cls for arm in wanted if (cls := outcome_class(arm))) if marker else frozenset[Any]()
     if takes and any(arm is not type(None) and not outcome_class(arm) for arm in wanted):

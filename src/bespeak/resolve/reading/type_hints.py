@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 import sys
 import types
 import typing
@@ -243,10 +244,14 @@ def _related(given: type[Any], wanted: type[Any]) -> bool:
     )
 
 
+_MODULES = re.compile(r"\b(?:typing|bespeak\.resolve\.markers|bespeak\.resolve\.outcomes)\.")
+"""The modules whose names authors import, and do not write in a hint."""
+
+
 def spell(hint: Any) -> str:
     """Return a hint as an author would write it, for messages."""
     if is_class(hint):
         return hint.__name__
     if get_origin(hint) is Annotated:
         return spell(hint.__origin__)
-    return str(hint).replace("typing.", "")
+    return _MODULES.sub("", str(hint))

@@ -55,7 +55,10 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
 def result_of(consumer: Consumer, value: Any) -> dict[str, Any]:
     """Return the wire result for a function's return value."""
     if isinstance(value, Question):
-        raise TypeError(f"{consumer.name!r} returned {type(value).__name__}, which only a resolver may return")
+        raise TypeError(
+            f"{consumer.name!r} returned {type(value).__name__}, which only a resolver may return; ask in a resolver, and take "
+            "the answer as a parameter: Annotated[..., Resolve(ask)]"
+        )
     return consumer.result(value)
 
 

@@ -66,6 +66,7 @@ class Image(_Media):
     suffixes = _IMAGE_SUFFIXES
 
     def to_image_content(self) -> ImageContent:
+        """Return the image as a block of a result."""
         return ImageContent(type="image", data=self.base64(), mime_type=self.mime_type)
 
 
@@ -76,6 +77,7 @@ class Audio(_Media):
     suffixes = _AUDIO_SUFFIXES
 
     def to_audio_content(self) -> AudioContent:
+        """Return the audio as a block of a result."""
         return AudioContent(type="audio", data=self.base64(), mime_type=self.mime_type)
 
 

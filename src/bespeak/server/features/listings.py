@@ -24,6 +24,7 @@ class CacheHint:
             raise ValueError("ttl_ms must be a number of milliseconds that is not negative")
 
     def fields(self) -> dict[str, Any]:
+        """Return the hint as members of a result."""
         return {"ttlMs": self.ttl_ms, "cacheScope": self.scope}
 
 

@@ -9,15 +9,16 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, MCPError
 from bespeak.resolve.errors import BadAnswer, Fault, InvalidSignature, ResolverFailed, ToolError
-from bespeak.resolve.graph.checks import is_context
+from bespeak.resolve.graph.checks import CONTEXT_NAMES, is_context
 from bespeak.resolve.graph.compiler import compile_graph
 from bespeak.resolve.graph.drawing import draw_path
+from bespeak.resolve.graph.faults import warn_at
 from bespeak.resolve.graph.model import Graph
 from bespeak.resolve.graph.replacements import Replacement
 from bespeak.resolve.reading.callables import Kind, may_wait, peel_partial
 from bespeak.resolve.reading.completion_markers import hidden_completions
 from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature, read
-from bespeak.resolve.reading.type_hints import arms, is_unknown, spell
+from bespeak.resolve.reading.type_hints import arms, is_unknown, peel, spell
 from bespeak.server.calls.arguments import Arguments, InvalidArguments, Unschemable
 from bespeak.server.context import Context
 from bespeak.state.ledger import SettledOtherwise, TooLate
@@ -36,6 +37,8 @@ class Registering:
         self.signature = signature = read(fn, frame)
         self.trail = (f"{signature.name}   {signature.place}",)
         self._faults: list[Fault] = []
+        self._lost: dict[str, str] = {}
+        """The parameters that have something else in place of a marker, each with what it is."""
         self.context_parameters = tuple(
             one.name for one in signature.parameters if not one.marker and is_context(one.hint, Context)
         )
@@ -62,6 +65,20 @@ class Registering:
             self.graph = compile_graph(signature, context_type=Context, frame=frame)
         except InvalidSignature as invalid:
             self.add_faults(invalid.faults)
+        self._lost = {one.name: lost for one in self.plain if (lost := _lost_marker(one)) is not None}
+        for one in signature.parameters:
+            if one.name in self._lost:
+                self.fault(
+                    f"parameter {one.name!r} has {self._lost[one.name]}, which has no effect here: a client would supply the value",
+                    f"mark the parameter: {one.name}: Annotated[{spell(one.hint)}, Resolve(fn)]",
+                    one.name,
+                )
+        for name in (one.name for one in self.plain if one.name in CONTEXT_NAMES and one.hint is Any):
+            warn_at(
+                signature,
+                f"parameter {name!r} of {signature.name} has no annotation, so it is an argument that the client fills; to get "
+                f"the context, write {name}: Context",
+            )
         if completes:
             uncompleted = {one.name for one in self.plain if one.completion is None}
             for hidden in hidden_completions(fn, frame, uncompleted):
@@ -99,7 +116,12 @@ class Registering:
             one
             for one in self.signature.parameters
             if not (
-                one.marker or one.by_position or one.exposed or one.name in told or one.name in self.context_parameters
+                one.marker
+                or one.by_position
+                or one.exposed
+                or one.name in told
+                or one.name in self.context_parameters
+                or one.name in self._lost
             )
         ]
 
@@ -210,6 +232,15 @@ class Registered(Resolving):
     def copied(self) -> Self:
         """Return a copy for another server, so that an override on one does not reach the other."""
         return copy.copy(self)
+
+
+def _lost_marker(parameter: Parameter) -> str | None:
+    """What an argument has in place of a marker, if it has a function as its default or the marker of another framework."""
+    if inspect.isroutine(parameter.default):
+        return f"the function {getattr(parameter.default, '__name__', 'fn')!r} as its default"
+    found = (parameter.default, *peel(parameter.hint).metadata)
+    foreign = any(type(one).__name__.lstrip("_") == "Depends" for one in found)
+    return "the `Depends` of another framework" if foreign else None
 
 
 def described(fn: Callable[..., Any], description: str | None) -> str:

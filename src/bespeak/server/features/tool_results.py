@@ -13,6 +13,8 @@ from bespeak.resolve.reading.signatures import EMPTY
 from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, is_unknown, owners, peel, spell
 from bespeak.server.features.content import CONTENT_BLOCKS, Audio, Image, blocks
 
+_MOST_REASONS = 3
+"""How many parts of a value a message says something about."""
 _UNSTRUCTURED = (*CONTENT_BLOCKS, Image, Audio, CallToolResult)
 
 
@@ -67,19 +69,26 @@ class Output:
             raise WrongReturn(
                 f"the tool {self._name!r} returned a coroutine that was never awaited; write `return await ...`"
             )
-        result: dict[str, Any] = {"content": blocks(value)}
+        try:
+            result: dict[str, Any] = {"content": blocks(value)}
+        except (TypeError, ValueError) as error:  # pydantic wraps those that are found while it makes JSON
+            told = str(error).removeprefix("Error serializing to JSON: ").removeprefix("TypeError: ")
+            raise WrongReturn(f"the tool {self._name!r} returned what cannot be sent: {told}") from error
         if self._adapter is not None:
             try:
                 structured = value if type(value) is self._plain else self._dumped(self._adapter, value)
             except ValidationError as error:
-                raise WrongReturn(self._wrong(value)) from error
+                raise WrongReturn(self._wrong(value, error)) from error
             result["structuredContent"] = {"result": structured} if self._wrapped else structured
         result["isError"] = False
         return result
 
-    def _wrong(self, value: Any) -> str:
+    def _wrong(self, value: Any, error: ValidationError) -> str:
         returns = re.sub(r"\b\w+\.", "", spell(self._returns))  # without the names of modules
-        return f"the tool {self._name!r} returned {spell(type(value))}, which is not the {returns} of its return annotation"
+        inside = [one for one in error.errors(include_url=False) if one["loc"]]
+        why = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in inside[:_MOST_REASONS])
+        said = f"returned {spell(type(value))}, which is not the {returns} of its return annotation"
+        return f"the tool {self._name!r} {said}{f' ({why})' if why else ''}"
 
     @staticmethod
     def _dumped(adapter: TypeAdapter[Any], value: Any) -> Any:

@@ -3,7 +3,7 @@
 import logging
 import re
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,3 +151,14 @@ def _check_schema(read: Registering, schema: dict[str, Any] | None) -> None:
                 "name the properties in `properties`, or write a simpler pattern",
                 name,
             )
+
+
+def own_copies(tools: Iterable[object]) -> Iterator[Tool]:
+    """Yield copies of tools, for a server of their own. Raises `TypeError` if an author has passed something else."""
+    for tool in tools:
+        if not isinstance(tool, Tool):
+            raise TypeError(
+                f"tools= takes Tool objects, not {type(tool).__name__}; write Tool.from_function(fn), or register functions with "
+                "@mcp.tool()"
+            )
+        yield tool.copied()

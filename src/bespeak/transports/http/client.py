@@ -159,6 +159,7 @@ class HttpTransport:
             forget()
 
     async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
+        """Send a request and return the response. While nobody listens at the URL, it is tried again for a moment."""
         for pause in CONNECT_PAUSES:
             try:
                 return await self._exchange(request, notify, ask)
@@ -225,6 +226,7 @@ class HttpTransport:
                 raise HttpStatusError(response.status_code, self._where, error_in(body) or "", self._unauthorized)
 
     async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
+        """Called after a handshake. `notify` and `ask` get messages that do not belong to a request."""
         if self._standing is not None:
             self._standing.cancel()
         self._begun = headers
@@ -366,7 +368,8 @@ class HttpTransport:
         except errors.LocalProtocolError:  # whose text may hold the header's value
             raise ValueError("the request cannot be sent: a header value is invalid") from None
         except (errors.ConnectError, errors.ConnectTimeout, errors.PoolTimeout) as error:
-            raise NotConnected(f"cannot connect to {self._where}: {error or type(error).__name__}") from error
+            hint = "; the server may speak http and not https" if "WRONG_VERSION_NUMBER" in str(error) else ""
+            raise NotConnected(f"cannot connect to {self._where}: {error or type(error).__name__}{hint}") from error
         except errors.TimeoutException as error:
             raise TimeoutError(f"{self._where} went silent during {what}") from error
         except errors.TransportError as error:

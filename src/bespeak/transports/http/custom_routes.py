@@ -67,6 +67,7 @@ class HttpRequest:
         return self._body
 
     async def json(self) -> Any:
+        """Return the body, read as JSON. Raises `ValueError` if it is not JSON."""
         return json.loads(await self.body())
 
 

@@ -90,17 +90,20 @@ class StdioTransport:
             await child.end()
 
     async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
+        """Send a request and return the response. A server that has exited is started again."""
         child = await self._living(begin=request.method == "initialize")
         if child is not self._known and self._known is not None and request.method != "initialize":
             raise SessionGone("the server was started again, and does not know this client yet")
         return await child.requests.exchange(request, notify, ask)
 
     async def say(self, message: bytes, headers: Mapping[str, str]) -> None:
+        """Send a message that has no response."""
         if self._child is None:
             raise RuntimeError("the transport is not open; use it through `async with Client(...)`")
         await self._child.requests.say(message)
 
     async def begin(self, headers: Mapping[str, str], notify: Callable[[bytes], None], ask: Ask) -> None:
+        """Called after a handshake. `notify` and `ask` get messages that do not belong to a request."""
         self._known = self._child
         if self._child is not None:
             self._child.requests.begin(notify, ask)

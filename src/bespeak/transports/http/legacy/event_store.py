@@ -77,6 +77,7 @@ class MemoryEventStore:
         self._prefixes: dict[StreamId, str] = {}
 
     async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
+        """Keep an event, and return its id."""
         events = self._streams.get(stream_id)
         if events is None:
             events = self._streams[stream_id] = deque(maxlen=self._max_events)
@@ -94,6 +95,7 @@ class MemoryEventStore:
         return id_
 
     async def replay_events_after(self, last_event_id: EventId, send_callback: EventCallback) -> StreamId | None:
+        """Pass on what was sent after an event on the same stream."""
         stream_id = self._numbers.get(last_event_id.rpartition("-")[0])
         if stream_id is None:
             return None
