@@ -117,7 +117,7 @@ async def test_a_model_s_reply_can_be_declined_only_at_older_revisions(page: Pag
 async def test_answers_that_do_not_fit_are_explained_and_the_call_goes_on_waiting(page: Page, era: str) -> None:
     async with page.request("prompts/get", {"name": "letter", "arguments": {"title": "Dune"}}, era) as call:
         (asked,) = (await call.until("questions"))["questions"]
-        for wrong, why in [
+        wrongs: list[tuple[Any, str]] = [
             ({"accept": {"sure": "maybe"}}, "does not fit its form"),
             ({"accept": {}}, "does not fit its form"),
             ({"accept": {"sure": True, "more": 1}}, "has no field 'more'"),
@@ -125,7 +125,8 @@ async def test_answers_that_do_not_fit_are_explained_and_the_call_goes_on_waitin
             ({"nonsense": 1}, "an answer is a value, decline, cancel"),
             (None, "null is not an answer"),
             ("omit", "not answered yet"),
-        ]:
+        ]
+        for wrong, why in wrongs:
             response = await call.answer(wrong)
             assert response.status_code == 422
             assert why in response.json()["problems"][asked["key"]]

@@ -59,7 +59,6 @@ async def test_a_server_that_says_too_much_is_cut_in_the_timeline(monkeypatch: p
 
 async def ended(call: PageCall) -> list[bytes]:
     """The events of a call, all of them."""
-    call.begin()
     events: list[bytes] = []
     while (event := await call.next_event()) is not None:
         events.append(event)

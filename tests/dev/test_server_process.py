@@ -7,13 +7,12 @@ import sys
 import threading
 import time
 from collections.abc import Generator
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from multiprocessing import get_context
 
 import pytest
 
 from bespeak.dev import server_process
-from bespeak.dev.server_process import ServerProcess, end_with_parent
+from bespeak.dev.server_process import ParentPipe, ServerProcess, end_with_parent
 from bespeak.dev.supervisor import Loaded, Report
 from tests.cli.programs import SECONDS
 
@@ -26,7 +25,7 @@ def listening() -> Generator[socket.socket]:
         yield listening
 
 
-def greet(listening: socket.socket, pipe: Connection, word: str) -> None:
+def greet(listening: socket.socket, pipe: ParentPipe, word: str) -> None:
     """Report the port and a word, and greet whoever connects, until told to end."""
     pipe.send(Report(Loaded.SERVES, [word, str(listening.getsockname()[1])]))
     end_with_parent(pipe)
@@ -36,12 +35,12 @@ def greet(listening: socket.socket, pipe: Connection, word: str) -> None:
             accepted.send(str(os.getpid()).encode())
 
 
-def end_at_once(listening: socket.socket, pipe: Connection) -> None:
+def end_at_once(listening: socket.socket, pipe: ParentPipe) -> None:
     """Load nothing, and report nothing."""
     sys.exit(3)
 
 
-def ignore_signals(listening: socket.socket, pipe: Connection) -> None:
+def ignore_signals(listening: socket.socket, pipe: ParentPipe) -> None:
     """Do not end when told to."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     pipe.send(Report(Loaded.SERVES))
@@ -85,8 +84,12 @@ def test_a_process_that_does_not_end_is_killed(listening: socket.socket, monkeyp
 
 def test_a_process_is_told_to_end_when_the_one_that_started_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     told = threading.Event()
-    ours, theirs = Pipe()
-    monkeypatch.setattr(os, "kill", lambda process, number: told.set())  # pyright: ignore[reportUnknownLambdaType]
+    ours, theirs = get_context("spawn").Pipe()
+
+    def kill(process: int, number: int) -> None:
+        told.set()
+
+    monkeypatch.setattr(os, "kill", kill)
     end_with_parent(theirs)
     assert not told.is_set()
     ours.close()

@@ -8,7 +8,7 @@ import pytest
 
 from bespeak.dev.source_files import SourceFiles, changed, loaded_files
 from bespeak.server.targets import CannotLoad, load
-from tests.cli.conftest import ONE, Write, write  # noqa: F401 - a fixture
+from tests.cli.conftest import ONE, Write
 
 
 def looking_at(*files: Path) -> SourceFiles:
@@ -64,7 +64,7 @@ def test_a_folder_that_cannot_be_read_is_no_error(tmp_path: Path, monkeypatch: p
     assert list(looking_at(file).state()) == [str(file)]
 
 
-def test_the_files_of_the_author_are_looked_at_and_no_others(write: Write) -> None:  # noqa: F811
+def test_the_files_of_the_author_are_looked_at_and_no_others(write: Write) -> None:
     write("helper.py", "")
     file = write("shop_of_files.py", f"import helper, json, pydantic\n{ONE}")
     load(str(file))
@@ -74,7 +74,7 @@ def test_the_files_of_the_author_are_looked_at_and_no_others(write: Write) -> No
     assert not [one for one in found if "/src/bespeak/" in one]
 
 
-def test_a_file_in_which_loading_failed_is_looked_at(write: Write) -> None:  # noqa: F811
+def test_a_file_in_which_loading_failed_is_looked_at(write: Write) -> None:
     broken = write("parts/broken_part.py", "def (")
     raising = write("parts/raising_part.py", "import broken_part")
     file = write("shop_of_parts.py", f"import sys; sys.path.append({str(broken.parent)!r})\nimport raising_part")

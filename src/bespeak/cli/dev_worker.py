@@ -3,8 +3,8 @@
 import secrets
 import socket
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from typing import Any
 
 from bespeak.cli.call_lines import show_calls
@@ -15,7 +15,7 @@ from bespeak.cli.target_server import server_of
 from bespeak.dev.dev_app import DevApp, no_server
 from bespeak.dev.page_api import Drawing, PageApi, Shown
 from bespeak.dev.page_gate import PageGate
-from bespeak.dev.server_process import end_with_parent
+from bespeak.dev.server_process import ParentPipe, end_with_parent
 from bespeak.dev.source_files import loaded_files
 from bespeak.dev.supervisor import Loaded, Report
 from bespeak.resolve.graph.drawing import draw_graph
@@ -29,6 +29,8 @@ from bespeak.transports.http.asgi import ASGIApp
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
+GRACE_SECONDS = 2
+"""How long calls may still run when the source has changed. Those that are approved are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +48,34 @@ class DevSettings:
         return f"http://{HOST}:{self.port}{self.path}"
 
 
-def serve_once(listening: socket.socket, pipe: Connection, settings: DevSettings, first: bool) -> None:
+def serve_once(listening: socket.socket, pipe: ParentPipe, settings: DevSettings, first: bool) -> None:
     """Serve until told to stop. `first` says that a file that cannot be loaded ends the command."""
-    app, report = load_app(settings)
+    app, report = load_app(settings, lambda: pipe.send(report))
     if first and report.loaded is not Loaded.SERVES:
         pipe.send(Report(Loaded.GIVEN_UP))
         sys.exit(ExitCode.BAD_USAGE)
-    server = http_server(app, HOST, settings.port, {"log_level": "warning"})
+    options = {"log_level": "warning", "timeout_graceful_shutdown": GRACE_SECONDS}
+    server = http_server(app, HOST, settings.port, options)
     server.ending.is_last = True
-    pipe.send(report)
     end_with_parent(pipe)
     with brief_failures():
         run_http(server, [listening])
 
 
-def load_app(settings: DevSettings) -> tuple[ASGIApp, Report]:
-    """Return the app to serve, and what to report. If the file cannot be loaded, the page says why."""
-    started = secrets.token_hex(8)
+def load_app(settings: DevSettings, started: Callable[[], object] = lambda: None) -> tuple[ASGIApp, Report]:
+    """Return the app to serve, and what to report when it has `started`. If the file cannot be loaded, the page says why."""
+    start = secrets.token_hex(8)
     gate = PageGate(settings.token, settings.port)
     try:
         server = server_of(settings.target)
         served = server.streamable_http_app(host=HOST, streamable_http_path=settings.path)
     except (NoServer, ValueError) as error:
         complain(str(error), ExitCode.BAD_USAGE, error)
-        shown = Shown(settings.target, started, settings.endpoint, error=str(error))
-        return DevApp(no_server, gate, PageApi(shown)), Report(Loaded.FAILED, loaded_files(error))
+        shown = Shown(settings.target, start, settings.endpoint, error=str(error))
+        return DevApp(no_server, gate, PageApi(shown), started), Report(Loaded.FAILED, loaded_files(error))
     show_calls(all_of_them=True)
-    shown = Shown(settings.target, started, settings.endpoint, server.name, _drawings(server))
-    return DevApp(served, gate, PageApi(shown)), Report(Loaded.SERVES, loaded_files())
+    shown = Shown(settings.target, start, settings.endpoint, server.name, _drawings(server))
+    return DevApp(served, gate, PageApi(shown), started), Report(Loaded.SERVES, loaded_files())
 
 
 def _drawings(server: MCPServer[Any]) -> list[Drawing]:

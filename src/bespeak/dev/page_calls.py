@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
-from bespeak.conversation.answers import CannotAnswer, Refused
+from bespeak.conversation.answers import CannotAnswer
 from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.exchange import BrokenRule, Stopped, Talk
 from bespeak.conversation.responses import Question
@@ -57,7 +57,7 @@ class CallRequest(BaseModel):
 
 
 class PageCall:
-    """One call, from its first request to its result."""
+    """One call, from its first request to its result. It is made in the background."""
 
     def __init__(self, url: str, wanted: CallRequest) -> None:
         self.id = secrets.token_urlsafe(12)
@@ -69,10 +69,6 @@ class PageCall:
         self._rounds = 0
         loop = asyncio.get_running_loop()
         self._clock, self._began = loop.time, loop.time()
-        self._task: asyncio.Task[None] | None = None
-
-    def begin(self) -> None:
-        """Make the call in the background."""
         self._put({"type": "call", "id": self.id})
         self._task = asyncio.create_task(self._run(), name="bespeak dev call")
 
@@ -84,14 +80,13 @@ class PageCall:
         """Go away: the open questions are not answered, and a request under way is cancelled."""
         if self.script.waits:
             self.script.stop()
-        elif self._task is not None:
+        else:
             self._task.cancel()
 
     async def close(self) -> None:
         """End the call, if it has not ended, because nobody reads its events any more."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        self._task.cancel()
+        await asyncio.wait({self._task})
 
     # What happens
 
@@ -100,8 +95,6 @@ class PageCall:
             await self._hold()
         except (Stopped, asyncio.CancelledError):
             self._put({"type": "failed", "message": STOPPED})
-        except Refused:
-            self._put({"type": "failed", "message": "You declined, so the call was not continued."})
         except (CannotAnswer, RoundsExceeded, BrokenRule, MalformedResponse, ValueError) as error:
             self._put({"type": "failed", "message": str(error)})
         except (OSError, InvalidServerResponse, CallbackFailed, MCPError) as error:
@@ -176,7 +169,6 @@ class PageCalls:
             raise CannotCall(TOO_MANY)
         call = PageCall(self._url, wanted)
         self._calls[call.id] = call
-        call.begin()
         return call
 
     def find(self, id_: str) -> PageCall | None:

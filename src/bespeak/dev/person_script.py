@@ -47,9 +47,7 @@ class PersonScript:
 
         Raises `NothingAsked` if no round is open.
         """
-        waiting = self._answers
-        if waiting is None or waiting.done():
-            raise NothingAsked
+        waiting = self._open()
         rendered: dict[str, Any] = {}
         problems: dict[str, str] = {}
         for question in self._questions:
@@ -67,9 +65,13 @@ class PersonScript:
         return problems
 
     def stop(self) -> None:
-        """Leave the open round without answers: the client goes away."""
-        if self._answers is not None and self.waits:
-            self._answers.set_exception(Stopped())
+        """Leave the open round without answers: the client goes away. Raises `NothingAsked`."""
+        self._open().set_exception(Stopped())
+
+    def _open(self) -> "asyncio.Future[dict[str, Any]]":
+        if self._answers is None or self._answers.done():
+            raise NothingAsked
+        return self._answers
 
 
 class NothingAsked(Exception):

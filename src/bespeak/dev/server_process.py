@@ -7,14 +7,22 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
-from typing import Any
+from typing import Any, Protocol
 
 from bespeak.dev.supervisor import Report
 
 LEAVE_SECONDS = 30.0
 """How long a process may take to end: approved calls are waited for."""
+
+
+class ParentPipe(Protocol):
+    """A process's end of the pipe to the one that started it."""
+
+    def send(self, obj: Any, /) -> None: ...
+
+    def recv(self) -> Any: ...
 
 
 class ServerProcess:
@@ -56,7 +64,7 @@ class ServerProcess:
         self._pipe.close()
 
 
-def end_with_parent(pipe: Connection) -> None:
+def end_with_parent(pipe: ParentPipe) -> None:
     """Have this process told to end when the one that started it is gone."""
 
     def until_gone() -> None:

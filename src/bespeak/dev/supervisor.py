@@ -71,10 +71,11 @@ class Supervisor:
         try:
             while True:
                 self._child = self._start(not self._loaded_before)
-                code = self._watch(self._child, ready)
-                if code is not None:
-                    return code
+                ended = self._watch(self._child, ready)
+                if isinstance(ended, int):
+                    return ended
                 self._child.stop()
+                self._say(STARTED_AGAIN.format(files=ended))  # from here on, requests wait for the next one
         except KeyboardInterrupt:
             return self._end()
 
@@ -84,8 +85,8 @@ class Supervisor:
                 self._child.stop()
         return 1 if self._child is not None and self._child.exit_code == 1 else 0
 
-    def _watch(self, child: Child, ready: Callable[[], None]) -> int | None:
-        """Return when a file has changed, or return the exit code."""
+    def _watch(self, child: Child, ready: Callable[[], None]) -> str | int:
+        """Return the files that have changed, once there are some, or the exit code."""
         before = self._source.state()
         told_end = False
         while True:
@@ -103,10 +104,8 @@ class Supervisor:
                     return child.exit_code
                 told_end = True
                 self._say(ENDED.format(code=child.exit_code))
-            files = self._changed(before)
-            if files:
-                self._say(STARTED_AGAIN.format(files=files))
-                return None
+            if files := self._changed(before):
+                return files
 
     def _changed(self, before: State) -> str:
         """Return what has changed, in a few words, once nothing changes any more: an editor may write in several steps."""
