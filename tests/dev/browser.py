@@ -98,9 +98,9 @@ class Browser:
         return eventually(lambda: said if part in (said := self.text(css)) else None, f"{part!r} in {css}")
 
     def errors(self) -> list[str]:
-        """Return what the browser has complained about, such as a broken policy."""
+        """Return what the browser has complained about since the last time, such as a broken policy, but no HTTP statuses."""
         entries = self._send("POST", "/se/log", {"type": "browser"})
-        return [one["message"] for one in entries if one["level"] in ("SEVERE", "WARNING")]
+        return [one["message"] for one in entries if "Failed to load resource" not in one["message"]]
 
     def prefer(self, scheme: str) -> None:
         """Have the page drawn in `light` or `dark`."""

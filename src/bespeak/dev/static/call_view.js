@@ -5,8 +5,11 @@ import { roundView } from "./question_view.js";
 import { post, stream } from "./requests.js";
 import { timelineView } from "./timeline_view.js";
 
+const WAITS = "Waiting for the server\u2026";
+const ASKS = "The server asks. The call goes on when every question of this round is answered.";
+
 export function callView(wanted) {
-  const status = element("p", { class: "state", role: "status", text: "Waiting for the server\u2026" });
+  const status = element("p", { class: "state", role: "status", text: WAITS });
   const rounds = element("div", { class: "rounds" });
   const timeline = timelineView();
   const stop = button("Stop the call", () => id && post(`api/call/${id}/stop`, {}), { class: "quiet" });
@@ -16,9 +19,10 @@ export function callView(wanted) {
   let open = null;
 
   async function send(answers) {
+    status.textContent = WAITS; // before they are sent: what follows from them may arrive before the response
     try {
       const { problems = {} } = await post(`api/call/${id}/answers`, { answers });
-      if (!Object.keys(problems).length) status.textContent = "Waiting for the server\u2026";
+      if (Object.keys(problems).length) status.textContent = ASKS;
       return problems;
     } catch (error) {
       status.textContent = error.message;
@@ -40,7 +44,7 @@ export function callView(wanted) {
       open?.end();
       open = roundView(event.round, event.questions, send);
       rounds.append(open.node);
-      status.textContent = "The server asks. The call goes on when every question of this round is answered.";
+      status.textContent = ASKS;
     },
     notes: (event) =>
       event.notes.forEach((note) => rounds.append(element("p", { class: "note", text: note }))),

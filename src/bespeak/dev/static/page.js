@@ -26,15 +26,20 @@ function drawingOf(kind, item) {
   return server.drawings.find((one) => one.kind === DRAWN_AS[kind] && (one.name === name || one.name === item.name));
 }
 
-function select(kind, item, pressed) {
-  selected = { kind, name: item[NAMED_BY[kind]] };
+// What is shown stays if it has not changed: a call may be under way, and arguments may be typed.
+function select(kind, item, pressed, { again = false } = {}) {
   for (const one of at("list").querySelectorAll("button")) one.setAttribute("aria-current", String(one === pressed));
-  at("item").replaceChildren(itemView(kind, item, drawingOf(kind, item), settings));
+  const drawing = drawingOf(kind, item);
+  const shown = JSON.stringify([kind, item, drawing]);
+  if (again && selected?.shown === shown) return;
+  selected = { kind, name: item[NAMED_BY[kind]], shown };
+  at("item").replaceChildren(itemView(kind, item, drawing, settings));
 }
 
 function showLists(lists) {
   const groups = Object.entries(HEADINGS).filter(([kind]) => lists[kind].length);
-  let again = null;
+  let first = null;
+  let before = null;
   const nodes = groups.map(([kind, heading]) => {
     const entries = lists[kind].map((item) => {
       const name = String(item[NAMED_BY[kind]] ?? "");
@@ -42,22 +47,24 @@ function showLists(lists) {
       if (item.description) pressed.append(element("small", { text: item.description.split("\n")[0] }));
       const summary = drawingOf(kind, item)?.summary;
       if (summary?.startsWith("at most")) pressed.append(element("small", { class: "asks", text: `asks: ${summary.split(";")[0]}` }));
-      if (selected?.kind === kind && selected.name === name) again = pressed;
+      first ??= () => select(kind, item, pressed);
+      if (selected?.kind === kind && selected.name === name) before = () => select(kind, item, pressed, { again: true });
       return element("li", {}, pressed);
     });
     return element("section", {}, element("h2", { text: heading }), element("ul", {}, ...entries));
   });
   const nothing = groups.length ? [] : [element("p", { text: "The server lists nothing." })];
   at("list").replaceChildren(...nodes, ...nothing);
-  const first = again ?? at("list").querySelector("button");
-  if (first) first.click();
+  if (first) (before ?? first)();
   else at("item").replaceChildren();
   trouble(lists.problems.join("\n"));
 }
 
 async function list() {
   try {
+    const { era } = settings();
     showLists(await post("api/list", settings()));
+    at("list").dataset.era = era;
   } catch (error) {
     trouble(error.message);
   }
@@ -92,6 +99,7 @@ async function watch() {
   setTimeout(watch, EVERY);
 }
 
+at("settings").addEventListener("submit", (event) => event.preventDefault());
 at("era").addEventListener("change", list);
 at("authorization").addEventListener("change", list);
 watch();
