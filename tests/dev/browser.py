@@ -109,8 +109,11 @@ class Browser:
 
     def picture(self, file: Path, css: str | None = None) -> None:
         """Write a picture of the window, or of one element."""
+        before = self._send("GET", "/window/rect")
+        self._send("POST", "/window/rect", {**before, "height": before["height"] if css is None else 2400})
         of = "" if css is None else f"/element/{self.find(css)}"
         data = self._send("GET", f"{of}/screenshot")
+        self._send("POST", "/window/rect", before)
         file.write_bytes(base64.b64decode(data))
 
 

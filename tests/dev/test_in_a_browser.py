@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timing]
 ROOT = Path(__file__).parent.parent.parent
 DESK = ROOT / "examples" / "refund_desk" / "server.py"
 ASKING = Path(__file__).with_name("asking_shop.py")
+NAMED = {"2026-07-28": "modern", "2025-11-25": "legacy"}
 ERAS = pytest.mark.parametrize("era", ["2026-07-28", "2025-11-25"])
 
 
@@ -108,13 +109,13 @@ def test_the_refund_desk_is_clicked_through(window: Browser, era: str) -> None:
             lambda: window.run("return document.querySelector('.graph img')?.naturalWidth > 100"),
             "the drawing of the graph",
         )
-        picture(window, f"dev-list-{era}")
+        picture(window, f"dev-list-{NAMED[era]}")
         fill(window, "order_id", "ORD-7002")
         fill(window, "reason", "changed my mind")
         window.click(".arguments .primary")
         assert "ORD-7002 has 2 lines" in window.text("[data-question$='refund_scope'] .message")
         say_yes(window, "refund_scope")
-        picture(window, f"dev-question-{era}", ".call")
+        picture(window, f"dev-question-{NAMED[era]}", ".round")
         answer(window, "refund_scope", "accept")
         say_yes(window, "ask_restock")
         answer(window, "ask_restock", "accept")
@@ -131,7 +132,7 @@ def test_the_refund_desk_is_clicked_through(window: Browser, era: str) -> None:
             assert "initialize" in window.texts(".timeline .handshake .title")
         assert titles[-1] == "result"
         window.click(".timeline li:nth-last-child(2) summary")
-        picture(window, f"dev-timeline-{era}", ".wire")
+        picture(window, f"dev-timeline-{NAMED[era]}", ".wire")
         assert window.errors() == []
 
 

@@ -58,6 +58,7 @@ async def test_modern_questions_come_together_and_legacy_ones_one_after_the_othe
             await answered(call, wish=WISH, sure=SURE)
             await call.until("result")
         rounds[era] = [len(one["questions"]) for one in call.seen if one["type"] == "questions"]
+        assert {one["pushed"] for one in call.seen if one["type"] == "questions"} == {era == LEGACY}
     assert rounds == {MODERN: [2], LEGACY: [1, 1]}
 
 
@@ -251,7 +252,7 @@ async def test_the_timeline_of_a_legacy_call_shows_the_question_that_was_pushed(
     assert call.wire()[-4:] == [
         "sent request: prompts/get letter",
         "received request: elicitation/create Buy Dune?",
-        "sent response: result",
+        "sent response: answer: accept",
         "received response: result",
     ]
     times = [one["ms"] for one in call.seen]

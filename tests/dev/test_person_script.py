@@ -1,6 +1,7 @@
 """The answers of the person at the page."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
@@ -13,13 +14,22 @@ SCHEMA = {"type": "object", "properties": {"sure": {"type": "boolean"}}, "requir
 QUESTION = Question("shop:sure~12345678", "elicitation/create", {"message": "Sure?", "requestedSchema": SCHEMA})
 
 
+def ignore(questions: Sequence[Question], *, pushed: bool) -> None:
+    """Show nothing."""
+
+
 async def test_a_round_without_questions_needs_nobody() -> None:
-    assert await PersonScript(lambda questions: pytest.fail("nothing to show")).answers([], state=True) == {}
+    assert await PersonScript(ignore).answers([], state=True) == {}
 
 
 async def test_a_round_is_shown_and_waits_until_it_is_answered() -> None:
     shown: list[Question] = []
-    script = PersonScript(shown.extend)
+
+    def show(questions: Sequence[Question], *, pushed: bool) -> None:
+        shown.extend(questions)
+        assert not pushed
+
+    script = PersonScript(show)
     assert not script.scripts(QUESTION)
     assert not script.waits
     answering = asyncio.create_task(script.answers([QUESTION], state=True))
@@ -33,7 +43,7 @@ async def test_a_round_is_shown_and_waits_until_it_is_answered() -> None:
 
 
 async def test_a_round_is_answered_or_left_once() -> None:
-    script = PersonScript(lambda questions: None)
+    script = PersonScript(ignore)
     for done in (lambda: script.give({}), script.stop):
         with pytest.raises(NothingAsked):
             done()

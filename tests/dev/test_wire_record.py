@@ -18,23 +18,31 @@ from bespeak.dev.wire_record import LONGEST, TITLE, as_shown, parsed
         ),
         ({"id": 1, "method": "resources/read", "params": {"uri": "shop:a"}}, "request", "resources/read shop:a"),
         ({"method": "notifications/initialized"}, "notification", "notifications/initialized"),
-        ({"id": 1, "result": {}}, "response", "result"),
-        ({"id": 1, "result": {"isError": True}}, "response", "result: the call failed"),
-        ({"id": 1, "result": None}, "response", "result"),
-        (
-            {"id": 1, "result": {"resultType": "input_required", "inputRequests": {"a": {}}}},
-            "response",
-            "input required: 1 question",
-        ),
-        ({"id": 1, "result": {"resultType": "input_required"}}, "response", "input required: 0 questions"),
+        ({"id": 1, "result": {"action": "decline"}}, "response", "answer: decline"),
+        ({"id": 1, "result": {"roots": []}}, "response", "answer"),
         ({"id": 1, "error": {"code": 1, "message": "no"}}, "error", "error: no"),
         ({"id": 1, "error": "no"}, "error", "error: no"),
         (["not a message"], "error", "not a message"),
     ],
 )
-def test_a_message_is_named_by_what_it_is(message: object, kind: str, title: str) -> None:
+def test_what_is_sent_is_named_by_what_it_is(message: object, kind: str, title: str) -> None:
     shown = as_shown("sent", message)
     assert (shown.way, shown.kind, shown.title) == ("sent", kind, title)
+
+
+@pytest.mark.parametrize(
+    ("result", "title"),
+    [
+        ({}, "result"),
+        (None, "result"),
+        ({"isError": True}, "result: the call failed"),
+        ({"resultType": "input_required", "inputRequests": {"a": {}}}, "input required: 1 question"),
+        ({"resultType": "input_required"}, "input required: 0 questions"),
+    ],
+)
+def test_a_response_is_named_by_what_came_of_the_request(result: object, title: str) -> None:
+    shown = as_shown("received", {"id": 1, "result": result})
+    assert (shown.way, shown.kind, shown.title) == ("received", "response", title)
 
 
 @pytest.mark.parametrize("part", ["params", "result"])

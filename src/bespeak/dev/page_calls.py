@@ -117,13 +117,13 @@ class PageCall:
                 self._put({"type": "notes", "notes": notes})
             self._put(_outcome(talk.envelope))
 
-    def _show(self, questions: Sequence[Question]) -> None:
+    def _show(self, questions: Sequence[Question], *, pushed: bool) -> None:
         self._rounds += 1
         shown = [
             {"key": one.key, "name": one.name, "method": one.method, "message": one.message, "params": dict(one.params)}
             for one in questions
         ]
-        self._put({"type": "questions", "round": self._rounds, "questions": shown})
+        self._put({"type": "questions", "round": self._rounds, "pushed": pushed, "questions": shown})
 
     def _wire(self, message: WireMessage) -> None:
         self._messages += 1

@@ -1,15 +1,18 @@
 """The answers of the person at the page: a round's questions wait here until all of them are answered, or the call is stopped."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from bespeak.conversation.answers import Answer, CannotAnswer, Refused, Way, parse_answer, render
 from bespeak.conversation.exchange import Stopped
 from bespeak.conversation.responses import Question
 
-Show = Callable[[Sequence[Question]], None]
-"""Shows the questions of a round to the person."""
+
+class Show(Protocol):
+    """Shows the questions of a round to the person, or one that was pushed during the call."""
+
+    def __call__(self, questions: Sequence[Question], *, pushed: bool) -> None: ...
 
 
 class PersonScript:
@@ -32,7 +35,7 @@ class PersonScript:
             return {}
         self._questions, self._pushed = questions, state is None
         self._answers = asyncio.get_running_loop().create_future()
-        self._show(questions)
+        self._show(questions, pushed=self._pushed)
         try:
             return await self._answers
         finally:

@@ -97,7 +97,7 @@ def as_shown(way: str, message: Any) -> WireMessage:
     text = json.dumps(members, indent=2, ensure_ascii=False)
     if len(text) > LONGEST:
         text = f"{text[:LONGEST]}\n(cut: the message has {len(text):,} characters)"
-    kind, title = _described(members)
+    kind, title = _described(way, members)
     return WireMessage(way, kind, title[:TITLE], text)
 
 
@@ -112,7 +112,7 @@ def _sealed(message: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-def _described(message: Mapping[str, Any]) -> tuple[str, str]:
+def _described(way: str, message: Mapping[str, Any]) -> tuple[str, str]:
     method: Any = message.get("method")
     if method is not None:
         params: Any = message.get("params")
@@ -126,6 +126,9 @@ def _described(message: Mapping[str, Any]) -> tuple[str, str]:
         return "error", f"error: {said}"
     result: Any = message.get("result")
     members = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
+    if way == "sent":  # a client sends responses only to questions that were pushed to it
+        action: Any = members.get("action")
+        return "response", f"answer: {action}" if isinstance(action, str) else "answer"
     if members.get("resultType") != "input_required":
         return "response", "result" if members.get("isError") is not True else "result: the call failed"
     asked: Any = members.get("inputRequests")

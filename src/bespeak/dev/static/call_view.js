@@ -42,7 +42,7 @@ export function callView(wanted) {
     wire: timeline.add,
     questions: (event) => {
       open?.end();
-      open = roundView(event.round, event.questions, send);
+      open = roundView(event, send);
       rounds.append(open.node);
       status.textContent = ASKS;
     },

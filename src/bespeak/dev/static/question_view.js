@@ -78,10 +78,12 @@ const ASKS = { "sampling/createMessage": "asks for a model's reply", "roots/list
 
 // `send` takes the answers of the round, by key, and returns what is wrong with them, by key. Nothing is sent before every question
 // is decided.
-export function roundView(number, questions, send) {
+export function roundView({ round: number, pushed, questions }, send) {
   const decided = new Map();
   const cards = questions.map((question) => card(question, decide, undecide));
-  const heading = element("h4", { text: `Round ${number}: ${questions.length === 1 ? "one question" : `${questions.length} questions`}` });
+  const count = questions.length === 1 ? "one question" : `${questions.length} questions`;
+  const text = pushed ? `Question ${number}, pushed during the call` : `Round ${number}: ${count}`;
+  const heading = element("h4", { text });
   const node = element("section", { class: "round", "data-round": number }, heading, ...cards.map((one) => one.node));
 
   async function decide(question, written) {
