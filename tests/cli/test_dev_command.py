@@ -17,6 +17,7 @@ import pytest
 from bespeak import Client
 from bespeak.cli import dev_command
 from bespeak.cli.dev_command import Flags, develop
+from bespeak.cli.dev_worker import serve_once
 from bespeak.dev.source_files import SourceFiles
 from bespeak.transports.interfaces import MissingExtra
 from tests.answering import Person, accept, text
@@ -111,12 +112,20 @@ def test_without_uvicorn_it_says_how_to_install_it(
     assert capsys.readouterr().err == "bespeak: serving over HTTP needs uvicorn: pip install 'bespeak[http]'\n"
 
 
+def test_without_httpx2_it_says_how_to_install_it(
+    idle: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    assert develop(Flags("server.py", None, False)) == 2
+    assert capsys.readouterr().err == "bespeak: the page of bespeak dev needs httpx2: pip install 'bespeak[http]'\n"
+
+
 def test_without_node_there_is_no_inspector(
     idle: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert develop(Flags("server.py", None, True)) == 2
-    assert "--inspector needs node, and there is no command npx" in capsys.readouterr().err
+    assert "--inspector needs node 22.19 or newer, and there is no command npx" in capsys.readouterr().err
 
 
 def test_the_inspector_is_started_when_the_server_serves_and_ended_with_it(
@@ -154,7 +163,7 @@ def test_a_process_is_started_with_the_socket_and_the_settings(monkeypatch: pyte
     port = free_port()
     develop(Flags("server.py:mcp", port, False))
     ((main, _, settings, first),) = started
-    assert main is dev_command.serve_once
+    assert main is serve_once
     assert (settings.target, settings.port, first) == ("server.py:mcp", port, True)
 
 

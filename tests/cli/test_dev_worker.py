@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from bespeak.cli import dev_worker
-from bespeak.cli.dev_worker import DevSettings, load_app, serve_once
+from bespeak.cli.dev_settings import DevSettings
+from bespeak.cli.dev_worker import load_app, serve_once
 from bespeak.dev.page_gate import PREFIX
 from bespeak.dev.supervisor import Loaded, Report
 from bespeak.transports.http.asgi import ASGIApp, Message

@@ -25,7 +25,7 @@ def test_the_inspector_is_given_the_endpoint() -> None:
     assert inspector_command("/bin/npx", URL) == [
         "/bin/npx",
         "--yes",
-        "@modelcontextprotocol/inspector",
+        "@modelcontextprotocol/inspector@2",
         "--transport",
         "http",
         "--server-url",
@@ -38,8 +38,8 @@ def test_without_node_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(NoInspector) as told:
         find_npx()
     assert str(told.value) == (
-        "--inspector needs node, and there is no command npx; install node from https://nodejs.org, or leave out --inspector: "
-        "the page of bespeak dev needs nothing"
+        "--inspector needs node 22.19 or newer, and there is no command npx; install node from https://nodejs.org, or leave out "
+        "--inspector: the page of bespeak dev needs nothing"
     )
     npx = program(tmp_path, "")
     assert find_npx() == npx

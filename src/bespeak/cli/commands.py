@@ -80,7 +80,8 @@ def dev(
     target: PythonTarget,
     port: Annotated[int | None, typer.Option(help="The port to listen on. Default: 8000.", min=1, max=65535)] = None,
     inspector: Annotated[
-        bool, typer.Option("--inspector", help="Start the official MCP Inspector as well. It needs node.")
+        bool,
+        typer.Option("--inspector", help="Start the official MCP Inspector as well. It needs node 22.19 or newer."),
     ] = False,
     traceback: Traceback = False,
 ) -> None:

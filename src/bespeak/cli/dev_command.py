@@ -1,11 +1,12 @@
 """`bespeak dev`: serve a server on this machine, start it again when its source changes, and show a page to try it."""
 
+import importlib.util
 import secrets
 import socket
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from bespeak.cli.dev_worker import HOST, DevSettings, serve_once
+from bespeak.cli.dev_settings import HOST, DevSettings
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain, tell
 from bespeak.cli.signals import stoppable
@@ -36,13 +37,15 @@ def develop(flags: Flags) -> int:
     """Serve until an interrupt. Return the exit code."""
     port = flags.port or PORT
     try:
-        require_uvicorn()
+        _require_http()
         npx = find_npx() if flags.inspector else None
     except (MissingExtra, NoInspector) as error:
         return complain(str(error), ExitCode.BAD_USAGE, error)
     problem = listening_problem(HOST, port)
     if problem is not None:
         return complain(problem, ExitCode.UNREACHABLE)
+    from bespeak.cli.dev_worker import serve_once  # imported when it is known that what it needs is installed
+
     settings = DevSettings(flags.target, port, secrets.token_urlsafe(24))
     with ExitStack() as stack:
         listening = stack.enter_context(socket.create_server((HOST, port), backlog=BACKLOG))
@@ -57,6 +60,13 @@ def develop(flags: Flags) -> int:
 
         stack.enter_context(stoppable())
         return Supervisor(start, tell, SourceFiles()).run(ready)
+
+
+def _require_http() -> None:
+    """Raises `MissingExtra`."""
+    require_uvicorn()
+    if importlib.util.find_spec("httpx2") is None:
+        raise MissingExtra("the page of bespeak dev needs httpx2: pip install 'bespeak[http]'")
 
 
 def _welcome(settings: DevSettings) -> None:

@@ -4,10 +4,10 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from bespeak.cli.call_lines import show_calls
+from bespeak.cli.dev_settings import HOST, PATH, DevSettings
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
 from bespeak.cli.server_log import brief_failures
@@ -27,25 +27,8 @@ from bespeak.server.server import MCPServer
 from bespeak.server.targets import NoServer
 from bespeak.transports.http.asgi import ASGIApp
 
-HOST = "127.0.0.1"
-PATH = "/mcp"
 GRACE_SECONDS = 2
 """How long calls may still run when the source has changed. Those that are approved are waited for."""
-
-
-@dataclass(frozen=True, slots=True)
-class DevSettings:
-    """What each process of one `bespeak dev` is started with."""
-
-    target: str
-    port: int
-    token: str
-    path: str = PATH
-
-    @property
-    def endpoint(self) -> str:
-        """The full URL of the MCP endpoint."""
-        return f"http://{HOST}:{self.port}{self.path}"
 
 
 def serve_once(listening: socket.socket, pipe: ParentPipe, settings: DevSettings, first: bool) -> None:
@@ -68,7 +51,7 @@ def load_app(settings: DevSettings, started: Callable[[], object] = lambda: None
     gate = PageGate(settings.token, settings.port)
     try:
         server = server_of(settings.target)
-        served = server.streamable_http_app(host=HOST, streamable_http_path=settings.path)
+        served = server.streamable_http_app(host=HOST, streamable_http_path=PATH)
     except (NoServer, ValueError) as error:
         complain(str(error), ExitCode.BAD_USAGE, error)
         shown = Shown(settings.target, start, settings.endpoint, error=str(error))

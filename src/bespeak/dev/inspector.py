@@ -7,10 +7,11 @@ import subprocess
 from collections.abc import Sequence
 
 LEAVE_SECONDS = 5.0
-PACKAGE = "@modelcontextprotocol/inspector"
+PACKAGE = "@modelcontextprotocol/inspector@2"
+"""Older ones do not know these options, and are what npx takes for an older node unless the version is named."""
 NO_NODE = (
-    "--inspector needs node, and there is no command npx; install node from https://nodejs.org, or leave out --inspector: "
-    "the page of bespeak dev needs nothing"
+    "--inspector needs node 22.19 or newer, and there is no command npx; install node from https://nodejs.org, or leave out "
+    "--inspector: the page of bespeak dev needs nothing"
 )
 
 
