@@ -108,9 +108,10 @@ def check_files(checks: Checks, sdist: Path, wheel: Path) -> None:
     kept = listed.printed.splitlines() if listed.code == 0 else None
     faults = faults_of_sdist(names_in_sdist(sdist), kept)
     checks.note("the sdist contains what it needs, and nothing else", not faults, "\n".join(faults))
-    modules = [path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "bespeak").rglob("*.py")]
-    faults = faults_of_wheel(names_in_wheel(wheel), modules)
-    checks.note("the wheel contains every module, and nothing else", not faults, "\n".join(faults))
+    files = [path for path in (ROOT / "src" / "bespeak").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    sources = [path.relative_to(ROOT / "src").as_posix() for path in files]
+    faults = faults_of_wheel(names_in_wheel(wheel), sources)
+    checks.note("the wheel contains every file of the package, and nothing else", not faults, "\n".join(faults))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,13 @@ NEEDED_IN_SDIST = (
     "src/bespeak/py.typed",
     "tests/conftest.py",
 )
-NEEDED_IN_WHEEL = ("bespeak/__init__.py", "bespeak/py.typed", "bespeak/cli/__main__.py")
+NEEDED_IN_WHEEL = (
+    "bespeak/__init__.py",
+    "bespeak/py.typed",
+    "bespeak/cli/__main__.py",
+    "bespeak/dev/static/page.html",
+    "bespeak/dev/static/page.js",
+)
 UNWANTED_FOLDERS = frozenset(
     {
         "__pycache__",
@@ -67,7 +73,7 @@ def faults_of_sdist(names: Iterable[str], kept: Iterable[str] | None) -> list[st
 
 
 def faults_of_wheel(names: Iterable[str], sources: Iterable[str]) -> list[str]:
-    """Return what is wrong with the files of a wheel. `sources` are the modules below src/."""
+    """Return what is wrong with the files of a wheel. `sources` are the files of the package below src/."""
     found = set(names)
     faults = [f"{name} is missing" for name in sorted({*NEEDED_IN_WHEEL, *sources}) if name not in found]
     return faults + [

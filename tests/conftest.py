@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 
 from bespeak import Client, MCPServer
+from tests.dev.browser import SKIPPED as CHROMIUM_SKIPPED
 from tests.nginx import SKIPPED as NGINX_SKIPPED
 from tests.state.stores.redis_servers import SKIPPED as REDIS_SKIPPED
 from tests.wires import OverHttp, OverPipes
@@ -44,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say it in one line if tests were skipped because a program is missing."""
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
-    for reason in (REDIS_SKIPPED, NGINX_SKIPPED):
+    for reason in (REDIS_SKIPPED, NGINX_SKIPPED, CHROMIUM_SKIPPED):
         if any(reason in one for one in skipped):
             terminalreporter.write_line(reason, yellow=True)
 

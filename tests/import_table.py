@@ -13,6 +13,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "client": {"protocol", "aio", "transports"},
     "conversation": {*_EVERYTHING_A_CONVERSATION_NEEDS, "server.targets"},
     "testing": {*_EVERYTHING_A_CONVERSATION_NEEDS, "conversation", "server"},
+    "dev": {*_EVERYTHING_A_CONVERSATION_NEEDS, "conversation", "server"},
 }
 """`server.targets` is one module of a part."""
 MAY_IMPORT["cli"] = {*MAY_IMPORT}

@@ -1,5 +1,6 @@
 """A command that needs an extra that is not installed prints the line that installs it."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -24,6 +25,21 @@ def test_a_server_with_a_url_needs_the_extra_http(words: tuple[str, ...], monkey
     monkeypatch.setitem(sys.modules, "httpx2", None)
     code, said = run(*(word.replace("URL", "http://127.0.0.1:9/mcp") for word in words))
     assert (code, said) == (3, "bespeak: a client over HTTP needs httpx2: pip install 'bespeak[http]'\n")
+
+
+@pytest.mark.parametrize(
+    ("missing", "what"),
+    [("uvicorn", "serving over HTTP needs uvicorn"), ("httpx2", "the page of bespeak dev needs httpx2")],
+)
+@pytest.mark.timing
+@pytest.mark.long
+def test_dev_needs_the_extra_http(missing: str, what: str) -> None:
+    # In a process that has not imported the modules of the command yet.
+    script = f"import sys; sys.modules[{missing!r}] = None; from bespeak.cli import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", script, "dev", "server.py"], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (2, f"bespeak: {what}: pip install 'bespeak[http]'\n")
 
 
 def test_a_suite_needs_the_extra_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,6 +75,27 @@ def run(
     raise typer.Exit(run_server(Flags(target, http, host, port, path, number, proxies or [], store)))
 
 
+@app.command()
+def dev(
+    target: PythonTarget,
+    port: Annotated[int | None, typer.Option(help="The port to listen on. Default: 8000.", min=1, max=65535)] = None,
+    inspector: Annotated[
+        bool,
+        typer.Option("--inspector", help="Start the official MCP Inspector as well. It needs node 22.19 or newer."),
+    ] = False,
+    traceback: Traceback = False,
+) -> None:
+    """Serve a server over HTTP at 127.0.0.1, restart it when its source changes, and show a page to try it.
+
+    Prints the URL of the endpoint, the URL of the page, and a line for each round of a call.
+
+    Exit codes: 0 it was stopped, 1 an approved call was cut off, 2 an option or the file is wrong, 3 the server cannot start.
+    """
+    from bespeak.cli.dev_command import Flags, develop
+
+    raise typer.Exit(develop(Flags(target, port, inspector)))
+
+
 @app.command("test")
 def run_tests(
     files: test_options.Files = None,

@@ -47,7 +47,7 @@ def author_lines(error: BaseException, *, only_own: bool = False) -> list[str]:
     If there is none: for the last frame, or, with `only_own`, nothing.
     """
     frames = traceback.extract_tb(error.__traceback__)
-    own = [one for one in frames if _is_own(one.filename)] or ([] if only_own else frames[-1:])
+    own = [one for one in frames if is_own(one.filename)] or ([] if only_own else frames[-1:])
     shown = [_line(one.filename, one.lineno, one.line) for one in own[-MOST_FRAMES:]]
     if isinstance(error, SyntaxError) and error.filename:
         shown = [_line(error.filename, error.lineno, (error.text or "").strip())]
@@ -58,7 +58,7 @@ def _line(file: str, line: int | None, code: str | None) -> str:
     return f"  at {file}:{line}{f': {code}' if code else ''}"
 
 
-def _is_own(file: str) -> bool:
+def is_own(file: str) -> bool:
     """Whether a file is the author's: not of this package, the standard library or an installed package."""
     if file.startswith("<"):
         return False

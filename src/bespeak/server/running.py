@@ -30,7 +30,10 @@ from bespeak.transports.stdio.private_stdio import PrivateFiles, private_stdio
 from bespeak.transports.stdio.stdio_server import StdioServer
 
 if TYPE_CHECKING:
+    import socket
+
     from bespeak.transports.http.app import HttpApp
+    from bespeak.transports.http.asgi import ASGIApp
     from bespeak.transports.http.legacy.event_store import EventStore
     from bespeak.transports.http.uvicorn_server import HttpServer
 
@@ -53,10 +56,12 @@ def run_stdio(make: Callable[[], Answering]) -> None:
     end_program(cut_off)
 
 
-def run_http(server: "HttpServer") -> None:
-    """Listen until a signal ends the server. Raises `SystemExit` if an approved call was cut off."""
+def run_http(server: "HttpServer", listening: "list[socket.socket] | None" = None) -> None:
+    """Listen until a signal ends the server, at its address or at sockets that are given. Raises `SystemExit` if an approved call
+    was cut off.
+    """
     with contextlib.suppress(KeyboardInterrupt):  # which comes again when the server has ended in order
-        server.run()
+        server.run(listening)
     end_program(server.ending.cut_off)
 
 
@@ -95,7 +100,7 @@ async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool)
 
 
 def http_server(
-    app: "HttpApp", host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
+    app: "ASGIApp", host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
 ) -> "HttpServer":
     """Return a uvicorn server for an app, with the options that these apps need. Raises `MissingExtra`."""
     require_uvicorn()
