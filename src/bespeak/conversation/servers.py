@@ -106,10 +106,15 @@ def parameters_of(server: Target, folder: Path, fill: Callable[[str], str]) -> S
     path = os.pathsep.join(
         filter(None, [str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", ""))])
     )
-    where = folder if server.cwd is None else folder / fill(server.cwd)
+    where = folder_of(server, folder, fill)
     if not where.is_dir():
         raise Unreachable(f"there is no folder {str(where)!r} to run the command in (cwd)")
     return StdioServerParameters(_program(command, where, path), args, {**env, "PATH": path}, where)
+
+
+def folder_of(server: Target, folder: Path, fill: Callable[[str], str]) -> Path:
+    """Return the folder that a server's command runs in."""
+    return folder if server.cwd is None else folder / fill(server.cwd)
 
 
 def _program(command: str, folder: Path, path: str) -> str:

@@ -1,5 +1,6 @@
 """The conversation of one test: held over an open line, and judged by what the test expects."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -37,6 +38,7 @@ from bespeak.testing.expect.asked_order import in_expected_order
 from bespeak.testing.expect.expectations import Telling, allowing_an_error, ended, failed, judge, names_a_success
 from bespeak.testing.expect.snapshots import SnapshotFile
 from bespeak.testing.live_lines import LiveLine
+from bespeak.testing.redaction.folder_paths import Folder
 from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.redaction.result_redactor import ResultRedactor
 from bespeak.testing.report.results import Failure, Kind
@@ -54,7 +56,15 @@ DIALECT_RULES = ("dialect", "no-result-type")
 class ItemConversation:
     """The conversation of one test, case and era, and what is wrong with it."""
 
-    def __init__(self, item: Item, test: Test, options: Options, redactor: Redactor, tokens: list[str]) -> None:
+    def __init__(
+        self,
+        item: Item,
+        test: Test,
+        options: Options,
+        redactor: Redactor,
+        tokens: list[str],
+        folders: Sequence[Folder],
+    ) -> None:
         self.item = item
         self.test = test
         """The test of the item, with its values filled in."""
@@ -62,6 +72,8 @@ class ItemConversation:
         self.redactor = redactor
         self.tokens = tokens
         """The request states of all tests so far."""
+        self.folders = folders
+        """The folders whose paths are not written to snapshots."""
         self.client = client_of(options)
         self.failures: list[Failure] = []
         self.advice: list[Finding] = []
@@ -86,7 +98,10 @@ class ItemConversation:
         capabilities = live.connection.capabilities if live is not None else None
         attack = Attack(test.tamper, test.fault, test.retry or 0, live, probes=not names_a_success(test.expect))
         self.snapshots = SnapshotFile(
-            self.item.suite, self.item.title, self.options.record, replace(self.redactor, paths=())
+            self.item.suite,
+            self.item.title,
+            self.options.record,
+            replace(self.redactor, paths=(), folders=self.folders),
         )
         self.conversation = self._begun(test, capabilities)
         script, leftovers = script_of(test, self.options.prompt, self._telling, self._shown.as_declared, self._asker)

@@ -9,13 +9,14 @@ from bespeak.conversation.connection import Line
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.server_targets import parse_target
-from bespeak.conversation.servers import Unreachable
+from bespeak.conversation.servers import Unreachable, folder_of
 from bespeak.testing.cassettes.cassette_file import CassetteFile
 from bespeak.testing.cassettes.cassette_format import StaleCassette
 from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.item_conversation import ItemConversation, client_of
 from bespeak.testing.item_result import ItemResult
 from bespeak.testing.live_lines import LiveLine
+from bespeak.testing.redaction.folder_paths import Folder, folders_of
 from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.redaction.result_redactor import ResultRedactor
 from bespeak.testing.report.results import Failure, Kind, Result
@@ -74,6 +75,12 @@ class ItemRun:
             connection_answers(server, folder, self.find),
         )
 
+    def folders(self) -> Sequence[Folder]:
+        """The folders whose paths are not written: of the suite, and of the server if a command starts it."""
+        wanted = self.wanted()
+        server = folder_of(wanted.server, wanted.folder, wanted.fill) if wanted.server.command is not None else None
+        return folders_of(self.item.suite.folder, server)
+
     # The conversation
 
     async def run(self) -> None:
@@ -87,7 +94,7 @@ class ItemRun:
         self.ran = True
 
     async def _with_cassette(self, folder: Path) -> None:
-        cassette = CassetteFile(folder, self.item, self.redactor)
+        cassette = CassetteFile(folder, self.item, replace(self.redactor, folders=self.folders()))
         if self.options.verify:
             await self._verify(cassette)
         elif self.options.record.records(cassette.path):
@@ -166,7 +173,9 @@ class ItemRun:
 
     async def _hold(self, line: Line, live: LiveLine | None) -> bool:
         """Hold the conversation over a line. Return whether the connection can still be used."""
-        held = self.held = ItemConversation(self.item, self.test, self.options, self.redactor, self.tokens)
+        held = self.held = ItemConversation(
+            self.item, self.test, self.options, self.redactor, self.tokens, self.folders()
+        )
         try:
             return await held.hold(line, live)
         finally:
