@@ -8,7 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from bespeak.cli.call_flags import BadFlags, Flags, read_answer, read_connection_answers, read_headers
+from bespeak.cli.call_flags import (
+    BadFlags,
+    Flags,
+    missing_root_notes,
+    read_answer,
+    read_connection_answers,
+    read_headers,
+)
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.list_command import Flags as ListFlags
 from bespeak.cli.list_command import list_server
@@ -105,6 +112,8 @@ async def _called(flags: Flags, out: TextIO) -> int:
     if flags.save is not None and (flags.save.is_dir() or not flags.save.parent.is_dir()):
         raise BadFlags(f"--save-answers: {flags.save} is a folder, or its folder does not exist")
     headers, outside = read_headers(flags.headers), read_connection_answers(flags)
+    for note in missing_root_notes(flags):
+        tell(note)
     client = Profile() if flags.profile is None else find_profile(flags.profile).make()
     prompt = Prompt(confirms=not flags.sends_unseen) if at_terminal() else None
     call = _begun(flags) if flags.resume is None else await _resumed(flags, flags.resume, prompt)

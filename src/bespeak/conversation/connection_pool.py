@@ -52,6 +52,8 @@ class _Held:
     printed: Callable[[], str]
     wanted: Wanted
     """What it was opened with. Its `fill` knows the port that was chosen."""
+    shown: str = ""
+    """The end of the server's output when it was last shown."""
 
 
 @dataclass(slots=True)
@@ -126,6 +128,14 @@ class Pool:
         """Return the end of a server's output."""
         held = self._held.get(wanted.key)
         return held.printed() if held is not None and not held.task.done() else ""
+
+    def newly_printed(self, wanted: Wanted) -> str:
+        """Return the end of a server's output, unless it is what this has returned before."""
+        held, printed = self._held.get(wanted.key), self.printed(wanted)
+        if held is None or held.shown == printed:
+            return ""
+        held.shown = printed
+        return printed
 
     async def drop(self, wanted: Wanted) -> None:
         """Close a connection that must not be used again."""

@@ -19,10 +19,12 @@ from bespeak.testing.live_lines import LiveLine
 from bespeak.testing.redaction.folder_paths import Folder, folders_of
 from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.redaction.result_redactor import ResultRedactor
+from bespeak.testing.report.outside_questions import outside_told
 from bespeak.testing.report.results import Failure, Kind, Result
 from bespeak.testing.report.value_diff import value_diff
-from bespeak.testing.run_options import Options
+from bespeak.testing.run_options import Options, relative
 from bespeak.testing.setup_commands import run_commands
+from bespeak.testing.suite.missing_roots import roots_not_there
 from bespeak.testing.suite.plan import Item
 from bespeak.testing.suite.server_answers import connection_answers
 from bespeak.testing.suite.setup_keys import Command
@@ -46,6 +48,9 @@ class ItemRun:
         self.find: Callable[[str], Any] = lambda name: f"${{{name}}}"
         self.failures: list[Failure] = []
         self.tokens = tokens
+        self.notes: list[str] = []
+        self.outside: list[str] = []
+        self.printed = ""
         self.held: ItemConversation | None = None
         """The conversation, once it has begun. One that is recorded anew replaces the replayed one."""
 
@@ -129,9 +134,13 @@ class ItemRun:
         except Unreachable as error:
             self.failures.append(Failure(str(error), Kind.UNREACHABLE))
             return
+        self._note_roots(wanted)
         live = LiveLine(connection, self.pool, self.wanted)
         line: Line = live if cassette is None else cassette.recorder(live)
         usable = await self._hold(line, live)
+        self.outside = outside_told(wanted.name, live.connection.outside)
+        if self.failures and usable and self.test.xfail is None:
+            self.printed = self.pool.newly_printed(wanted)
         if not usable:
             printed = self.pool.printed(wanted)
             if printed and self.failures:
@@ -139,6 +148,13 @@ class ItemRun:
                 hints = [*([] if last.hint is None else [last.hint]), f"the server printed:\n{printed}"]
                 self.failures[-1] = replace(last, hint="\n".join(hints))
             await self.pool.drop(wanted)
+
+    def _note_roots(self, wanted: Wanted) -> None:
+        """Note the roots in the suite that do not exist."""
+        target = self.options.servers.get(wanted.name, wanted.name)
+        name = target if target in self.item.suite.model.servers else wanted.name
+        for file, line, what in roots_not_there(self.item.suite, name, wanted.folder, self.find):
+            self.notes.append(f"{relative(file, self.options.start)}:{line}: {what}")
 
     async def _replay(self, cassette: CassetteFile) -> None:
         try:
@@ -211,6 +227,9 @@ class ItemRun:
             self.tokens,
             ran=self.ran,
             replayed=held is not None and held.replayed,
+            notes=self.notes,
+            outside=self.outside,
+            printed=self.printed,
         )
 
     def _states(self) -> list[str]:
