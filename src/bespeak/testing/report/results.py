@@ -18,6 +18,8 @@ class Kind(StrEnum):
     """The server did not behave as expected, or broke a rule."""
     SETUP = "setup"
     """A command that prepares the test, or cleans up after it, failed."""
+    UNUSABLE = "unusable"
+    """The suite or an option is wrong, so nothing was run."""
     UNREACHABLE = "unreachable"
     """The server could not be reached."""
     CASSETTE = "cassette"
