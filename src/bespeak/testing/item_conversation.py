@@ -44,7 +44,7 @@ from bespeak.testing.redaction.result_redactor import ResultRedactor
 from bespeak.testing.report.results import Failure, Kind
 from bespeak.testing.run_options import Options
 from bespeak.testing.scripts import StoppingScript, script_of
-from bespeak.testing.suite.plan import Item
+from bespeak.testing.suite.plan import Item, without_rounds
 from bespeak.testing.suite.suite_file import AsProfile, Expect, Test, Verify
 from bespeak.testing.value_paths import parse_path, value_at
 from bespeak.testing.watched_line import WatchedLine
@@ -82,6 +82,8 @@ class ItemConversation:
         self.line: WatchedLine | None = None
         self.ended: str | None = None
         """The error text of a call that failed."""
+        self.skipped: str | None = None
+        """Why the conversation was not held."""
         self.replayed = False
         """Whether it comes from a cassette."""
 
@@ -93,7 +95,7 @@ class ItemConversation:
             self._fail(f"not reached: revision {line.version} has no rounds to tamper with")
             return True
         if self.client.needs_rounds and not is_modern(line.version):
-            self._fail(f"not reached: this profile answers rounds, which revision {line.version} does not have")
+            self.skipped = without_rounds(line.version)
             return True
         capabilities = live.connection.capabilities if live is not None else None
         attack = Attack(test.tamper, test.fault, test.retry or 0, live, probes=not names_a_success(test.expect))

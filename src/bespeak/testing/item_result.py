@@ -38,6 +38,8 @@ class ItemResult:
     """Whether it was run to its end."""
     replayed: bool
     """Whether the conversation comes from a cassette."""
+    skipped: str | None = None
+    """Why its conversation was not held."""
     notes: Sequence[str] = ()
     """What the author of the suite should know, whether the test passed or not."""
     outside: Sequence[str] = ()
@@ -49,6 +51,8 @@ class ItemResult:
         """Return the result for reports."""
         item, start = self.item, self.options.start
         failures, skipped, xfailed = outcome_of(item.test, self.failures, ran=self.ran)
+        if self.skipped is not None and not self.failures:
+            failures, skipped, xfailed = self.failures, self.skipped, None
         suite = relative(item.suite.path, start)
         shown = redactor.without_values([one.body for one in self.events])
         tokens = [*self.tokens, *self.states]

@@ -228,6 +228,7 @@ class ItemRun:
             ran=self.ran,
             replayed=held is not None and held.replayed,
             notes=self.notes,
+            skipped=None if held is None else held.skipped,
             outside=self.outside,
             printed=self.printed,
         )
