@@ -230,6 +230,10 @@ class Connection:
         await self._flush()
         await self._checks.check_schemas()
 
+    async def tools(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the tools that the server lists, by name; none if it does not list them."""
+        return await self._checks.tools()
+
     async def _flush(self) -> None:
         if not isinstance(self._transport, StdioTransport):
             return

@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bespeak.conversation.connection import Line
+from bespeak.conversation.argument_names import unknown_name
+from bespeak.conversation.connection import Connection, Line
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.server_targets import parse_target
@@ -139,15 +140,27 @@ class ItemRun:
         line: Line = live if cassette is None else cassette.recorder(live)
         usable = await self._hold(line, live)
         self.outside = outside_told(wanted.name, live.connection.outside)
+        if usable:
+            await self._note_names(live.connection)
         if self.failures and usable and self.test.xfail is None:
             self.printed = self.pool.newly_printed(wanted)
         if not usable:
             printed = self.pool.printed(wanted)
             if printed and self.failures:
-                last = self.failures[-1]
-                hints = [*([] if last.hint is None else [last.hint]), f"the server printed:\n{printed}"]
-                self.failures[-1] = replace(last, hint="\n".join(hints))
+                self.failures[-1] = self.failures[-1].with_hint(f"the server printed:\n{printed}")
             await self.pool.drop(wanted)
+
+    async def _note_names(self, connection: Connection) -> None:
+        """Say that the server does not list the tool or an argument of the test. A hostile test may want just that."""
+        test = self.test
+        found = None
+        if test.tool is not None:
+            found = unknown_name(await connection.tools(), test.tool, test.arguments or {})
+        if found is not None and self.failures:
+            self.failures[0] = self.failures[0].with_hint(str(found))
+        elif found is not None and found.meant is not None:
+            place = f"{relative(self.item.file, self.options.start)}:{self.item.line}"
+            self.notes.append(f"{place}: the test passes, but {found}")
 
     def _note_roots(self, wanted: Wanted) -> None:
         """Note the roots in the suite that do not exist."""

@@ -58,6 +58,10 @@ class Failure:
     def __str__(self) -> str:
         return f"{self.message} ({self.rule}: {RULES[self.rule]})" if self.rule else self.message
 
+    def with_hint(self, hint: str) -> "Failure":
+        """Return the failure with more to do about it."""
+        return replace(self, hint=hint if self.hint is None else f"{self.hint}\n{hint}")
+
     def as_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {"kind": self.kind.value, "message": self.message}
         if self.path is not None:
