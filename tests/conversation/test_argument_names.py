@@ -37,7 +37,7 @@ def test_nothing_is_said_if_no_tools_are_listed() -> None:
 
 
 def test_a_tool_without_arguments_and_one_of_many_say_so() -> None:
-    none = {"now": {"inputSchema": {"type": "object", "properties": {}}}}
+    none: dict[str, Any] = {"now": {"inputSchema": {"type": "object", "properties": {}}}}
     assert str(unknown_name(none, "now", ["x"])) == "tool 'now' has no argument 'x'; there are: (none)"
     many: dict[str, Any] = {f"t{number:02}": {} for number in range(25)}
     assert str(unknown_name(many, "fly", [])).endswith(", t18, t19 and 5 more")

@@ -134,7 +134,7 @@ async def test_an_effect_that_a_lossy_client_causes_twice_is_found_as_such(hold:
 async def test_a_server_that_an_impatient_client_gives_up_twice_fails(hold: Hold) -> None:
     results = await hold(Silent(), PAY, options=playing("impatient=0.05"))
     assert messages(results) == [
-        "the server did not respond: the client gave up after 0.05 s, sent the request again and gave up again"
+        "server 'desk' did not respond: the client gave up after 0.05 s, sent the request again and gave up again"
     ]
 
 

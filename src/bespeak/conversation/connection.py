@@ -160,6 +160,11 @@ class Connection:
         finally:
             await self._transport.__aexit__(kind, error, traceback)
 
+    def hurry(self) -> None:
+        """Do not wait on closing until a server that was started leaves by itself: it does not respond."""
+        if isinstance(self._transport, StdioTransport):
+            self._transport.hurry()
+
     @property
     def version(self) -> str:
         return self._session.version

@@ -82,6 +82,8 @@ class ItemConversation:
         self.line: WatchedLine | None = None
         self.ended: str | None = None
         """The error text of a call that failed."""
+        self.hangs = False
+        """Whether the server did not respond in time."""
         self.skipped: str | None = None
         """Why the conversation was not held."""
         self.replayed = False
@@ -179,7 +181,8 @@ class ItemConversation:
             self._fail(str(error), kind=Kind.UNREACHABLE)
             return False
         except TimeoutError as error:
-            self._fail(f"the server did not respond: {error}")
+            self.hangs = True
+            self._fail(f"server {self.item.server_name!r} did not respond: {error}")
             return False
         except (OSError, InvalidServerResponse, CallbackFailed) as error:
             self._fail(f"the conversation was cut off: {error}")

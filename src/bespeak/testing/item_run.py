@@ -148,7 +148,7 @@ class ItemRun:
             printed = self.pool.printed(wanted)
             if printed and self.failures:
                 self.failures[-1] = self.failures[-1].with_hint(f"the server printed:\n{printed}")
-            await self.pool.drop(wanted)
+            await self.pool.drop(wanted, at_once=self.held is not None and self.held.hangs)
 
     async def _note_names(self, connection: Connection) -> None:
         """Say that the server does not list the tool or an argument of the test. A hostile test may want just that."""

@@ -32,7 +32,7 @@ async def draft(target: str) -> str:
     server = parse_target(target)
     pool = Pool()
     try:
-        wanted = Wanted("server", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS)
+        wanted = Wanted("", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS)
         connection = await pool.connection(wanted)
         tools = [tool async for tool in list_tools(connection)]
         asks_roots = any(one.question.method == ROOTS for one in connection.outside)
