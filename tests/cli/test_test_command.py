@@ -188,7 +188,8 @@ def test_a_variable_that_is_not_set_is_2_unless_no_test_needs_it(suite: str, mon
     file = write("b.bespeak.yaml", {"name": "x", "tool": "t"}, url="http://127.0.0.1:9/${env:BESPEAK_NOT_SET}")
     said = told(bespeak("test", file), 2)
     assert (
-        said == "bespeak: b.bespeak.yaml: the environment variable BESPEAK_NOT_SET is not set; set it before the run\n"
+        said
+        == "bespeak: b.bespeak.yaml:5: the environment variable BESPEAK_NOT_SET is not set; set it before the run\n"
     )
     assert told(bespeak("test", ".", "-k", "nothing"), 0) == ""
 

@@ -14,6 +14,7 @@ import pytest
 
 from bespeak.conversation.responses import Question
 from bespeak.terminal.prompt_types import Action, Asker, Reply
+from bespeak.testing.report.pretty_report import describe
 from bespeak.testing.report.results import Kind, Result
 from bespeak.testing.runner import Options, Runner, run_items
 from bespeak.testing.suite.loader import load_suite
@@ -147,6 +148,8 @@ async def test_a_test_that_is_run_alone_has_what_it_needs_captured_first(tmp_pat
 async def test_a_path_that_leads_to_nothing_fails_the_test_that_captures(hold: Hold) -> None:
     results = await hold(Canned(told()), CAPTURING)
     assert messages(results) == ["capture: the result has nothing at 'structuredContent.orders[0].id'"]
+    assert (results[0].failures[0].hint or "").startswith("the result has 'resultType', 'content'")
+    assert "expected null" not in describe(results[0])
 
 
 @pytest.mark.parametrize("fails", [", expect: {text: no}", ", verify: [{tool: look, expect: {text: no}}]"])

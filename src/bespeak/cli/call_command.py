@@ -1,6 +1,8 @@
 """`bespeak call`: call a tool, answer its questions at the terminal, or save the call to continue it later."""
 
 import json
+import shlex
+import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
@@ -25,7 +27,7 @@ from bespeak.cli.resume_command import NotConfirmed, choose_target, read_saved, 
 from bespeak.cli.saved_calls import put_down
 from bespeak.cli.server_log import brief_failures
 from bespeak.cli.signals import run
-from bespeak.cli.tool_arguments import check_arguments, read_call
+from bespeak.cli.tool_arguments import BadArguments, check_arguments, read_call
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answer_sources import PromptScript, Script
@@ -149,7 +151,14 @@ def _begun(flags: Flags) -> _Call:
     if not flags.words:
         raise BadFlags("Missing argument TARGET: bespeak call TARGET TOOL [KEY=VALUE...]")
     target, *rest = flags.words
-    check_arguments(rest[1:], flags.arguments)
+    try:
+        check_arguments(rest[1:], flags.arguments)
+    except BadArguments as error:
+        if shutil.which(target) is None:
+            raise
+        raise BadArguments(
+            f"{error}; a command with arguments goes in quotes: {shlex.join([target, rest[0]])!r}"
+        ) from None
     era = flags.era or "auto"
     mode = mode_of(era)
     rounds = ROUNDS if flags.rounds is None else flags.rounds

@@ -183,7 +183,8 @@ def _check_environment(suites: Sequence[Suite], chosen: Sequence[Item]) -> None:
             try:
                 environment(suite.needs)
             except Unknown as error:
-                raise ValueError(f"{suite.path}: {error}") from None
+                file, line = suite.place_of_variable(min(suite.needs - os.environ.keys()))
+                raise ValueError(f"{file}:{line}: {error}") from None
 
 
 def _run(

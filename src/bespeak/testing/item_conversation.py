@@ -23,6 +23,7 @@ from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.versions import is_modern
 from bespeak.terminal.prompt import NoMoreInput
 from bespeak.terminal.prompt_types import Asker
+from bespeak.terminal.safe_text import quoted
 from bespeak.testing.altered_requests import NotReached
 from bespeak.testing.attacks import (
     SENT_AGAIN,
@@ -253,7 +254,7 @@ class ItemConversation:
                 named = with_names(result, list(parse_path(path)))
                 self.captured[name] = text_of(result) if whole else value_at(named, path)
             except LookupError:
-                self._fail(f"capture: the result has nothing at {path!r}", path=path, actual=ABSENT)
+                self._fail(f"capture: the result has nothing at {path!r}", hint=_members(result))
             except AmbiguousName as error:
                 self._fail(f"capture: {error}", path=path, actual=ABSENT)
 
@@ -291,6 +292,12 @@ class ItemConversation:
 
     def _states(self) -> list[str]:
         return [] if self.conversation is None else self.conversation.states
+
+
+def _members(result: Any) -> str | None:
+    """The names of what a result has, as a hint."""
+    names = ", ".join(map(quoted, cast("dict[str, Any]", result))) if isinstance(result, dict) else ""
+    return f"the result has {names}" if names else None
 
 
 def client_of(options: Options) -> Profile:
