@@ -173,6 +173,7 @@ def test_the_names_of_a_server_cannot_control_the_terminal(raw: Raw) -> None:
     [
         ([], "Missing argument TARGET: bespeak call TARGET TOOL [KEY=VALUE...]"),
         (["nowhere.py", "t", "word"], "tool arguments must be KEY=VALUE, not 'word'"),
+        (["sh", "nope.sh", "tool"], "not 'tool'; a command with arguments goes in quotes: 'sh nope.sh'"),
         (["nowhere.py", "t", "--arguments", "[]"], "--arguments takes a JSON object"),
         (["nowhere.py", "t", "--answer", "city"], "--answer must be KEY=VALUE, not 'city'"),
         (["nowhere.py", "t", "--answer", "city=null"], "city: an answer is a value"),

@@ -173,6 +173,17 @@ def test_the_roots_of_the_command_line_are_given_and_nothing_is_said(tmp_path: P
     assert result.stderr == ""
 
 
+def test_a_root_that_does_not_exist_is_named_and_given_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = as_target(curious(tmp_path, initialized=[ROOTS]))
+    result = bespeak("call", target, "heard", "--root", "nosuch", "--root", "file:///not/checked")
+    assert result.stderr == f"bespeak: --root: the root 'nosuch' does not exist ('{tmp_path / 'nosuch'}')\n"
+    given = [{"uri": (tmp_path / "nosuch").as_uri()}, {"uri": "file:///not/checked"}]
+    assert json.loads(result.stdout) == [{"result": {"roots": given}}]
+
+
 def test_other_questions_outside_the_call_are_declined_and_a_line_says_so(tmp_path: Path) -> None:
     result = bespeak("call", as_target(curious(tmp_path, initialized=[CITY, SAMPLE, CITY])), "heard")
     declined = {"result": {"action": "decline"}}

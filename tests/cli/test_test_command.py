@@ -188,7 +188,8 @@ def test_a_variable_that_is_not_set_is_2_unless_no_test_needs_it(suite: str, mon
     file = write("b.bespeak.yaml", {"name": "x", "tool": "t"}, url="http://127.0.0.1:9/${env:BESPEAK_NOT_SET}")
     said = told(bespeak("test", file), 2)
     assert (
-        said == "bespeak: b.bespeak.yaml: the environment variable BESPEAK_NOT_SET is not set; set it before the run\n"
+        said
+        == "bespeak: b.bespeak.yaml:5: the environment variable BESPEAK_NOT_SET is not set; set it before the run\n"
     )
     assert told(bespeak("test", ".", "-k", "nothing"), 0) == ""
 
@@ -321,6 +322,44 @@ def test_reports_go_to_files_and_the_same_run_gives_the_same_json(suite: str) ->
     assert Path("new/one.json").read_bytes() == Path("new/two.json").read_bytes()
     assert "1 failed, 5 passed" in Path("new/one.txt").read_text()
     assert "\x1b" not in Path("new/one.txt").read_text()
+
+
+@pytest.mark.parametrize("form", ["json", "junit", "html"])
+def test_the_pretty_report_stays_on_the_terminal_while_another_goes_to_a_file(suite: str, form: str) -> None:
+    result = bespeak("test", suite, "--report", f"{form}=report")
+    assert "1 failed, 5 passed" in result.stdout
+    assert 'expected "something", got "nothing"' in result.stdout
+    assert Path("report").exists()
+
+
+def test_nothing_is_added_to_a_report_on_the_output_while_another_goes_to_a_file(suite: str) -> None:
+    result = bespeak("test", suite, "--report", "html=report", "--report", "json")
+    assert json.loads(result.stdout)["summary"]["failed"] == 1
+
+
+def test_a_bad_suite_is_an_error_in_the_reports_that_go_to_files(suite: str) -> None:
+    Path("b.bespeak.yaml").write_text("version: 1\nservers: {x: {url: 'http://a'}}\ntests:\n  - name: x\n    tol: y\n")
+    Path("r.xml").write_text("the report of an earlier run")
+    result = bespeak("test", ".", *(f"--report={spec}" for spec in ("junit=r.xml", "json=r.json", "html=r.html")))
+    said = "b.bespeak.yaml:5: unknown key 'tol'; did you mean 'tool'?"
+    assert said in told(result, 2)
+    assert result.stdout == ""
+    root = ET.fromstring(Path("r.xml").read_text())
+    (case,) = root.iter("testcase")
+    assert (root.get("tests"), root.get("errors"), case.get("name")) == ("1", "1", "is a valid suite")
+    (error,) = case.iter("error")
+    assert (error.get("type"), said in (error.text or "")) == ("unusable", True)
+    report = json.loads(Path("r.json").read_text())
+    assert (report["summary"]["failed"], report["results"][0]["failures"][0]["kind"]) == (1, "unusable")
+    assert "did you mean" in Path("r.html").read_text()
+
+
+def test_a_bad_option_is_an_error_in_the_reports_that_go_to_files(suite: str) -> None:
+    result = bespeak("test", suite, "--report", "junit=r.xml", "--era", "1999", "--report", "xml=x")
+    assert "an era is modern" in told(result, 2)
+    (error,) = ET.fromstring(Path("r.xml").read_text()).iter("error")
+    assert str(error.get("message")).startswith("an era is modern, legacy or one of")
+    assert not Path("x").exists()
 
 
 def test_a_junit_report_on_the_output_counts_tests_and_failures(suite: str) -> None:

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 
 from bespeak.testing.suite.loader import load_suite
 from tests.cli.desks import Raw, bespeak, served, text, told, write_raw
+from tests.curious_server import ROOTS, as_target, curious
 
 RED = {"properties": {"color": {"$ref": "#/$defs/Color"}}, "required": ["color"], "$defs": {"Color": {"enum": ["red"]}}}
 
@@ -54,6 +55,13 @@ def check(ran: Any) -> None:
     assert [line.split()[1] for line in lines if line.startswith("ok ")] == ["say", "typed", "shout"]
     assert [line.split()[1] for line in lines if line.startswith("FAILED ")] == ["forecast", "trip", "sit"]
     assert "    inputResponses:\n      city: " in ran.stdout
+
+
+@pytest.mark.timing
+def test_the_draft_for_a_server_that_asks_for_roots_has_a_line_for_them(tmp_path: Path) -> None:
+    line = "    roots: []  # the server asks for the client's roots: list the folders that it may use, such as [data]\n"
+    assert line in Path(drafted(as_target(curious(tmp_path, initialized=[ROOTS])))).read_text()
+    assert "roots" not in Path(drafted(as_target(curious(tmp_path)))).read_text()
 
 
 WORDS = "not interrupted"

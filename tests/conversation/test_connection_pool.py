@@ -258,10 +258,13 @@ async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest
 @pytest.mark.parametrize(
     ("server", "message"),
     [
-        ({"command": ["nobody-has-this"]}, "cannot start the server 'nobody-has-this': there is no such command"),
+        ({"command": ["nobody-has-this"]}, "cannot start server 'desk' (nobody-has-this): there is no such command"),
         ({"command": ["sh"], "cwd": "nowhere"}, "/nowhere' to run the command in (cwd)"),
         ({"command": ["sh", "\0"]}, "embedded null byte"),
-        ({"command": ["sh", "-c", "echo no till >&2; exit 4"]}, "exited with code 4"),
+        (
+            {"command": ["sh", "-c", "echo no till >&2; exit 4"]},
+            "server 'desk' (sh -c 'echo no till >&2; exit 4') exited with",
+        ),
         ({"command": ["sh", "-c", "echo no till >&2; exit 4"]}, "it printed:\nno till"),
         ({"command": ["sh", "-c", "kill -9 $$"]}, "was ended by signal 9"),
     ],

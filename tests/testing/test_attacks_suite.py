@@ -109,7 +109,7 @@ async def test_each_broken_till_is_caught_with_the_rule_it_broke_and_nothing_els
     ("name", "test", "said"),
     [
         ("endless", LOST, "the server is still asking after 5 answered rounds; it asked:"),
-        ("hanging", PAID, "the server did not respond: no answer to tools/call within 0.5 s"),
+        ("hanging", PAID, "server 'till' did not respond: no answer to tools/call within 0.5 s"),
     ],
 )
 async def test_a_till_that_never_ends_a_call_fails_but_is_not_said_to_break_a_rule(
@@ -128,7 +128,7 @@ async def test_a_till_that_hangs_is_started_again_for_the_next_test(suite: Suite
         hung, next_ = [await runner.run(item) for item in items]
     finally:
         await runner.close()
-    assert "the server did not respond" in hung.failures[0].message
+    assert "server 'till' did not respond" in hung.failures[0].message
     assert next_.passed
 
 

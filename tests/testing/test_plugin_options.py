@@ -389,7 +389,7 @@ def test_a_profile_plays_the_suites_and_the_tests_in_code(bench: Bench) -> None:
             assert said.text == "Rome in C"
         """,
     )
-    bench.pytest("--bespeak-as", "langgraph").assert_outcomes(passed=2, skipped=1)
+    bench.pytest("--bespeak-as", "langgraph").assert_outcomes(passed=2, skipped=2)
     bench.pytest("--bespeak-as", "claude-code").assert_outcomes(passed=4)
 
 
@@ -398,10 +398,14 @@ def test_a_profile_that_there_is_not_is_refused(bench: Bench) -> None:
     assert "there is no profile 'nobody'" in said(bench.pytest("--bespeak-as", "nobody"))
 
 
-def test_bespeak_test_plays_a_profile_and_counts_what_it_leaves_out(bench: Bench) -> None:
+def test_bespeak_test_plays_a_profile_and_says_why_it_skips_a_test(bench: Bench) -> None:
     suite = bench.suite(ASKING)
     code, printed = bench.bespeak("test", str(suite), "--as", "langgraph")
     assert code == 0, printed
-    assert "1 passed, 1 deselected" in printed
+    assert "1 passed, 1 skipped" in printed
+    code, printed = bench.bespeak("test", str(suite), "--as", "langgraph", "-k", "before")
+    assert code == 0, printed
+    assert "(this profile answers rounds, which revision 2025-11-25 does not have)" in printed
+    assert "no tests were selected" not in printed
     code, printed = bench.bespeak("test", str(suite), "--as", "nobody")
     assert (code, "there is no profile 'nobody'" in printed) == (2, True)

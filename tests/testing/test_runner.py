@@ -4,6 +4,8 @@ testing.md section 2 (strict both ways, `capture:`, `verify:`, `wire:`, timeouts
 """
 
 import json
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from bespeak.conversation.responses import Question
 from bespeak.terminal.prompt_types import Action, Asker, Reply
+from bespeak.testing.report.pretty_report import describe
 from bespeak.testing.report.results import Kind, Result
 from bespeak.testing.runner import Options, Runner, run_items
 from bespeak.testing.suite.loader import load_suite
@@ -145,6 +148,8 @@ async def test_a_test_that_is_run_alone_has_what_it_needs_captured_first(tmp_pat
 async def test_a_path_that_leads_to_nothing_fails_the_test_that_captures(hold: Hold) -> None:
     results = await hold(Canned(told()), CAPTURING)
     assert messages(results) == ["capture: the result has nothing at 'structuredContent.orders[0].id'"]
+    assert (results[0].failures[0].hint or "").startswith("the result has 'resultType', 'content'")
+    assert "expected null" not in describe(results[0])
 
 
 @pytest.mark.parametrize("fails", [", expect: {text: no}", ", verify: [{tool: look, expect: {text: no}}]"])
@@ -288,15 +293,41 @@ async def test_the_cap_of_a_test_goes_before_the_cap_of_its_suite(hold: Hold, su
 async def test_a_server_that_hangs_fails_the_test_and_is_reached_again(hold: Hold) -> None:
     server = Silent()
     results = await hold(server, "  - {name: a, tool: x}\n  - {name: b, tool: x}", NOW)
-    assert messages(results) == ["the server did not respond: no answer to tools/call within 0.05 s"] * 2
+    assert messages(results) == ["server 'desk' did not respond: no answer to tools/call within 0.05 s"] * 2
     assert rules(results) == [None, None]
     assert (server.entered, server.left) == (2, 2)
+
+
+DEAF = """
+import json, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+found = json.loads(sys.argv[1])
+print(json.dumps({"jsonrpc": "2.0", "id": json.loads(sys.stdin.readline())["id"], "result": found}), flush=True)
+while True:
+    signal.pause()
+"""
+"""A server that responds once, does not leave when its input is closed, and ignores that it is told to terminate."""
+
+
+@pytest.mark.timing
+async def test_a_server_that_hangs_is_ended_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.transports.stdio.client.LEAVE_SECONDS", 50)
+    monkeypatch.setattr("bespeak.conversation.servers.LEAVE_SECONDS", 50)
+    command = json.dumps([sys.executable, "-I", "-S", "-c", DEAF, json.dumps(FOUND)])
+    path = tmp_path / "a.bespeak.yaml"
+    path.write_text(
+        f"version: 1\nservers: {{desk: {{command: {command}}}}}\ntests: [{{name: a, tool: x, timeout: 0.05}}]\n"
+    )
+    began = time.perf_counter()
+    (result,) = await run(path)
+    assert "server 'desk' did not respond" in result.failures[0].message
+    assert time.perf_counter() - began < 25
 
 
 @pytest.mark.timing
 async def test_a_test_can_have_a_timeout_of_its_own(hold: Hold) -> None:
     results = await hold(Silent(), "  - {name: a, tool: x, timeout: 0.02}")
-    assert messages(results) == ["the server did not respond: no answer to tools/call within 0.02 s"]
+    assert messages(results) == ["server 'desk' did not respond: no answer to tools/call within 0.02 s"]
 
 
 async def test_a_timeout_of_a_tests_own_is_not_for_the_servers_start(hold: Hold) -> None:
@@ -352,7 +383,7 @@ async def test_a_server_that_dies_in_the_middle_of_a_call_is_reported_with_what_
     (result,) = await run(path)
     (failure,) = result.failures
     assert failure.kind is Kind.FAILED
-    assert failure.message.startswith("the conversation was cut off: the server ")
+    assert failure.message.startswith("the conversation was cut off: server 'desk' (sh -c ")
     assert "exited with code 3 before the response arrived" in failure.message
     assert "the till is stuck" in (failure.hint or "")
 

@@ -1,16 +1,21 @@
 """Questions outside a call in a suite: they are no test's failure, and no test is said to have been asked them."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bespeak.testing.cassettes.record_mode import RecordMode
+from bespeak.testing.report.html_report import HtmlReport
+from bespeak.testing.report.pretty_report import describe
 from bespeak.testing.report.results import Result
+from bespeak.testing.report.summary import Summary
 from bespeak.testing.run_options import Options
 from tests.curious_server import CITY, NOTHING, ROOTS, SAMPLE, as_target, curious
 from tests.testing.canned import messages, run
+from tests.testing.runs import written
 
 Json = dict[str, Any]
 
@@ -105,3 +110,112 @@ async def test_a_test_may_decline_sampling_that_is_pushed(tmp_path: Path) -> Non
     options = Options(cassettes=tmp_path / "tapes", record=RecordMode.ONCE)
     for one in (options, Options(cassettes=tmp_path / "tapes")):
         assert messages(await held(tmp_path, command, tests, options=one)) == []
+
+
+# What reports say of them
+
+
+FAILS = "  - {name: fails, tool: beside, expect: {text: other}}\n"
+NO_ROOTS = "server 'desk' asked for roots once, outside a call, and was told that there are none"
+
+
+async def test_a_failing_test_says_what_the_server_asked_outside_of_a_call_and_was_told(tmp_path: Path) -> None:
+    (result,) = await held(tmp_path, curious(tmp_path, initialized=[ROOTS]), FAILS)
+    assert list(result.outside) == [NO_ROOTS]
+    assert f"\n  {NO_ROOTS}\n" in describe(result)
+    assert result.as_json()["outside"] == [NO_ROOTS]
+    assert Result.from_json(result.as_json()).outside == [NO_ROOTS]
+    assert NO_ROOTS in written(HtmlReport, Summary([result]))
+
+
+async def test_each_question_outside_of_a_call_is_told_with_its_answer(tmp_path: Path) -> None:
+    command = curious(tmp_path, initialized=[ROOTS, CITY, CITY, SAMPLE])
+    server = {"roots": ["file:///maps"], "answers": {"city": "Oslo"}}
+    (result,) = await held(tmp_path, command, BESIDE, server)
+    assert list(result.outside) == [
+        "server 'desk' asked for roots once, outside a call, and was told: file:///maps",
+        "server 'desk' asked 'City?' twice, outside a call, and was told: "
+        '{"action": "accept", "content": {"city": "Oslo"}}',
+        "server 'desk' asked for a model's reply once, outside a call, and got the error: sampling was declined",
+    ]
+
+
+async def test_an_answer_of_the_suite_that_does_not_fit_a_question_outside_of_a_call_is_told(tmp_path: Path) -> None:
+    command = curious(tmp_path, initialized=[CITY])
+    (result,) = await held(tmp_path, command, BESIDE, {"answers": {"city": "omit"}})
+    assert list(result.outside) == [
+        "server 'desk' asked 'City?' once, outside a call, and was told: {\"action\": \"decline\"}; "
+        "the answer of the suite could not be used: 'city' was asked outside a call and cannot be omitted"
+    ]
+
+
+async def test_a_secret_is_not_in_what_a_server_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CITY_TOKEN", "s3cret-city")
+    command = curious(tmp_path, initialized=[CITY])
+    (result,) = await held(tmp_path, command, BESIDE, {"answers": {"city": "${env:CITY_TOKEN}"}})
+    assert "${env:CITY_TOKEN}" in result.outside[0]
+    assert "s3cret" not in result.outside[0]
+
+
+async def test_a_root_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    server = {"roots": ["data", "nosuch", {"uri": "../no/such"}, "file:///not/checked"]}
+    options = Options(start=tmp_path)
+    first, second = await held(tmp_path, curious(tmp_path), BESIDE + FAILS, server, options)
+    assert first.notes == second.notes
+    assert list(first.notes) == [
+        f"desk.bespeak.yaml:2: server 'desk': the root 'nosuch' does not exist ('{tmp_path / 'nosuch'}')",
+        f"desk.bespeak.yaml:2: server 'desk': the root '../no/such' does not exist ('{tmp_path.parent / 'no/such'}')",
+    ]
+
+
+# What the server prints
+
+
+LOUD = r"""
+import json, sys
+for raw in sys.stdin:
+    message = json.loads(raw)
+    if "id" not in message:
+        continue
+    result = {}
+    if message["method"] == "initialize":
+        info = {"name": "c", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+    elif message["method"] == "tools/call":
+        name = message["params"]["name"]
+        if name != "quiet":
+            print(f"\x1b[31mcalled\x1b[0m {name} with s3cret-token\a", file=sys.stderr, flush=True)
+        result = {"content": [{"type": "text", "text": name}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+async def loud(folder: Path, *tests: str) -> list[Result]:
+    (folder / "loud.py").write_text(LOUD)
+    listed = "".join(f"  - {{name: t{number}, {one}}}\n" for number, one in enumerate(tests))
+    command = [sys.executable, "-I", "-S", str(folder / "loud.py")]
+    return await held(folder, command, listed, {"env": {"T": "${env:LOUD_TOKEN}"}})
+
+
+async def test_a_failing_test_shows_what_the_server_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOUD_TOKEN", "s3cret-token")
+    passed, failed = await loud(tmp_path, "tool: one", "tool: two, expect: {text: other}")
+    assert passed.printed == ""
+    assert failed.printed == "called one with ${env:LOUD_TOKEN}\ncalled two with ${env:LOUD_TOKEN}"
+    assert "\n  server 'desk' printed:\n    called one with ${env:LOUD_TOKEN}\n    called two" in describe(failed)
+    assert failed.as_json()["printed"] == failed.printed
+    assert Result.from_json(failed.as_json()).printed == failed.printed
+    assert "called two with" in written(HtmlReport, Summary([failed]))
+
+
+async def test_what_the_server_printed_is_shown_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOUD_TOKEN", "s3cret-token")
+    expected = "xfail: known, expect: {text: other}"
+    results = await loud(
+        tmp_path,
+        f"tool: one, {expected}",
+        "tool: quiet, expect: {text: other}",
+        "tool: quiet, expect: {text: other}",
+    )
+    assert [result.printed.count("called") for result in results] == [0, 1, 0]

@@ -1,6 +1,8 @@
 """`bespeak call`: call a tool, answer its questions at the terminal, or save the call to continue it later."""
 
 import json
+import shlex
+import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
@@ -8,7 +10,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from bespeak.cli.call_flags import BadFlags, Flags, read_answer, read_connection_answers, read_headers
+from bespeak.cli.call_flags import (
+    BadFlags,
+    Flags,
+    missing_root_notes,
+    read_answer,
+    read_connection_answers,
+    read_headers,
+)
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.list_command import Flags as ListFlags
 from bespeak.cli.list_command import list_server
@@ -18,7 +27,7 @@ from bespeak.cli.resume_command import NotConfirmed, choose_target, read_saved, 
 from bespeak.cli.saved_calls import put_down
 from bespeak.cli.server_log import brief_failures
 from bespeak.cli.signals import run
-from bespeak.cli.tool_arguments import check_arguments, read_call
+from bespeak.cli.tool_arguments import BadArguments, check_arguments, read_call
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_examples import written
 from bespeak.conversation.answer_sources import PromptScript, Script
@@ -105,6 +114,8 @@ async def _called(flags: Flags, out: TextIO) -> int:
     if flags.save is not None and (flags.save.is_dir() or not flags.save.parent.is_dir()):
         raise BadFlags(f"--save-answers: {flags.save} is a folder, or its folder does not exist")
     headers, outside = read_headers(flags.headers), read_connection_answers(flags)
+    for note in missing_root_notes(flags):
+        tell(note)
     client = Profile() if flags.profile is None else find_profile(flags.profile).make()
     prompt = Prompt(confirms=not flags.sends_unseen) if at_terminal() else None
     call = _begun(flags) if flags.resume is None else await _resumed(flags, flags.resume, prompt)
@@ -140,7 +151,14 @@ def _begun(flags: Flags) -> _Call:
     if not flags.words:
         raise BadFlags("Missing argument TARGET: bespeak call TARGET TOOL [KEY=VALUE...]")
     target, *rest = flags.words
-    check_arguments(rest[1:], flags.arguments)
+    try:
+        check_arguments(rest[1:], flags.arguments)
+    except BadArguments as error:
+        if shutil.which(target) is None:
+            raise
+        raise BadArguments(
+            f"{error}; a command with arguments goes in quotes: {shlex.join([target, rest[0]])!r}"
+        ) from None
     era = flags.era or "auto"
     mode = mode_of(era)
     rounds = ROUNDS if flags.rounds is None else flags.rounds

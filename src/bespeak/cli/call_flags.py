@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bespeak.cli.tool_arguments import json_or_text
-from bespeak.conversation.connection_answers import ConnectionAnswers, read_roots
+from bespeak.conversation.connection_answers import ConnectionAnswers, missing_roots, read_roots
 
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)", re.DOTALL)
 
@@ -63,6 +63,11 @@ def read_connection_answers(flags: Flags) -> ConnectionAnswers:
         return ConnectionAnswers(read_roots(list(flags.roots), Path.cwd()) if flags.roots else None)
     except ValueError as error:
         raise BadFlags(f"--root: {error}") from None
+
+
+def missing_root_notes(flags: Flags) -> list[str]:
+    """Return a sentence for each root that does not exist."""
+    return [f"--root: {what}" for _, what in missing_roots(flags.roots, Path.cwd())]
 
 
 def secret_options(flags: Flags) -> list[str]:

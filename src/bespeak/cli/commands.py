@@ -155,7 +155,7 @@ def call(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help=f"The server: {TARGETS}. The tool. Its arguments. Without a tool, the tools are listed.",
+            help=f"The server: {TARGETS}. The tool. Its arguments. Without a tool, the tools are listed, and the exit code is 2.",
             metavar="TARGET [TOOL [KEY=VALUE...]]",
         ),
     ] = None,

@@ -13,6 +13,7 @@ from typing import TextIO
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
 from bespeak.cli.signals import run, stoppable
+from bespeak.cli.unusable_runs import report_unusable
 from bespeak.conversation.servers import Unreachable
 from bespeak.terminal.prompt import Prompt, at_terminal
 from bespeak.testing.cassettes.record_mode import RecordingRefused
@@ -99,17 +100,30 @@ def _run_suites(flags: Flags) -> int:
         _check_environment(suites, chosen)
         terminal = is_terminal(sys.stdout)
         counter = terminal and not flags.interactive and os.environ.get("TERM") != "dumb"
-        writers = open_writers(flags.reports, sys.stdout, terminal, counter=counter, durations=flags.durations)
-    except BadSuite as error:
+        reports = with_pretty(flags.reports)
+        writers = open_writers(reports, sys.stdout, terminal, counter=counter, durations=flags.durations)
+    except (BadSuite, ValueError, MissingExtra, RecordingRefused, Unreachable) as error:
+        report_unusable(flags.reports, error, sys.stdout)
+        return _complain(error)
+    return _run(options, suites, chosen, len(everything) - len(chosen), writers, first=flags.first)
+
+
+def _complain(error: Exception) -> int:
+    """Say why no test is run. Return the exit code."""
+    if isinstance(error, BadSuite):
         print(error, file=sys.stderr)
         return ExitCode.BAD_USAGE
-    except (ValueError, MissingExtra) as error:
-        return complain(str(error), ExitCode.BAD_USAGE)
-    except RecordingRefused as error:
+    if isinstance(error, RecordingRefused):
         return complain(str(error), ExitCode.RECORDING_REFUSED)
-    except Unreachable as error:
+    if isinstance(error, Unreachable):
         return complain(str(error), ExitCode.UNREACHABLE, error)
-    return _run(options, suites, chosen, len(everything) - len(chosen), writers, first=flags.first)
+    return complain(str(error), ExitCode.BAD_USAGE)
+
+
+def with_pretty(reports: Sequence[str]) -> list[str]:
+    """Return the reports to write: the pretty one too, unless another goes to standard output, or it has a file of its own."""
+    is_there = any("=" not in spec or spec.startswith("pretty=") for spec in reports)
+    return list(reports) if is_there else ["pretty", *reports]
 
 
 def _prune(unused: Unused) -> int:
@@ -169,7 +183,8 @@ def _check_environment(suites: Sequence[Suite], chosen: Sequence[Item]) -> None:
             try:
                 environment(suite.needs)
             except Unknown as error:
-                raise ValueError(f"{suite.path}: {error}") from None
+                file, line = suite.place_of_variable(min(suite.needs - os.environ.keys()))
+                raise ValueError(f"{file}:{line}: {error}") from None
 
 
 def _run(
@@ -213,6 +228,7 @@ def _run(
 _BY_KIND = {
     Kind.FAILED: ExitCode.FAILED,
     Kind.SETUP: ExitCode.FAILED,
+    Kind.UNUSABLE: ExitCode.BAD_USAGE,
     Kind.UNREACHABLE: ExitCode.UNREACHABLE,
     Kind.CASSETTE: ExitCode.STALE_CASSETTE,
 }

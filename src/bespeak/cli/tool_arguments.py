@@ -8,6 +8,7 @@ from typing import Any, cast
 from bespeak.cli.schema_types import entries, members, schema_at, type_text
 from bespeak.cli.suggestions import DID_YOU_MEAN, SHOWN, suggestion
 from bespeak.client.errors import InvalidServerResponse
+from bespeak.conversation.argument_names import is_closed
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.feature_list import list_tools
 from bespeak.protocol.errors import MCPError
@@ -66,7 +67,7 @@ def _check_names(tool: str, given: Sequence[str], schema: Mapping[str, Any]) -> 
     """Raises `BadArguments` for unknown and missing arguments, as far as the schema says which there are."""
     known = members(schema.get("properties"))
     unknown = [key for key in given if key not in known]
-    if unknown and _is_closed(schema):
+    if unknown and is_closed(schema):
         accepted = suggestion(unknown[0], known, "it accepts") if known else "it accepts none"
         raise BadArguments(
             f"unknown argument {quoted(unknown[0])} of tool {quoted(tool)}; {accepted}; "
@@ -77,16 +78,6 @@ def _check_names(tool: str, given: Sequence[str], schema: Mapping[str, Any]) -> 
         shown = ", ".join(f"{quoted(one)} ({type_text(known.get(one), schema)})" for one in missing[:SHOWN])
         noun = "argument" if len(missing) == 1 else "arguments"
         raise BadArguments(f"missing {noun} of tool {quoted(tool)}: {shown}; write {printable(missing[0])}=VALUE")
-
-
-def _is_closed(schema: Mapping[str, Any]) -> bool:
-    """Whether the properties of a schema are all there are. One that only allows others by saying nothing is taken as closed."""
-    open_to_others = schema.get("additionalProperties", False) is not False
-    return "properties" in schema and not (open_to_others or _COMPOSED & schema.keys())
-
-
-_COMPOSED = {"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if", "dependentSchemas"}
-"""Members of a schema that may bring further properties."""
 
 
 def json_or_text(value: str) -> Any:

@@ -160,6 +160,11 @@ class Connection:
         finally:
             await self._transport.__aexit__(kind, error, traceback)
 
+    def hurry(self) -> None:
+        """Do not wait on closing until a server that was started leaves by itself: it does not respond."""
+        if isinstance(self._transport, StdioTransport):
+            self._transport.hurry()
+
     @property
     def version(self) -> str:
         return self._session.version
@@ -229,6 +234,10 @@ class Connection:
     async def settle(self) -> None:
         await self._flush()
         await self._checks.check_schemas()
+
+    async def tools(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the tools that the server lists, by name; none if it does not list them."""
+        return await self._checks.tools()
 
     async def _flush(self) -> None:
         if not isinstance(self._transport, StdioTransport):

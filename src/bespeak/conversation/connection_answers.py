@@ -4,7 +4,8 @@ Servers of revision 2025-11-25 and earlier may send such questions at any time. 
 what its settings say, or else with nothing, a decline or an error. No person is asked, and no test is held responsible.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +17,7 @@ from bespeak.protocol.capabilities import lacking, requirements
 from bespeak.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.protocol.question_keys import KEY_META
-from bespeak.terminal.root_uris import root_uri
+from bespeak.terminal.root_uris import root_path, root_uri
 from bespeak.terminal.safe_text import quoted
 
 REFUSED = -1
@@ -98,6 +99,15 @@ def read_roots(written: Any, folder: Path) -> list[dict[str, Any]]:
     if not isinstance(written, list):
         raise ValueError("roots must be a list of paths, of file:// URIs, or of {uri, name}")
     return [_root(entry, folder) for entry in cast("list[Any]", written)]
+
+
+def missing_roots(written: Sequence[Any], folder: Path) -> Iterator[tuple[int, str]]:
+    """Yield the paths among valid roots that do not exist, each with its number. URIs are sent as they are."""
+    for number, entry in enumerate(written):
+        uri: Any = cast("dict[str, Any]", entry)["uri"] if isinstance(entry, dict) else entry
+        path = root_path(uri, folder)
+        if path is not None and not os.path.exists(path):  # noqa: PTH110 - false for a path that cannot exist, too
+            yield number, f"the root {quoted(uri)} does not exist ({quoted(str(path))})"
 
 
 def _root(entry: Any, folder: Path) -> dict[str, Any]:

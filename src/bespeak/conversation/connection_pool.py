@@ -52,6 +52,8 @@ class _Held:
     printed: Callable[[], str]
     wanted: Wanted
     """What it was opened with. Its `fill` knows the port that was chosen."""
+    shown: str = ""
+    """The end of the server's output when it was last shown."""
 
 
 @dataclass(slots=True)
@@ -127,10 +129,20 @@ class Pool:
         held = self._held.get(wanted.key)
         return held.printed() if held is not None and not held.task.done() else ""
 
-    async def drop(self, wanted: Wanted) -> None:
-        """Close a connection that must not be used again."""
+    def newly_printed(self, wanted: Wanted) -> str:
+        """Return the end of a server's output, unless it is what this has returned before."""
+        held, printed = self._held.get(wanted.key), self.printed(wanted)
+        if held is None or held.shown == printed:
+            return ""
+        held.shown = printed
+        return printed
+
+    async def drop(self, wanted: Wanted, *, at_once: bool = False) -> None:
+        """Close a connection that must not be used again. `at_once` does not wait until the server leaves by itself."""
         held = self._held.pop(wanted.key, None)
         if held is not None:
+            if at_once:
+                held.connection.hurry()
             held.leave.set()
             await asyncio.wait({held.task})
             _look_away(held.task)
@@ -155,8 +167,8 @@ def _look_away(task: "asyncio.Task[None]") -> None:
 def _why(error: Exception) -> str:
     """Why a client cannot connect, without repetitions."""
     reason = str(error) or type(error).__name__
-    if isinstance(error.__cause__, FileNotFoundError) and reason.startswith("cannot start the server"):
-        reason = f"{reason.partition(':')[0]}: there is no such command"
+    if isinstance(error.__cause__, FileNotFoundError) and reason.startswith("cannot start "):
+        reason = f"{reason.removesuffix(f': {error.__cause__}')}: there is no such command"
     notes = [note for note in getattr(error, "__notes__", ()) if reason not in note]
     return "; ".join([reason, *notes])
 
@@ -168,7 +180,7 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
         if connection is not None:
             connection.stray(line)
 
-    async with reach(wanted.server, wanted.folder, wanted.fill, stray) as reached:
+    async with reach(replace(wanted.server, name=wanted.name), wanted.folder, wanted.fill, stray) as reached:
         try:
             connection = Connection(
                 reached.transport, wanted.mode, wanted.declared, wanted.server.timeout, wanted.answers

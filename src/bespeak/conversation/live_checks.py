@@ -159,6 +159,10 @@ class LiveChecks:
         if isinstance(result, dict) and isinstance(params.get("name"), str):
             self._calls.append((params["name"], cast("dict[str, Any]", result)))
 
+    async def tools(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the tools that the server lists, by name."""
+        return {} if self.server.tools is None else await self._schemas.listed()
+
     async def check_schemas(self) -> None:
         """Compare the results since the last time with the schemas of their tools."""
         calls, self._calls = self._calls, []

@@ -25,6 +25,8 @@ class Target:
     """FILE[:OBJECT] or MODULE[:OBJECT], a server in this process. OBJECT is a server, or makes one."""
     timeout: float = TIMEOUT_SECONDS
     """How long a request may take while the connection is opened, in seconds."""
+    name: str = ""
+    """What a suite calls the server, for messages."""
 
 
 def parse_target(target: str) -> Target:

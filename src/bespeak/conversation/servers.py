@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 from bespeak.conversation.server_targets import Target
 from bespeak.server.targets import NoServer, load
+from bespeak.terminal.safe_text import printable
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.http.url_redaction import public
 from bespeak.transports.interfaces import MissingExtra, Transport
@@ -32,6 +34,8 @@ UNAUTHORIZED = (
     'with bespeak call, use --header "Authorization: Bearer $TOKEN"'
 )
 """What to do about HTTP status 401."""
+LONGEST_COMMAND = 60
+"""How many characters of a command a message shows."""
 TAIL_BYTES = 2000
 """How much of a server's output is shown when it fails."""
 
@@ -66,7 +70,8 @@ async def reach(
         return
     with tempfile.NamedTemporaryFile("a", encoding="utf-8", errors="replace") as log:
         if server.url is None:
-            yield Reached(_stdio(parameters_of(server, folder, fill), log, stray), lambda: tail(log))
+            parameters = parameters_of(server, folder, fill)
+            yield Reached(_stdio(parameters, log, stray, called(server)), lambda: tail(log))
             return
         async with contextlib.AsyncExitStack() as stack:
             url, headers = fill(server.url), {name: fill(value) for name, value in server.headers.items()}
@@ -75,13 +80,25 @@ async def reach(
             except (ValueError, MissingExtra) as error:
                 raise Unreachable(str(error)) from None
             if server.command is not None:
-                await stack.enter_async_context(_listening(parameters_of(server, folder, fill), url, log))
+                started = _listening(parameters_of(server, folder, fill), url, log, called(server) or "the server")
+                await stack.enter_async_context(started)
             yield Reached(transport, lambda: tail(log))
 
 
-def _stdio(parameters: StdioServerParameters, log: IO[str], stray: Callable[[bytes], None]) -> StdioTransport:
+def called(server: Target) -> str | None:
+    """Return what messages call a server with a command: its name and the command, with placeholders as they are written."""
+    if not server.name or not server.command:
+        return None
+    words = printable(shlex.join(server.command))
+    return f"server {server.name!r} ({words if len(words) <= LONGEST_COMMAND else f'{words[:LONGEST_COMMAND]}...'})"
+
+
+def _stdio(
+    parameters: StdioServerParameters, log: IO[str], stray: Callable[[bytes], None], named: str | None
+) -> StdioTransport:
     """A server over stdio. It is not restarted if it dies, and it is killed if it does not end."""
-    return StdioTransport(parameters, errlog=cast("TextIO", log), stray=stray, restarts=False, patience=LEAVE_SECONDS)
+    errlog = cast("TextIO", log)
+    return StdioTransport(parameters, errlog=errlog, stray=stray, restarts=False, patience=LEAVE_SECONDS, called=named)
 
 
 def _loaded(target: str, folder: Path) -> Any:
@@ -106,10 +123,15 @@ def parameters_of(server: Target, folder: Path, fill: Callable[[str], str]) -> S
     path = os.pathsep.join(
         filter(None, [str(Path(sys.executable).parent), env.get("PATH", os.environ.get("PATH", ""))])
     )
-    where = folder if server.cwd is None else folder / fill(server.cwd)
+    where = folder_of(server, folder, fill)
     if not where.is_dir():
         raise Unreachable(f"there is no folder {str(where)!r} to run the command in (cwd)")
     return StdioServerParameters(_program(command, where, path), args, {**env, "PATH": path}, where)
+
+
+def folder_of(server: Target, folder: Path, fill: Callable[[str], str]) -> Path:
+    """Return the folder that a server's command runs in."""
+    return folder if server.cwd is None else folder / fill(server.cwd)
 
 
 def _program(command: str, folder: Path, path: str) -> str:
@@ -120,15 +142,15 @@ def _program(command: str, folder: Path, path: str) -> str:
 
 
 @asynccontextmanager
-async def _listening(parameters: StdioServerParameters, url: str, log: IO[str]) -> AsyncGenerator[None]:
+async def _listening(parameters: StdioServerParameters, url: str, log: IO[str], named: str) -> AsyncGenerator[None]:
     """Start a server by its command, and wait until it listens at its URL."""
     if await _listens(url):
         raise Unreachable(
             f"another program already listens at {public(url)}; stop it, or use ${{port}} for a free port"
         )
-    process = await start(parameters, log, "the server")
+    process = await start(parameters, log, named)
     try:
-        await _ready(process, url, log)
+        await _ready(process, url, log, named)
         yield
     finally:
         await asyncio.shield(asyncio.create_task(end(process), name="bespeak server, ending"))
@@ -154,7 +176,7 @@ async def start(parameters: StdioServerParameters, log: IO[str], what: str) -> a
         raise Unreachable(f"cannot start {what} {parameters.command!r}: {error}") from None
 
 
-async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str]) -> None:
+async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str], named: str) -> None:
     try:
         async with asyncio.timeout(READY_SECONDS):
             while process.returncode is None:
@@ -162,8 +184,8 @@ async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str]) ->
                     return
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
-        raise Unreachable(f"the server did not start to listen within {READY_SECONDS:g} s{said(tail(log))}") from None
-    raise Unreachable(f"the server exited with code {process.returncode}{said(tail(log))}")
+        raise Unreachable(f"{named} did not start to listen within {READY_SECONDS:g} s{said(tail(log))}") from None
+    raise Unreachable(f"{named} exited with code {process.returncode}{said(tail(log))}")
 
 
 async def _listens(url: str) -> bool:

@@ -32,10 +32,14 @@ class ToolSchemas:
             found = await self._found(name, result)
         return [finding for finding in found if RULES[finding.rule].holds_at(self._session.version)]
 
-    async def _found(self, name: str, result: Mapping[str, Any]) -> list[Finding]:
+    async def listed(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the tools by name, as they were listed last; none if they cannot be listed."""
         if self._tools is None:
             self._tools = await self._read()
-        tool = self._tools.get(name)
+        return self._tools
+
+    async def _found(self, name: str, result: Mapping[str, Any]) -> list[Finding]:
+        tool = (await self.listed()).get(name)
         return [] if tool is None else [*input_findings(name, tool), *output_findings(name, tool, result)]
 
     async def _read(self) -> dict[str, dict[str, Any]]:

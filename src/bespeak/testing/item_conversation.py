@@ -1,5 +1,6 @@
 """The conversation of one test: held over an open line, and judged by what the test expects."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.versions import is_modern
 from bespeak.terminal.prompt import NoMoreInput
 from bespeak.terminal.prompt_types import Asker
+from bespeak.terminal.safe_text import quoted
 from bespeak.testing.altered_requests import NotReached
 from bespeak.testing.attacks import (
     SENT_AGAIN,
@@ -37,12 +39,13 @@ from bespeak.testing.expect.asked_order import in_expected_order
 from bespeak.testing.expect.expectations import Telling, allowing_an_error, ended, failed, judge, names_a_success
 from bespeak.testing.expect.snapshots import SnapshotFile
 from bespeak.testing.live_lines import LiveLine
+from bespeak.testing.redaction.folder_paths import Folder
 from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.redaction.result_redactor import ResultRedactor
 from bespeak.testing.report.results import Failure, Kind
 from bespeak.testing.run_options import Options
 from bespeak.testing.scripts import StoppingScript, script_of
-from bespeak.testing.suite.plan import Item
+from bespeak.testing.suite.plan import Item, without_rounds
 from bespeak.testing.suite.suite_file import AsProfile, Expect, Test, Verify
 from bespeak.testing.value_paths import parse_path, value_at
 from bespeak.testing.watched_line import WatchedLine
@@ -54,7 +57,15 @@ DIALECT_RULES = ("dialect", "no-result-type")
 class ItemConversation:
     """The conversation of one test, case and era, and what is wrong with it."""
 
-    def __init__(self, item: Item, test: Test, options: Options, redactor: Redactor, tokens: list[str]) -> None:
+    def __init__(
+        self,
+        item: Item,
+        test: Test,
+        options: Options,
+        redactor: Redactor,
+        tokens: list[str],
+        folders: Sequence[Folder],
+    ) -> None:
         self.item = item
         self.test = test
         """The test of the item, with its values filled in."""
@@ -62,6 +73,8 @@ class ItemConversation:
         self.redactor = redactor
         self.tokens = tokens
         """The request states of all tests so far."""
+        self.folders = folders
+        """The folders whose paths are not written to snapshots."""
         self.client = client_of(options)
         self.failures: list[Failure] = []
         self.advice: list[Finding] = []
@@ -70,6 +83,10 @@ class ItemConversation:
         self.line: WatchedLine | None = None
         self.ended: str | None = None
         """The error text of a call that failed."""
+        self.hangs = False
+        """Whether the server did not respond in time."""
+        self.skipped: str | None = None
+        """Why the conversation was not held."""
         self.replayed = False
         """Whether it comes from a cassette."""
 
@@ -81,12 +98,15 @@ class ItemConversation:
             self._fail(f"not reached: revision {line.version} has no rounds to tamper with")
             return True
         if self.client.needs_rounds and not is_modern(line.version):
-            self._fail(f"not reached: this profile answers rounds, which revision {line.version} does not have")
+            self.skipped = without_rounds(line.version)
             return True
         capabilities = live.connection.capabilities if live is not None else None
         attack = Attack(test.tamper, test.fault, test.retry or 0, live, probes=not names_a_success(test.expect))
         self.snapshots = SnapshotFile(
-            self.item.suite, self.item.title, self.options.record, replace(self.redactor, paths=())
+            self.item.suite,
+            self.item.title,
+            self.options.record,
+            replace(self.redactor, paths=(), folders=self.folders),
         )
         self.conversation = self._begun(test, capabilities)
         script, leftovers = script_of(test, self.options.prompt, self._telling, self._shown.as_declared, self._asker)
@@ -162,7 +182,8 @@ class ItemConversation:
             self._fail(str(error), kind=Kind.UNREACHABLE)
             return False
         except TimeoutError as error:
-            self._fail(f"the server did not respond: {error}")
+            self.hangs = True
+            self._fail(f"server {self.item.server_name!r} did not respond: {error}")
             return False
         except (OSError, InvalidServerResponse, CallbackFailed) as error:
             self._fail(f"the conversation was cut off: {error}")
@@ -233,7 +254,7 @@ class ItemConversation:
                 named = with_names(result, list(parse_path(path)))
                 self.captured[name] = text_of(result) if whole else value_at(named, path)
             except LookupError:
-                self._fail(f"capture: the result has nothing at {path!r}", path=path, actual=ABSENT)
+                self._fail(f"capture: the result has nothing at {path!r}", hint=_members(result))
             except AmbiguousName as error:
                 self._fail(f"capture: {error}", path=path, actual=ABSENT)
 
@@ -271,6 +292,12 @@ class ItemConversation:
 
     def _states(self) -> list[str]:
         return [] if self.conversation is None else self.conversation.states
+
+
+def _members(result: Any) -> str | None:
+    """The names of what a result has, as a hint."""
+    names = ", ".join(map(quoted, cast("dict[str, Any]", result))) if isinstance(result, dict) else ""
+    return f"the result has {names}" if names else None
 
 
 def client_of(options: Options) -> Profile:

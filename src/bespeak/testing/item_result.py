@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bespeak.conversation.call_rounds import Round
 from bespeak.conversation.protocol_rules import Finding
+from bespeak.terminal.safe_text import clean
 from bespeak.testing.expected_failures import outcome_of
 from bespeak.testing.redaction.declared import matched
 from bespeak.testing.redaction.result_redactor import ResultRedactor
@@ -37,11 +38,21 @@ class ItemResult:
     """Whether it was run to its end."""
     replayed: bool
     """Whether the conversation comes from a cassette."""
+    skipped: str | None = None
+    """Why its conversation was not held."""
+    notes: Sequence[str] = ()
+    """What the author of the suite should know, whether the test passed or not."""
+    outside: Sequence[str] = ()
+    """What the server asked outside of a call."""
+    printed: str = ""
+    """The end of the server's output."""
 
     def told(self, redactor: ResultRedactor, seconds: float) -> Result:
         """Return the result for reports."""
         item, start = self.item, self.options.start
         failures, skipped, xfailed = outcome_of(item.test, self.failures, ran=self.ran)
+        if self.skipped is not None and not self.failures:
+            failures, skipped, xfailed = self.failures, self.skipped, None
         suite = relative(item.suite.path, start)
         shown = redactor.without_values([one.body for one in self.events])
         tokens = [*self.tokens, *self.states]
@@ -57,7 +68,9 @@ class ItemResult:
             advice=[shown.finding(one, tokens) for one in dict.fromkeys(self.advice)],
             ended=None if self.ended is None else shortened(shown.message(self.ended, tokens)),
             conversation=[event_excerpt(one) for one in shown.events(self.events, tokens)],
-            notes=self._notes(),
+            notes=[*self.notes, *self._notes()],
+            outside=[shortened(shown.message(one, tokens)) for one in self.outside],
+            printed="\n".join(clean(line) for line in shown.message(self.printed, tokens).splitlines()),
             again=shlex.join(["bespeak", "test", suite, *self.options.flags(), "-k", exactly(item.title)]),
             seconds=seconds,
             file=None if item.file == item.suite.path else relative(item.file, start),

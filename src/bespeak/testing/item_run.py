@@ -5,23 +5,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bespeak.conversation.connection import Line
+from bespeak.conversation.argument_names import unknown_name
+from bespeak.conversation.connection import Connection, Line
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.server_targets import parse_target
-from bespeak.conversation.servers import Unreachable
+from bespeak.conversation.servers import Unreachable, folder_of
 from bespeak.testing.cassettes.cassette_file import CassetteFile
 from bespeak.testing.cassettes.cassette_format import StaleCassette
 from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.item_conversation import ItemConversation, client_of
 from bespeak.testing.item_result import ItemResult
 from bespeak.testing.live_lines import LiveLine
+from bespeak.testing.redaction.folder_paths import Folder, folders_of
 from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.redaction.result_redactor import ResultRedactor
+from bespeak.testing.report.outside_questions import outside_told
 from bespeak.testing.report.results import Failure, Kind, Result
 from bespeak.testing.report.value_diff import value_diff
-from bespeak.testing.run_options import Options
+from bespeak.testing.run_options import Options, relative
 from bespeak.testing.setup_commands import run_commands
+from bespeak.testing.suite.missing_roots import roots_not_there
 from bespeak.testing.suite.plan import Item
 from bespeak.testing.suite.server_answers import connection_answers
 from bespeak.testing.suite.setup_keys import Command
@@ -45,6 +49,9 @@ class ItemRun:
         self.find: Callable[[str], Any] = lambda name: f"${{{name}}}"
         self.failures: list[Failure] = []
         self.tokens = tokens
+        self.notes: list[str] = []
+        self.outside: list[str] = []
+        self.printed = ""
         self.held: ItemConversation | None = None
         """The conversation, once it has begun. One that is recorded anew replaces the replayed one."""
 
@@ -74,6 +81,12 @@ class ItemRun:
             connection_answers(server, folder, self.find),
         )
 
+    def folders(self) -> Sequence[Folder]:
+        """The folders whose paths are not written: of the suite, and of the server if a command starts it."""
+        wanted = self.wanted()
+        server = folder_of(wanted.server, wanted.folder, wanted.fill) if wanted.server.command is not None else None
+        return folders_of(self.item.suite.folder, server)
+
     # The conversation
 
     async def run(self) -> None:
@@ -87,7 +100,7 @@ class ItemRun:
         self.ran = True
 
     async def _with_cassette(self, folder: Path) -> None:
-        cassette = CassetteFile(folder, self.item, self.redactor)
+        cassette = CassetteFile(folder, self.item, replace(self.redactor, folders=self.folders()))
         if self.options.verify:
             await self._verify(cassette)
         elif self.options.record.records(cassette.path):
@@ -122,16 +135,39 @@ class ItemRun:
         except Unreachable as error:
             self.failures.append(Failure(str(error), Kind.UNREACHABLE))
             return
+        self._note_roots(wanted)
         live = LiveLine(connection, self.pool, self.wanted)
         line: Line = live if cassette is None else cassette.recorder(live)
         usable = await self._hold(line, live)
+        self.outside = outside_told(wanted.name, live.connection.outside)
+        if usable:
+            await self._note_names(live.connection)
+        if self.failures and usable and self.test.xfail is None:
+            self.printed = self.pool.newly_printed(wanted)
         if not usable:
             printed = self.pool.printed(wanted)
             if printed and self.failures:
-                last = self.failures[-1]
-                hints = [*([] if last.hint is None else [last.hint]), f"the server printed:\n{printed}"]
-                self.failures[-1] = replace(last, hint="\n".join(hints))
-            await self.pool.drop(wanted)
+                self.failures[-1] = self.failures[-1].with_hint(f"the server printed:\n{printed}")
+            await self.pool.drop(wanted, at_once=self.held is not None and self.held.hangs)
+
+    async def _note_names(self, connection: Connection) -> None:
+        """Say that the server does not list the tool or an argument of the test. A hostile test may want just that."""
+        test = self.test
+        found = None
+        if test.tool is not None:
+            found = unknown_name(await connection.tools(), test.tool, test.arguments or {})
+        if found is not None and self.failures:
+            self.failures[0] = self.failures[0].with_hint(str(found))
+        elif found is not None and found.meant is not None:
+            place = f"{relative(self.item.file, self.options.start)}:{self.item.line}"
+            self.notes.append(f"{place}: the test passes, but {found}")
+
+    def _note_roots(self, wanted: Wanted) -> None:
+        """Note the roots in the suite that do not exist."""
+        target = self.options.servers.get(wanted.name, wanted.name)
+        name = target if target in self.item.suite.model.servers else wanted.name
+        for file, line, what in roots_not_there(self.item.suite, name, wanted.folder, self.find):
+            self.notes.append(f"{relative(file, self.options.start)}:{line}: {what}")
 
     async def _replay(self, cassette: CassetteFile) -> None:
         try:
@@ -166,7 +202,9 @@ class ItemRun:
 
     async def _hold(self, line: Line, live: LiveLine | None) -> bool:
         """Hold the conversation over a line. Return whether the connection can still be used."""
-        held = self.held = ItemConversation(self.item, self.test, self.options, self.redactor, self.tokens)
+        held = self.held = ItemConversation(
+            self.item, self.test, self.options, self.redactor, self.tokens, self.folders()
+        )
         try:
             return await held.hold(line, live)
         finally:
@@ -202,6 +240,10 @@ class ItemRun:
             self.tokens,
             ran=self.ran,
             replayed=held is not None and held.replayed,
+            notes=self.notes,
+            skipped=None if held is None else held.skipped,
+            outside=self.outside,
+            printed=self.printed,
         )
 
     def _states(self) -> list[str]:

@@ -222,6 +222,8 @@ def test_a_call_that_does_not_end_with_the_error_that_is_expected_says_what_it_c
     failure = judged({"error": {"code": -32602}}, result=result)[0]
     assert failure.message == f"the call did not end with an error, but with: {said}"
     assert (failure.path, failure.expected, failure.actual) == ("error", {"code": -32602}, ABSENT)
+    hint = "this server says with isError that a call failed; expect isError: true"
+    assert failure.hint == (hint if result is FAILED else None)
 
 
 @pytest.mark.parametrize("error", ["boom", 5, [], {"code": None}, {}, {"message": 7}])

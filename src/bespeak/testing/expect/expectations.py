@@ -190,7 +190,8 @@ def _judge_error(
 ) -> list[Failure]:
     if not isinstance(error, dict):
         told = f"the call did not end with an error, but with: {shown['text']}"
-        return [Failure(told, path="error", expected=_written(expect), actual=ABSENT)]
+        hint = "this server says with isError that a call failed; expect isError: true" if shown["isError"] else None
+        return [Failure(told, path="error", expected=_written(expect), actual=ABSENT, hint=hint)]
     members, seen = cast("dict[str, Any]", error), cast("dict[str, Any]", shown["error"])
     return [
         failure

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from bespeak.conversation.patterns import Expression, PatternTimeout
 from bespeak.conversation.question_names import name_of
+from bespeak.testing.redaction.folder_paths import Folder
 from bespeak.testing.redaction.secret_forms import SHORTEST_PIECE, Form, Plain, Span, Text, all_forms
 from bespeak.testing.value_paths import EVERY, Path, parse_path
 
@@ -31,6 +32,8 @@ class Redactor:
     """Request states to remove."""
     patterns: Sequence[Expression] = ()
     """Regular expressions. What they find in a text is removed; names of members and words of the protocol are kept."""
+    folders: Sequence[Folder] = ()
+    """Folders of this machine, whose paths are replaced."""
     _paths: tuple[Path, ...] = field(init=False, repr=False)
     _hidden: tuple[tuple[Form, str], ...] = field(init=False, repr=False)
     """The forms to replace, with their replacements: the longest first, because a short secret may be part of a long one."""
@@ -44,6 +47,7 @@ class Redactor:
         # A state may be very long, and there are many; none has characters that are escaped one by one.
         tokens = (token for token in self.tokens if len(token) >= SHORTEST)
         shown |= {(form, TOKEN) for token in tokens for form in all_forms(token, escaped=False)}
+        shown |= {(form, folder.shown) for folder in self.folders for form in folder.forms()}
         object.__setattr__(self, "_hidden", tuple(sorted(shown, key=_first)))
         object.__setattr__(self, "_least", self._hidden[-1][0].length if self._hidden else sys.maxsize)
 
@@ -86,15 +90,17 @@ class Redactor:
         return text
 
     def restored(self, value: Any) -> Any:
-        """Return a copy with the secrets put back in place of their names."""
+        """Return a copy with the secrets and folders put back in place of their names."""
         if isinstance(value, dict):
             members = cast("dict[str, Any]", value).items()
             return {cast("str", self.restored(key)): self.restored(member) for key, member in members}
         if isinstance(value, list):
             return [self.restored(entry) for entry in cast("list[Any]", value)]
-        if not isinstance(value, str) or "${env:" not in value:
+        if not isinstance(value, str):
             return value
-        for name, secret in self.secrets.items():
+        for folder in self.folders:
+            value = folder.restored(value)
+        for name, secret in self.secrets.items() if "${env:" in value else ():
             value = value.replace(f"${{env:{name}}}", secret) if secret else value
         return value
 

@@ -162,6 +162,7 @@ class ReportBudget:
         """Return a result in full, or in one line if the report is full."""
         if self.room <= 0:
             result = _in_one_line(result)
+        self.room -= len(result.printed) + sum(map(len, result.outside))
         self.room -= sum(map(_weight, (*result.failures, *result.rounds, *result.conversation, *result.advice)))
         return result
 
@@ -171,7 +172,7 @@ def _in_one_line(result: Result) -> Result:
     failures = [
         Failure(shortened(one.message, LONGEST_NAME), one.kind, rule=one.rule, hint=LEFT_OUT) for one in failures
     ]
-    return replace(result, failures=failures, rounds=(), conversation=(), advice=())
+    return replace(result, failures=failures, rounds=(), conversation=(), advice=(), outside=(), printed="")
 
 
 def _gravest(failures: Sequence[Failure], message: str) -> Failure:

@@ -113,6 +113,11 @@ def _add_test(section: ET.Element, result: Result) -> None:
         _add_failure(inside, failure)
     if not result.passed and result.tells_ended:
         add(add(inside, "div", kind="failure"), "p", result.ended or "", "message")
+    for sentence in result.outside:
+        add(inside, "p", sentence, "note")
+    if result.printed:
+        add(inside, "p", f"server {result.server!r} printed:", "at")
+        add_block(inside, result.printed.splitlines())
     add_timeline(inside, result.conversation, result.server)
     if result.again:
         add(add(inside, "p", "Run it again: ", "again"), "code", result.again)

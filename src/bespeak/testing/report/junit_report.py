@@ -38,7 +38,7 @@ def _junit_counts(results: Sequence[Result], seconds: float) -> dict[str, str]:
 
 
 def _junit_element(result: Result) -> str:
-    return "error" if gravest(result.failures).kind in (Kind.UNREACHABLE, Kind.SETUP) else "failure"
+    return "error" if gravest(result.failures).kind in (Kind.UNREACHABLE, Kind.SETUP, Kind.UNUSABLE) else "failure"
 
 
 def _add_case(suite: ET.Element, result: Result) -> None:

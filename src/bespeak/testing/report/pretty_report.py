@@ -122,6 +122,10 @@ def describe(result: Result) -> str:
         lines += _indented("  ", result.ended or "")
     for number, one in enumerate(result.rounds, 1):
         lines += _told(number, one)
+    for sentence in result.outside:
+        lines += _indented("  ", sentence)
+    if result.printed:
+        lines += [*_indented("  ", f"server {result.server!r} printed:"), *_indented("    ", result.printed)]
     if result.again:
         lines.append(f"  run it again: {marked(result.again)}")
     return "\n".join(lines)

@@ -18,6 +18,8 @@ class Kind(StrEnum):
     """The server did not behave as expected, or broke a rule."""
     SETUP = "setup"
     """A command that prepares the test, or cleans up after it, failed."""
+    UNUSABLE = "unusable"
+    """The suite or an option is wrong, so nothing was run."""
     UNREACHABLE = "unreachable"
     """The server could not be reached."""
     CASSETTE = "cassette"
@@ -55,6 +57,10 @@ class Failure:
 
     def __str__(self) -> str:
         return f"{self.message} ({self.rule}: {RULES[self.rule]})" if self.rule else self.message
+
+    def with_hint(self, hint: str) -> "Failure":
+        """Return the failure with more to do about it."""
+        return replace(self, hint=hint if self.hint is None else f"{self.hint}\n{hint}")
 
     def as_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {"kind": self.kind.value, "message": self.message}
@@ -102,6 +108,10 @@ class Result:
     """Everything that was sent, in order."""
     notes: Sequence[str] = ()
     """What the author of the suite should know, and what does not fail the test."""
+    outside: Sequence[str] = ()
+    """What the server asked outside of a call, and what it was told: one sentence each."""
+    printed: str = ""
+    """The end of what the server wrote to stderr, if the test failed and no test before has shown it."""
     seconds: float = field(default=0.0, compare=False)
     file: str | None = None
     """The included file that contains the test; `None` if the suite itself does."""
@@ -151,7 +161,7 @@ class Result:
         """Return a result from the JSON of another process."""
         known = {name: told[name] for name in ("suite", "line", "name", "case", "era", "server", "again")}
         known |= {name: told.get(name) for name in ("file", "skipped", "xfailed")}
-        known["tags"] = told.get("tags", ())
+        known |= {"tags": told.get("tags", ()), "outside": told.get("outside", ()), "printed": told.get("printed", "")}
         return cls(
             **known,
             failures=[Failure.from_json(one) for one in told["failures"]],
@@ -166,6 +176,7 @@ class Result:
     def as_json(self) -> dict[str, Any]:
         """Return the result without times, so that two runs with the same outcome are equal."""
         more = {"file": self.file, "skipped": self.skipped, "xfailed": self.xfailed, "tags": list(self.tags)}
+        more |= {"outside": list(self.outside), "printed": self.printed}
         return {
             **{name: value for name, value in more.items() if value},
             "suite": self.suite,

@@ -12,6 +12,7 @@ from bespeak.conversation.feature_list import list_tools
 from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.errors import MCPError
+from bespeak.protocol.methods import ROOTS
 from bespeak.protocol.text_formats import FORMATS
 
 DEEPEST = 5
@@ -23,15 +24,18 @@ HEADING = (
 )
 WARNING = "the tool may change or delete something; check the arguments, then remove this line"
 
+ROOTS_LINE = "roots: []  # the server asks for the client's roots: list the folders that it may use, such as [data]"
+
 
 async def draft(target: str) -> str:
     """Return a suite with one test for each tool. Raises `Unreachable`, and `ValueError` for an invalid target."""
     server = parse_target(target)
     pool = Pool()
     try:
-        wanted = Wanted("server", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS)
+        wanted = Wanted("", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS)
         connection = await pool.connection(wanted)
         tools = [tool async for tool in list_tools(connection)]
+        asks_roots = any(one.question.method == ROOTS for one in connection.outside)
     except (OSError, MCPError, InvalidServerResponse) as error:
         raise Unreachable(f"the server did not list its tools: {error}") from None
     finally:
@@ -39,14 +43,14 @@ async def draft(target: str) -> str:
     named = {name: tool for tool in tools if isinstance(name := tool.get("name"), str)}
     if not named:
         raise ValueError("the server lists no tools; write tests for its prompts and resources by hand")
-    return _suite(server, named)
+    return _suite(server, named, asks_roots=asks_roots)
 
 
-def _suite(server: Target, tools: Mapping[str, Mapping[str, Any]]) -> str:
+def _suite(server: Target, tools: Mapping[str, Mapping[str, Any]], *, asks_roots: bool) -> str:
     lines = [*HEADING, "version: 1", "servers:", "  server:"]
     reached = {"command": server.command, "url": server.url, "python": server.python}
     lines += [f"    {name}: {in_yaml(value)}" for name, value in reached.items() if value is not None]
-    lines += ["    protocol: auto", "tests:"]
+    lines += ["    protocol: auto", *([f"    {ROOTS_LINE}"] if asks_roots else []), "tests:"]
     for name, tool in tools.items():
         schema: Any = tool.get("inputSchema")
         arguments: Any = example(cast("dict[str, Any]", schema)) if isinstance(schema, dict) else {}

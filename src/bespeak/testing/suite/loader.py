@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,11 @@ class Suite:
         """Return the file that contains a part: the suite's own, or one that it includes."""
         return self.document.file(path)
 
+    def place_of_variable(self, name: str) -> tuple[Path, int]:
+        """Return the file and the line of the first use of an environment variable."""
+        place = next((where for where, text in _texts((), self.document.value) if name in environment_names(text)), ())
+        return self.file(*place), self.line(*place)
+
     @property
     def stem(self) -> str:
         """The file's name without `.bespeak.yaml`."""
@@ -47,6 +53,19 @@ class Suite:
     @property
     def folder(self) -> Path:
         return self.path.resolve().parent
+
+
+def _texts(place: Place, value: Any) -> Iterator[tuple[Place, str]]:
+    """The texts of a suite, each with its place."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, dict):
+        for key, member in cast("dict[str, Any]", value).items():
+            yield from _texts((*place, key), key)
+            yield from _texts((*place, key), member)
+    elif isinstance(value, list):
+        for number, entry in enumerate(cast("list[Any]", value)):
+            yield from _texts((*place, number), entry)
 
 
 def load_suite(path: Path) -> Suite:
@@ -114,6 +133,8 @@ def _message(detail: Mapping[str, Any]) -> str:
     kind, location = detail["type"], detail["loc"]
     if kind == "extra_forbidden":
         known = _keys(location[:-1])
+        if location[-1] == "roots" and location[0] == "tests":
+            return "'roots' is a key of a server, not of a test; write it below servers"
         near = difflib.get_close_matches(str(location[-1]), known, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
         return f"unknown key {location[-1]!r}; {hint}"
@@ -148,10 +169,20 @@ def _said_of(kind: str, detail: Mapping[str, Any]) -> str:
         return f"must be a string; quote it: {json.dumps(str(json.dumps(written)))}" if simple else "must be a string"
     if kind == "literal_error":
         return f"must be {detail['ctx']['expected'].replace('True', 'true')}"
+    if kind == "list_type" and detail["loc"][-1] == "command" and isinstance(written, str):
+        return f"must be a list of words: {json.dumps(_words(written), ensure_ascii=False)}"
     if kind == "list_type" and written is None:
         return _MUST_BE["too_short"]
     said: str = detail["msg"].removeprefix("Input should be ")
     return _MUST_BE.get(kind, f"must be {said}" if said != detail["msg"] else said)
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command, as a shell reads them."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
 
 
 def _keys(location: Sequence[str | int]) -> list[str]:

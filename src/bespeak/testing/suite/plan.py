@@ -99,13 +99,25 @@ def with_tags(
 
 
 def for_profile(items: Sequence[Item], profile: ChosenProfile | None) -> list[Item]:
-    """Return the items that can run with a profile. Hostile tests play a client of their own."""
+    """Return the items that can run with a profile, and those to skip because their revision has no rounds.
+
+    Hostile tests play a client of their own.
+    """
     if profile is None:
         return list(items)
     needs_rounds = profile.make().needs_rounds
     return [
-        item
+        _skipped(item, without_rounds(item.era)) if needs_rounds and item.era and not is_modern(item.era) else item
         for item in items
         if not (item.test.tamper or item.test.fault or item.test.stop)
-        and not (needs_rounds and item.era is not None and not is_modern(item.era))
     ]
+
+
+def _skipped(item: Item, reason: str) -> Item:
+    """An item that is skipped. A reason in the suite comes first."""
+    return replace(item, test=item.test.model_copy(update={"skip": item.test.skip or reason}))
+
+
+def without_rounds(revision: str) -> str:
+    """Return why a profile that needs rounds does not run a test."""
+    return f"this profile answers rounds, which revision {revision} does not have"

@@ -22,6 +22,8 @@ LEAVE_SECONDS = 2.0
 """How long a child may take to exit when its input is closed. After that it is asked to terminate."""
 TERMINATE_SECONDS = 35.0
 """How long it may take to terminate. A child that finishes an approved call needs some time."""
+HURRY_SECONDS = 0.5
+"""How long a child that does not respond may take to terminate."""
 LAST_WORDS_SECONDS = 0.2
 """How long to wait, after a child has ended, for the rest of its output."""
 INHERITED = {
@@ -55,7 +57,10 @@ class StdioTransport:
         stray: Callable[[bytes], None] | None = None,
         restarts: bool = True,
         patience: float | None = None,
+        called: str | None = None,
     ) -> None:
+        self._called = called or f"the server {parameters.command!r}"
+        """What messages call the server."""
         self._restarts = restarts
         self._patience = patience
         """How long a child may take to terminate, in seconds, before it is killed; as long as a server needs, if not given."""
@@ -72,6 +77,11 @@ class StdioTransport:
     def watch(self, witness: Witness) -> None:
         """Tell a witness of late messages. Call this before the child is started."""
         self._witness = witness
+
+    def hurry(self) -> None:
+        """End the child soon when the transport is closed: it does not respond, so it will not leave by itself."""
+        if self._child is not None:
+            self._child.hurry()
 
     async def __aenter__(self) -> "StdioTransport":
         self._child = await self._start()
@@ -133,7 +143,7 @@ class StdioTransport:
         grouped: Any = {} if sys.platform == "win32" else {"start_new_session": True}
         try:
             _, child = await asyncio.get_running_loop().subprocess_exec(
-                lambda: Child(given.command, self._limit, self._stray, self._patience, self._witness),
+                lambda: Child(self._called, self._limit, self._stray, self._patience, self._witness),
                 command,
                 *given.args,
                 stderr=self._errlog,
@@ -142,7 +152,7 @@ class StdioTransport:
                 **grouped,
             )
         except (OSError, ValueError) as error:
-            raise ConnectionError(f"cannot start the server {given.command!r}: {error}") from error
+            raise ConnectionError(f"cannot start {self._called}: {error}") from error
         return child
 
 
@@ -151,14 +161,15 @@ class Child(asyncio.SubprocessProtocol):
 
     def __init__(
         self,
-        command: str,
+        called: str,
         limit: int,
         stray: Callable[[bytes], None] | None = None,
         patience: float | None = None,
         witness: Witness | None = None,
     ) -> None:
-        self._command = command
+        self._called = called
         self._patience = patience
+        self._leave_seconds = LEAVE_SECONDS
         self._transport: asyncio.SubprocessTransport | None = None
         self._exited = asyncio.Event()
         self._writable = asyncio.Event()
@@ -203,7 +214,7 @@ class Child(asyncio.SubprocessProtocol):
         code = self._transport.get_returncode() if self._transport else None
         if code is not None:
             how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
-        self.requests.end(ConnectionError(f"the server {self._command!r} {how}"))
+        self.requests.end(ConnectionError(f"{self._called} {how}"))
 
     # What the client does
 
@@ -217,17 +228,21 @@ class Child(asyncio.SubprocessProtocol):
     def _input(self) -> asyncio.WriteTransport | None:
         return cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0)) if self._transport else None
 
+    def hurry(self) -> None:
+        """Have `end` wait no longer than a server needs that is stopped by a signal."""
+        self._leave_seconds, self._patience = 0.0, HURRY_SECONDS
+
     async def end(self) -> None:
         """Close, wait, terminate, kill."""
         pipe = self._input()
         try:
             if pipe is not None:
                 pipe.close()
-            left = await self._gone(LEAVE_SECONDS)
+            left = await self._gone(self._leave_seconds)
             self._signal("SIGTERM")  # also to processes of its group that are still there after it has left
             if not left:
                 if not await self._gone(TERMINATE_SECONDS if self._patience is None else self._patience):
-                    logger.warning("the server %r did not exit in time; killing it", self._command)
+                    logger.warning("%s did not exit in time; killing it", self._called)
                 self._signal("SIGKILL")  # to processes of its group that have ignored it
                 await self._gone(LEAVE_SECONDS)
         finally:
