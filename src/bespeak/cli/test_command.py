@@ -17,8 +17,8 @@ from bespeak.conversation.servers import Unreachable
 from bespeak.terminal.prompt import Prompt, at_terminal
 from bespeak.testing.cassettes.record_mode import RecordingRefused
 from bespeak.testing.report.open_reports import Reports
-from bespeak.testing.report.results import Kind, Result
-from bespeak.testing.report.summary import Summary, gravest
+from bespeak.testing.report.results import Kind, Result, gravest
+from bespeak.testing.report.summary import Summary
 from bespeak.testing.report.writers import Writer, open_writers
 from bespeak.testing.run_options import Options, check_recordable, check_servers, make_options
 from bespeak.testing.runner import Runner, run_items

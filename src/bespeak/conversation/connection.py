@@ -21,6 +21,7 @@ from bespeak.client.negotiation import negotiate
 from bespeak.client.session import ClientSession
 from bespeak.conversation.connection_answers import REFUSED, ConnectionAnswers, Outside, question_of
 from bespeak.conversation.differences import shown
+from bespeak.conversation.json_values import as_array, as_object
 from bespeak.conversation.live_checks import LiveChecks
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question, no_constant
@@ -351,8 +352,8 @@ def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
 
 
 def _questions_in(envelope: Any) -> Any:
-    result: Any = cast("dict[str, Any]", envelope).get("result") if isinstance(envelope, dict) else None
-    return cast("dict[str, Any]", result).get("inputRequests") if isinstance(result, dict) else None
+    result: Any = as_object(envelope).get("result")
+    return as_object(result).get("inputRequests")
 
 
 def _depth(value: Any) -> int:
@@ -367,4 +368,4 @@ def _depth(value: Any) -> int:
 def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return cast("dict[str, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list) else ()
+    return as_array(value)

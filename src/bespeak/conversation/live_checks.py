@@ -11,11 +11,12 @@ from mcp_types import ServerCapabilities
 
 from bespeak.client.session import ClientSession
 from bespeak.conversation.differences import shown
+from bespeak.conversation.json_values import as_object, is_whole
 from bespeak.conversation.notification_checks import NotificationChecks
 from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.conversation.question_checks import question_findings
-from bespeak.conversation.responses import Question, Verdict, read_envelope, read_result
-from bespeak.conversation.result_checks import is_whole, response_findings
+from bespeak.conversation.responses import Question, Verdict, read_envelope, read_question
+from bespeak.conversation.result_checks import response_findings
 from bespeak.conversation.tool_schemas import ToolSchemas
 from bespeak.protocol.headers import SESSION_HEADER
 
@@ -75,8 +76,8 @@ class LiveChecks:
 
     def _status(self, id_: int, envelope: Any) -> list[Finding]:
         status, streamed = self._responses.get(id_, (0, False))
-        error: Any = cast("dict[str, Any]", envelope).get("error") if isinstance(envelope, dict) else None
-        code: Any = cast("dict[str, Any]", error).get("code") if isinstance(error, dict) else None
+        error: Any = as_object(envelope).get("error")
+        code: Any = as_object(error).get("code")
         wanted = STATUSES.get(code) if is_whole(code) else None
         if not status or wanted in (None, status):
             return []
@@ -146,8 +147,7 @@ class LiveChecks:
 
     def pushed(self, question: Question) -> None:
         """Check a question that was asked during a call. One without the params it needs is refused elsewhere."""
-        read = read_result({"resultType": "input_required", "inputRequests": {question.key: question.as_json()}})
-        for asked in read.questions:
+        for asked in read_question(question).questions:
             self._found += question_findings(asked, self._session.version)
 
     # Schemas

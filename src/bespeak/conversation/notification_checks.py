@@ -2,12 +2,11 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from bespeak.conversation.differences import shown
+from bespeak.conversation.json_values import as_object, is_number, is_whole, kind_of
 from bespeak.conversation.protocol_rules import RULES, Finding
-from bespeak.conversation.responses import kind_of
-from bespeak.conversation.result_checks import is_whole
 from bespeak.protocol.methods import CHANGES
 from bespeak.protocol.versions import is_modern
 
@@ -39,7 +38,7 @@ class NotificationChecks:
             params = _params(message)
             if message.get("method") == PROGRESS and _names(params.get("progressToken"), token):
                 progress: Any = params.get("progress")
-                if not isinstance(progress, int | float) or isinstance(progress, bool):
+                if not is_number(progress):
                     found.append(Finding("progress-increases", f"progress is {kind_of(progress)}, not a number"))
                     continue
                 if last is not None and progress <= last:
@@ -92,7 +91,7 @@ class NotificationChecks:
 
 def _params(message: Mapping[str, Any]) -> Mapping[str, Any]:
     params: Any = message.get("params")
-    return cast("dict[str, Any]", params) if isinstance(params, dict) else {}
+    return as_object(params)
 
 
 def _names(token: Any, id_: int) -> bool:

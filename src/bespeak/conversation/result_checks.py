@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from bespeak.conversation.differences import shown
+from bespeak.conversation.json_values import as_object, is_whole, kind_of
 from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.conversation.question_checks import question_findings
-from bespeak.conversation.responses import Verdict, kind_of, read_result
+from bespeak.conversation.responses import Verdict, read_result
 
 CACHEABLE = (
     "server/discover",
@@ -23,7 +24,7 @@ HINTS = ("ttlMs", "cacheScope")
 
 def response_findings(method: str, envelope: Any, version: str) -> list[Finding]:
     """Return the rules of a revision that the response to a request breaks."""
-    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    message = as_object(envelope)
     found: list[Finding] = []
     if isinstance(message.get("error"), dict):
         found += _error(message["error"])
@@ -67,11 +68,6 @@ def _hints(result: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("cache-hints", f"cacheScope is {shown(result['cacheScope'])}, not public or private")
 
 
-def is_whole(value: Any) -> bool:
-    """Return whether a number is whole. JSON does not tell 1 from 1.0."""
-    return not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
-
-
 def _tool(result: Mapping[str, Any]) -> Iterator[Finding]:
     if "isError" in result and not isinstance(result["isError"], bool):
         yield Finding("result", f"isError is {kind_of(result['isError'])}, not a boolean")
@@ -91,7 +87,7 @@ def _resource(result: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _completion(result: Mapping[str, Any]) -> Iterator[Finding]:
     completion: Any = result.get("completion")
-    values: Any = cast("dict[str, Any]", completion).get("values") if isinstance(completion, dict) else None
+    values: Any = as_object(completion).get("values")
     if not isinstance(values, list):
         yield Finding("completion", "the result has no completion with values")
         return
@@ -200,7 +196,7 @@ def _code(code: int, data: Any) -> Iterator[Finding]:
         yield Finding("error-code", f"the error has the code {code}, which the protocol does not define")
     elif -32768 <= code <= -32000 and code not in DEFINED:
         yield Finding("error-range", f"the error has the code {code}, which is reserved")
-    members = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+    members = as_object(data)
     if code == -32021 and not isinstance(members.get("requiredCapabilities"), dict):
         yield Finding("error-data", "the error -32021 has no data.requiredCapabilities, or one that is not an object")
     if code == -32022:

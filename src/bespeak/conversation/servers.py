@@ -26,6 +26,7 @@ READY_SECONDS = 30.0
 """How long a started server may take to listen."""
 POLL_SECONDS = 0.05
 KNOCK_SECONDS = 2.0
+"""How long one attempt to connect may take."""
 LEAVE_SECONDS = 5.0
 UNAUTHORIZED = (
     'it needs credentials: in a suite, give the server headers: {Authorization: "Bearer ${env:TOKEN}"}; '
@@ -169,9 +170,10 @@ async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str]) ->
 async def _listens(url: str) -> bool:
     where = urlsplit(url)
     try:
-        _, writer = await asyncio.open_connection(
-            where.hostname, where.port or (443 if where.scheme == "https" else 80)
-        )
+        async with asyncio.timeout(KNOCK_SECONDS):  # a host that drops everything would keep us for minutes
+            _, writer = await asyncio.open_connection(
+                where.hostname, where.port or (443 if where.scheme == "https" else 80)
+            )
         writer.close()
         await writer.wait_closed()
     except OSError:

@@ -6,6 +6,7 @@ from typing import Any, cast
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.client.session import ClientSession
 from bespeak.conversation.json_schemas import Uncheckable, first_error
+from bespeak.conversation.json_values import as_array, as_object
 from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.protocol.errors import MCPError
 from bespeak.terminal.safe_text import printable, quoted
@@ -47,8 +48,8 @@ class ToolSchemas:
                 params = {} if cursor is None else {"cursor": cursor}
                 page = await self._session.request("tools/list", params, read_timeout_seconds=LIST_SECONDS)
                 listed: Any = page.get("tools")
-                for one in cast("list[Any]", listed) if isinstance(listed, list) else []:
-                    tool = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
+                for one in as_array(listed):
+                    tool = as_object(one)
                     if isinstance(tool.get("name"), str):
                         tools[tool["name"]] = tool
                 cursor = page.get("nextCursor")

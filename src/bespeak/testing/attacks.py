@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 from bespeak.conversation.call_rounds import Round, unanswered
 from bespeak.conversation.exchange import Interference, Talk
+from bespeak.conversation.json_values import as_object
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.question_names import name_of
 from bespeak.conversation.responses import Verdict, read_envelope
@@ -188,8 +189,8 @@ def advise_ignored(tamper: Tamper) -> list[Finding]:
 
 def _outcome(envelope: Any) -> Any:
     """The result without what may differ each time."""
-    result: Any = cast("dict[str, Any]", envelope).get("result") if isinstance(envelope, dict) else None
-    members = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
+    result: Any = as_object(envelope).get("result")
+    members = as_object(result)
     return {name: member for name, member in members.items() if name not in ("_meta", "requestState")} or None
 
 
@@ -216,7 +217,7 @@ def refuses(envelope: Any) -> bool:
 
 
 def _fails(envelope: Any) -> bool:
-    result: Any = cast("dict[str, Any]", envelope).get("result") if isinstance(envelope, dict) else None
+    result: Any = as_object(envelope).get("result")
     return isinstance(result, dict) and cast("dict[str, Any]", result).get("isError") is True
 
 
@@ -266,5 +267,4 @@ def after_fault(fault: Fault | None) -> str:
         return "verify"
     if fault.drop is None:
         return "after the server was restarted"
-    restarted = ", the server was restarted" if fault.restart else ""
-    return f"after a response was lost{restarted} and the request was sent again"
+    return SENT_AGAIN.replace(" and", ", the server was restarted and", 1) if fault.restart else SENT_AGAIN
