@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from bespeak.conversation.protocol_rules import RULES, Rule
+from bespeak.conversation.protocol_rules import RULES
+from bespeak.conversation.rule_types import Rule
 from scripts.unchecked_clauses import UNCHECKED, Unchecked
 
 PAGE = Path(__file__).parent.parent / "docs" / "rules.md"

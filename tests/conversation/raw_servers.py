@@ -86,6 +86,12 @@ class Raw:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict[str, str])
     """Headers of the responses to calls."""
+    event: str = ""
+    """The lines of each event before its data."""
+    accepted: int = 202
+    """The status of the response to a notification."""
+    later_scope: str | None = None
+    """The cacheScope of a second page of tools."""
 
     @property
     def whole_test(self) -> str:
@@ -118,7 +124,12 @@ class Script:
             agreed = {"protocolVersion": raw["revision"], "capabilities": raw["capabilities"], "serverInfo": info}
             return filled([result(**agreed)], id_)
         if method == "tools/list":
-            return filled([result(**({} if old else CACHED), tools=raw["tools"])], id_)
+            more = {} if old else dict(CACHED)
+            if raw["later_scope"] is not None:
+                more |= {"cacheScope": raw["later_scope"]} if "cursor" in request["params"] else {"nextCursor": "2"}
+            return filled([result(**more, tools=raw["tools"])], id_)
+        if method == "prompts/list":
+            return filled([result(**({} if old else CACHED), prompts=[])], id_)
         if method in ("ping", "logging/setLevel"):
             return filled([result()], id_)
         called = int("requestState" in request["params"]) if raw["by_state"] else self._calls

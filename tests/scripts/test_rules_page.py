@@ -5,7 +5,8 @@ import re
 from scripts.rules_page import PAGE, page
 from scripts.unchecked_clauses import UNCHECKED
 
-from bespeak.conversation.protocol_rules import RULES, Strength
+from bespeak.conversation.protocol_rules import RULES
+from bespeak.conversation.rule_types import Strength
 
 TEXT = PAGE.read_text(encoding="utf-8")
 ROWS = [line.strip("| ").split(" | ") for line in TEXT.partition("| clause |")[2].splitlines()[2:]]
@@ -44,7 +45,7 @@ def test_revisions_are_told_in_words() -> None:
         "from 2025-03-26",
         "from 2025-06-18",
         "from 2025-11-25",
-        "up to 2025-06-18",
+        "up to 2025-03-26",
         "up to 2025-11-25",
         "2025-03-26 to 2025-11-25",
         "2025-06-18 to 2025-11-25",

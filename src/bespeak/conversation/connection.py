@@ -21,6 +21,7 @@ from bespeak.client.negotiation import negotiate
 from bespeak.client.session import ClientSession
 from bespeak.conversation.connection_answers import REFUSED, ConnectionAnswers, Outside, question_of
 from bespeak.conversation.differences import shown
+from bespeak.conversation.http_watch import HttpWatch
 from bespeak.conversation.json_values import as_array, as_object
 from bespeak.conversation.live_checks import LiveChecks
 from bespeak.conversation.protocol_rules import Finding
@@ -105,7 +106,10 @@ class Connection:
         timeout: float,
         answers: ConnectionAnswers | None = None,
         log_level: LoggingLevel | None = "info",
+        *,
+        watch: HttpWatch | None = None,
     ) -> None:
+        """`watch` is what sees the responses over HTTP, if there are any."""
         self._transport = transport
         self._mode = mode
         self._session = ClientSession(
@@ -134,7 +138,7 @@ class Connection:
         """The questions of the call that are not answered yet, by the ids of their requests."""
         self._notifications: list[dict[str, Any]] = []
         self._findings: list[Finding] = []
-        self._checks = LiveChecks(self._session, log_level)
+        self._checks = LiveChecks(self._session, log_level, watch or HttpWatch())
         if isinstance(transport, HttpTransport | StdioTransport):
             transport.watch(self._checks)
 
@@ -229,7 +233,7 @@ class Connection:
 
     async def settle(self) -> None:
         await self._flush()
-        await self._checks.check_schemas()
+        await self._checks.check_features()
 
     async def _flush(self) -> None:
         if not isinstance(self._transport, StdioTransport):
@@ -275,6 +279,7 @@ class Connection:
 
     def _answer_outside(self, request: Mapping[str, Any], on_its_stream: bool) -> Mapping[str, Any] | None:
         """Return the response to a question that belongs to no call; `None` if it belongs to the open call."""
+        self._checks.asked(request["id"])
         question = question_of(request, self._numbered)
         if self._belongs_to_call(question, on_its_stream):
             self._keys.add(question.key)

@@ -171,7 +171,12 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
     async with reach(wanted.server, wanted.folder, wanted.fill, stray) as reached:
         try:
             connection = Connection(
-                reached.transport, wanted.mode, wanted.declared, wanted.server.timeout, wanted.answers
+                reached.transport,
+                wanted.mode,
+                wanted.declared,
+                wanted.server.timeout,
+                wanted.answers,
+                watch=reached.watch,
             )
             await connection.__aenter__()
             connection.timeout = wanted.timeout

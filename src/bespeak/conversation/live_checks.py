@@ -11,30 +11,42 @@ from mcp_types import ServerCapabilities
 
 from bespeak.client.session import ClientSession
 from bespeak.conversation.differences import shown
+from bespeak.conversation.feature_checks import FeatureChecks
+from bespeak.conversation.http_watch import HttpWatch
 from bespeak.conversation.json_values import as_object, is_whole
 from bespeak.conversation.notification_checks import NotificationChecks
 from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.conversation.question_checks import question_findings
-from bespeak.conversation.responses import Question, Verdict, read_envelope, read_question
+from bespeak.conversation.responses import Question, read_question
 from bespeak.conversation.result_checks import response_findings
-from bespeak.conversation.tool_schemas import ToolSchemas
+from bespeak.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
 from bespeak.protocol.headers import SESSION_HEADER
 
 STATUSES = {-32601: 404, -32020: 400, -32021: 400, -32022: 400}
 """The HTTP status of each error that has one."""
-FEATURES = {"tools": "tools", "prompts": "prompts", "resources": "resources", "completion": "completions"}
+FEATURES = {
+    "tools": "tools",
+    "prompts": "prompts",
+    "resources": "resources",
+    "completion": "completions",
+    "logging": "logging",
+}
 """The capability of each feature, by the first part of its methods."""
+
+_BEFORE_METHODS = (HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION)
+"""Errors that a server finds before it looks at the method."""
 
 
 class LiveChecks:
     """The checks of one connection."""
 
-    def __init__(self, session: ClientSession, log_level: str | None) -> None:
+    def __init__(self, session: ClientSession, log_level: str | None, watch: HttpWatch) -> None:
         self.server = ServerCapabilities()
         """What the server declares."""
         self._session = session
+        self._watch = watch
         self._notifications = NotificationChecks(log_level)
-        self._schemas = ToolSchemas(session)
+        self._features = FeatureChecks(session)
         self._is_open = False
         self._heard: list[dict[str, Any]] = []
         """The notifications of the request that is under way."""
@@ -43,8 +55,6 @@ class LiveChecks:
         self._found: list[Finding] = []
         self._responses: dict[int, tuple[int, bool]] = {}
         """The HTTP status of each response, and whether it was streamed."""
-        self._calls: list[tuple[str, dict[str, Any]]] = []
-        """The complete results of calls whose schemas are not checked yet."""
 
     # Around a request
 
@@ -60,7 +70,7 @@ class LiveChecks:
         found = self._notifications.of_request(id_, self._heard)
         found += response_findings(method, envelope, self._session.version)
         found += self._holding([*self._capability(method, envelope), *self._status(id_, envelope)])
-        self._keep_call(method, params, envelope)
+        self._features.keep(method, params, envelope)
         return found
 
     def pause(self) -> None:
@@ -69,10 +79,15 @@ class LiveChecks:
 
     def _capability(self, method: str, envelope: Any) -> list[Finding]:
         name = FEATURES.get(method.partition("/")[0])
-        answered = isinstance(envelope, dict) and "result" in envelope
-        if name is None or not answered or getattr(self.server, name) is not None:
+        if name is None or getattr(self.server, name) is not None:
             return []
-        return [Finding("capability", f"the server answers {method}, but does not declare the capability {name}")]
+        if "result" in as_object(envelope):
+            return [Finding("capability", f"the server answers {method}, but does not declare the capability {name}")]
+        code: Any = as_object(as_object(envelope).get("error")).get("code")
+        if code in (METHOD_NOT_FOUND, *_BEFORE_METHODS) or not is_whole(code):
+            return []
+        what = f"{method} was answered with {code}, but the server does not declare the capability {name}"
+        return [Finding("undeclared-method", what)]
 
     def _status(self, id_: int, envelope: Any) -> list[Finding]:
         status, streamed = self._responses.get(id_, (0, False))
@@ -112,7 +127,7 @@ class LiveChecks:
         self._prepare()
         for message in self._late:
             self._found += self._out_of_place(message)
-        found, self._found, self._late = self._found, [], []
+        found, self._found, self._late = [*self._found, *self._watch.taken()], [], []
         return self._holding(found)  # the revision is known by now
 
     def _out_of_place(self, read: Any) -> list[Finding]:
@@ -145,24 +160,17 @@ class LiveChecks:
 
     # Questions of older revisions
 
+    def asked(self, id_: Any) -> None:
+        """Note the id of a question that the server sends as a request of its own."""
+        self._notifications.asked.add(id_)
+
     def pushed(self, question: Question) -> None:
         """Check a question that was asked during a call. One without the params it needs is refused elsewhere."""
         for asked in read_question(question).questions:
             self._found += question_findings(asked, self._session.version)
 
-    # Schemas
+    # What the server lists
 
-    def _keep_call(self, method: str, params: Mapping[str, Any], envelope: Any) -> None:
-        if method != "tools/call" or read_envelope(envelope).verdict is not Verdict.COMPLETE:
-            return
-        result: Any = cast("dict[str, Any]", envelope).get("result")
-        if isinstance(result, dict) and isinstance(params.get("name"), str):
-            self._calls.append((params["name"], cast("dict[str, Any]", result)))
-
-    async def check_schemas(self) -> None:
-        """Compare the results since the last time with the schemas of their tools."""
-        calls, self._calls = self._calls, []
-        if self.server.tools is None:
-            return
-        for name, result in calls:
-            self._found += await self._schemas.findings(name, result)
+    async def check_features(self) -> None:
+        """Compare the calls since the last time with what the server lists."""
+        self._found += await self._features.check(self.server)

@@ -6,6 +6,7 @@ from typing import Any
 
 from bespeak.conversation.differences import shown
 from bespeak.conversation.json_values import as_object, is_number, is_whole, kind_of
+from bespeak.conversation.meta_keys import key_findings
 from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.protocol.methods import CHANGES
 from bespeak.protocol.versions import is_modern
@@ -27,6 +28,8 @@ class NotificationChecks:
     """Whether the server declares that it logs."""
     finished: set[int] = field(default_factory=set[int])
     """The ids of the requests that have been answered. They are also their progress tokens."""
+    asked: set[Any] = field(default_factory=set[Any])
+    """The ids of the questions that the server has asked as requests of its own."""
     last_id: int = 0
     """The id of the last request. The server may still report on one that the client has given up."""
 
@@ -61,6 +64,7 @@ class NotificationChecks:
 
     def _any(self, message: Mapping[str, Any]) -> Iterator[Finding]:
         method, params = message.get("method"), _params(message)
+        yield from key_findings(params)
         if method == PROGRESS:
             token: Any = params.get("progressToken")
             if is_whole(token) and token in self.finished:
@@ -72,7 +76,13 @@ class NotificationChecks:
         elif method in CHANGES or method == ACKNOWLEDGED:
             yield Finding("unsubscribed", f"the server sent {method}, but the client opened no subscription")
         elif method == CANCELLED:
-            yield Finding("cancelled", f"the server cancelled request {shown(params.get('requestId'))}")
+            id_: Any = params.get("requestId")
+            yield Finding("cancelled", f"the server cancelled request {shown(id_)}")
+            # An id that is neither ours nor that of a question may be the one of its ping.
+            if is_whole(id_) and 1 <= id_ <= self.last_id and id_ not in self.asked:
+                yield Finding(
+                    "cancels-own", f"the server cancelled request {shown(id_)}, which is a request of the client"
+                )
 
     def _log(self, params: Mapping[str, Any]) -> Iterator[Finding]:
         if not self.logs:

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 from bespeak.conversation.differences import shown
 from bespeak.conversation.json_values import as_object, is_number, kind_of
-from bespeak.conversation.protocol_rules import JUNE, RULES, Finding
+from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.conversation.responses import Question
+from bespeak.conversation.rule_types import JUNE
 from bespeak.protocol.methods import SAMPLE
 from bespeak.protocol.text_formats import FORMATS
 from bespeak.terminal.safe_text import quoted

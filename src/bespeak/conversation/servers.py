@@ -9,11 +9,12 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TextIO, cast
 from urllib.parse import urlsplit
 
+from bespeak.conversation.http_watch import HttpWatch
 from bespeak.conversation.server_targets import Target
 from bespeak.server.targets import NoServer, load
 from bespeak.transports.http.client import HttpTransport
@@ -52,6 +53,8 @@ class Reached:
 
     transport: Transport
     printed: Callable[[], str] = str
+    watch: HttpWatch = field(default_factory=HttpWatch)
+    """What is found in responses over HTTP."""
 
 
 @asynccontextmanager
@@ -72,12 +75,16 @@ async def reach(
         async with contextlib.AsyncExitStack() as stack:
             url, headers = fill(server.url), {name: fill(value) for name, value in server.headers.items()}
             try:
-                transport = HttpTransport(url, headers=headers, stray=stray, unauthorized=UNAUTHORIZED)
+                watch = HttpWatch()
+                client = await stack.enter_async_context(watch.client())
+                transport = HttpTransport(
+                    url, headers=headers, stray=stray, unauthorized=UNAUTHORIZED, http_client=client
+                )
             except (ValueError, MissingExtra) as error:
                 raise Unreachable(str(error)) from None
             if server.command is not None:
                 await stack.enter_async_context(_listening(parameters_of(server, folder, fill), url, log))
-            yield Reached(transport, lambda: tail(log))
+            yield Reached(transport, lambda: tail(log), watch)
 
 
 def _stdio(parameters: StdioServerParameters, log: IO[str], stray: Callable[[bytes], None]) -> StdioTransport:

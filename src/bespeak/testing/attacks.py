@@ -201,6 +201,15 @@ def _judge_answers(tamper: Tamper, envelope: Any, rounds: Sequence[Round]) -> li
     return [Failure(what, rule="answers-checked")]
 
 
+def judge_unasked(tamper: Tamper, talk: Talk) -> list[Failure]:
+    """Return a failure if the server refused answers because one of them belongs to no question."""
+    at_once = len(talk.conversation.rounds) == tamper.round
+    if tamper.how != "unknown-key" or not at_once or not (refuses(talk.envelope) or _fails(talk.envelope)):
+        return []
+    what = "the server failed because of an answer to a question that it did not ask; it should ignore it"
+    return [Failure(what, rule="unknown-answer")]
+
+
 def _asks_again(envelope: Any, rounds: Sequence[Round]) -> bool:
     """Return whether the server asks what one of the rounds asked: then it accepted nothing.
 
