@@ -18,6 +18,8 @@ from bespeak.testing.report.results import Result
 from bespeak.testing.run_options import Options
 from bespeak.transports.http.asgi import ASGIApp, Receive, Scope, Send, read_body, respond
 from tests.conversation import raw_servers
+from tests.conversation.gates import gated
+from tests.conversation.probed_servers import PAIRS
 from tests.conversation.raw_servers import (
     CACHED,
     ID,
@@ -326,6 +328,7 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         said(failed(-32601), capabilities={"prompts": {}}, test="tool: x, expect: {error: {code: -32601}}"),
     ),
     "capability": (said(done(), capabilities={"prompts": {}}), said(done(), capabilities={"tools": {}})),
+    **PAIRS,
 }
 """For each rule a server that breaks it, and a legal one."""
 
@@ -335,7 +338,8 @@ async def target(raw: Raw, folder: Path) -> AsyncGenerator[str]:
     """The server of a suite, in YAML."""
     if raw.http:
         async with Listening(over_http(raw)) as listening:
-            yield f"url: '{listening.url}'"
+            headers = ", headers: {Authorization: Bearer x}" if "token" in raw.gate else ""
+            yield f"url: '{listening.url}'{headers}"
         return
     (folder / "raw.json").write_text(written(raw))
     yield f"command: [python, {raw_servers.__file__}, raw.json]"
@@ -358,7 +362,7 @@ def over_http(raw: Raw) -> ASGIApp:
         more = [(name.encode(), value.encode()) for name, value in raw.headers.items()] if called else []
         await respond(send, raw.status if called else 200, body, (b"content-type", kind), *more)
 
-    return app
+    return gated(app, raw.gate) if raw.gate or "probe:" in raw.test else app
 
 
 async def held(raw: Raw, folder: Path) -> Result:

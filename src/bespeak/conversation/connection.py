@@ -8,13 +8,13 @@ import itertools
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, cast
 
-from mcp_types import Implementation, LoggingLevel
+from mcp_types import Implementation, LoggingLevel, ServerCapabilities
 
 from bespeak.client.errors import CallbackFailed, Declined, InvalidServerResponse
 from bespeak.client.negotiation import negotiate
@@ -177,6 +177,25 @@ class Connection:
     @property
     def session(self) -> ClientSession:
         return self._session
+
+    @property
+    def server(self) -> ServerCapabilities:
+        """What the server declares."""
+        return self._checks.server
+
+    @property
+    def has_session(self) -> bool:
+        """Whether the server has named a session in a response over HTTP."""
+        return self._checks.has_session
+
+    @contextmanager
+    def listening(self, take: Callable[[dict[str, Any]], None]) -> Generator[None]:
+        """Hand over all notifications while the block runs. They are not checked: a subscription is open."""
+        self._checks.listener = take
+        try:
+            yield
+        finally:
+            self._checks.listener = None
 
     @property
     def keeps_state(self) -> bool | None:

@@ -122,6 +122,13 @@ class Pool:
         held = self._held.get(wanted.key)
         return wanted if held is None else held.wanted
 
+    def beside(self, wanted: Wanted, mode: str) -> Wanted:
+        """Return another connection to the same server. One that listens is running already, and is not started again."""
+        server = wanted.server
+        if server.url is not None:
+            server = replace(server, command=None, env={}, cwd=None)
+        return replace(wanted, server=server, mode=mode)
+
     def printed(self, wanted: Wanted) -> str:
         """Return the end of a server's output."""
         held = self._held.get(wanted.key)

@@ -31,7 +31,7 @@ class HttpWatch:
             import httpx2
         except ImportError:
             raise MissingExtra("a client over HTTP needs httpx2: pip install 'bespeak[http]'") from None
-        return httpx2.AsyncClient(verify=_certificates(), event_hooks={"response": [self._responded]})
+        return httpx2.AsyncClient(verify=certificates(), event_hooks={"response": [self._responded]})
 
     def taken(self) -> list[Finding]:
         """Return what was found since the last time."""
@@ -92,7 +92,7 @@ def _read(reader: EventReader, piece: bytes, found: list[Finding]) -> None:
 
 
 @cache
-def _certificates() -> "ssl.SSLContext":
+def certificates() -> "ssl.SSLContext":
     """The trusted certificates. Cached: reading them takes longer than most calls."""
     import httpx2
 

@@ -4,7 +4,7 @@ A recording is not checked again: it was checked when it was made, and what was 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from mcp_types import ServerCapabilities
@@ -43,6 +43,10 @@ class LiveChecks:
     def __init__(self, session: ClientSession, log_level: str | None, watch: HttpWatch) -> None:
         self.server = ServerCapabilities()
         """What the server declares."""
+        self.has_session = False
+        """Whether a response over HTTP named a session."""
+        self.listener: Callable[[dict[str, Any]], None] | None = None
+        """Takes all notifications while the client has a subscription, in place of the checks."""
         self._session = session
         self._watch = watch
         self._notifications = NotificationChecks(log_level)
@@ -104,7 +108,9 @@ class LiveChecks:
 
     def heard(self, message: dict[str, Any]) -> None:
         """Take a notification, in the order of arrival."""
-        if self._is_open:
+        if self.listener is not None:
+            self.listener(message)
+        elif self._is_open:
             self._heard.append(message)
         else:
             self._prepare()
@@ -113,6 +119,7 @@ class LiveChecks:
     def responded(self, request: int, status: int, headers: Mapping[str, str], *, streamed: bool) -> None:
         self._responses[request] = status, streamed
         if SESSION_HEADER in headers:
+            self.has_session = True
             self._found.append(Finding("session-id", f"the server sent the header {SESSION_HEADER}"))
 
     def unclaimed(self, message: bytes) -> None:
@@ -120,7 +127,10 @@ class LiveChecks:
             read: Any = json.loads(message)
         except (ValueError, RecursionError):
             read = None
-        self._late.append(read)
+        if self.listener is not None and "method" in as_object(read):
+            self.listener(read)
+        else:
+            self._late.append(read)
 
     def taken(self) -> list[Finding]:
         """Return what was found outside of responses since the last time."""

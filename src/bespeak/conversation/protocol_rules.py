@@ -8,6 +8,7 @@ attack the server in this way. docs/rules.md lists them all, and the clauses tha
 from dataclasses import dataclass
 from typing import Any
 
+from bespeak.conversation.probe_rules import PROBE_RULES
 from bespeak.conversation.rule_types import JUNE, MARCH, MODERN, NOVEMBER, Rule, Strength, advice, attack, modern
 
 _BASE = "basic/index"
@@ -189,7 +190,7 @@ _ALL = (
     Rule("capability", "a server declares the capability of each feature that it serves", "server/discover"),
 )
 
-RULES = {rule.name: rule for rule in _ALL}
+RULES = {rule.name: rule for rule in (*_ALL, *PROBE_RULES)}
 """Each rule by its short name."""
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bespeak.conversation.connection import Line
+from bespeak.conversation.connection import Connection, Line
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.server_targets import parse_target
@@ -14,6 +14,7 @@ from bespeak.testing.cassettes.cassette_file import CassetteFile
 from bespeak.testing.cassettes.cassette_format import StaleCassette
 from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.item_conversation import ItemConversation, client_of
+from bespeak.testing.item_probe import REPLAYED, ItemProbe, wire_to
 from bespeak.testing.item_result import ItemResult
 from bespeak.testing.live_lines import LiveLine
 from bespeak.testing.redaction.redactor import Redactor
@@ -47,6 +48,8 @@ class ItemRun:
         self.tokens = tokens
         self.held: ItemConversation | None = None
         """The conversation, once it has begun. One that is recorded anew replaces the replayed one."""
+        self.probe: ItemProbe | None = None
+        """The probes, in a test that has no conversation."""
 
     def fill(self, find: Callable[[str], Any]) -> None:
         """Replace `${...}` by values. Raises `Unknown` and `DoesNotFit`."""
@@ -82,9 +85,18 @@ class ItemRun:
             folder = self.item.suite.folder / str(fill(named, self.find))
         if folder is None or self.options.profile is not None:
             await self._live()
+        elif self.test.probe is not None:
+            await self._probe_live(folder)
         else:
             await self._with_cassette(folder)
         self.ran = True
+
+    async def _probe_live(self, folder: Path) -> None:
+        """Send the probes of a test whose suite has cassettes, unless that suite is replayed."""
+        if self.options.verify or self.options.record.records(CassetteFile(folder, self.item, self.redactor).path):
+            await self._live()
+        else:
+            self.item = replace(self.item, test=self.test.model_copy(update={"skip": REPLAYED}))
 
     async def _with_cassette(self, folder: Path) -> None:
         cassette = CassetteFile(folder, self.item, self.redactor)
@@ -122,9 +134,12 @@ class ItemRun:
         except Unreachable as error:
             self.failures.append(Failure(str(error), Kind.UNREACHABLE))
             return
-        live = LiveLine(connection, self.pool, self.wanted)
-        line: Line = live if cassette is None else cassette.recorder(live)
-        usable = await self._hold(line, live)
+        if self.test.probe is not None:
+            usable = await self._probe(self.test.probe, connection, wanted)
+        else:
+            live = LiveLine(connection, self.pool, self.wanted)
+            line: Line = live if cassette is None else cassette.recorder(live)
+            usable = await self._hold(line, live)
         if not usable:
             printed = self.pool.printed(wanted)
             if printed and self.failures:
@@ -132,6 +147,14 @@ class ItemRun:
                 hints = [*([] if last.hint is None else [last.hint]), f"the server printed:\n{printed}"]
                 self.failures[-1] = replace(last, hint="\n".join(hints))
             await self.pool.drop(wanted)
+
+    async def _probe(self, names: Sequence[str], connection: Connection, wanted: Wanted) -> bool:
+        """Send the probes of a test. Return whether the connection can still be used."""
+        probe = self.probe = ItemProbe(names)
+        try:
+            return await probe.hold(wire_to(connection, self.pool, self.pool.opened(wanted)))
+        finally:
+            self.failures += probe.failures
 
     async def _replay(self, cassette: CassetteFile) -> None:
         try:
@@ -194,7 +217,7 @@ class ItemRun:
             self.item,
             self.options,
             self.failures,
-            [] if held is None else held.advice,
+            held.advice if held is not None else [] if self.probe is None else self.probe.advice,
             [] if held is None or held.conversation is None else held.conversation.rounds,
             [] if held is None or held.line is None else held.line.events,
             None if held is None else held.ended,

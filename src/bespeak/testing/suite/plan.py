@@ -106,6 +106,6 @@ def for_profile(items: Sequence[Item], profile: ChosenProfile | None) -> list[It
     return [
         item
         for item in items
-        if not (item.test.tamper or item.test.fault or item.test.stop)
+        if not (item.test.tamper or item.test.fault or item.test.stop or item.test.probe)
         and not (needs_rounds and item.era is not None and not is_modern(item.era))
     ]
