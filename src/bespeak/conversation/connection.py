@@ -53,6 +53,8 @@ DECLINED: dict[str, Any] = {"error": {"code": REFUSED, "message": "the user decl
 """What is sent for sampling and roots that are declined. There is no result for that."""
 Scripts = Callable[[Question], bool]
 """Returns whether the answers of a call have one for just this question."""
+MOST_NOTED = 10_000
+"""How many notifications of a request, and how many lines that are not messages, are kept."""
 MOST_KEPT = 20
 """How many questions outside calls are kept for messages."""
 
@@ -212,7 +214,9 @@ class Connection:
         return capabilities_at(self.version, declared_at(self.version, self._declared))
 
     def stray(self, line: bytes) -> None:
-        """Note a line that the server should not have written."""
+        """Note a line that the server should not have written. Of a flood only the beginning is noted."""
+        if len(self._findings) >= MOST_NOTED:
+            return
         try:
             message: Any = json.loads(line)
         except (ValueError, RecursionError):
@@ -272,6 +276,8 @@ class Connection:
             await asyncio.sleep(max(0.0, TAKE_IN_SECONDS - since))
 
     async def _noted(self, message: dict[str, Any]) -> None:
+        if len(self._notifications) >= MOST_NOTED and not self._checks.listener:
+            return  # a flood, of which the beginning says enough
         self._checks.heard(message)
         params: Any = message.get("params", {})
         if isinstance(params, dict):  # without our own token, which differs in every request

@@ -33,6 +33,8 @@ FEATURES = {
 }
 """The capability of each feature, by the first part of its methods."""
 
+MOST_LATE = 1000
+"""How many messages that nothing waited for are kept."""
 _BEFORE_METHODS = (HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION)
 """Errors that a server finds before it looks at the method."""
 
@@ -129,7 +131,7 @@ class LiveChecks:
             read = None
         if self.listener is not None and "method" in as_object(read):
             self.listener(read)
-        else:
+        elif len(self._late) < MOST_LATE:
             self._late.append(read)
 
     def taken(self) -> list[Finding]:

@@ -129,7 +129,11 @@ async def test_a_subscription_that_is_never_acknowledged_is_told(tmp_path: Path)
 
 
 async def test_the_id_of_a_subscription_is_not_true(tmp_path: Path) -> None:
-    first: Json = {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {"notifications": {}}}
+    first: Json = {
+        "jsonrpc": "2.0",
+        "method": "notifications/subscriptions/acknowledged",
+        "params": {"notifications": {}},
+    }
     (found,) = told(await held(subscribed(first), tmp_path))
     assert found.endswith(" carries the subscriptionId null")
     assert ID == "$id"
