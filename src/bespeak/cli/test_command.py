@@ -99,7 +99,8 @@ def _run_suites(flags: Flags) -> int:
         _check_environment(suites, chosen)
         terminal = is_terminal(sys.stdout)
         counter = terminal and not flags.interactive and os.environ.get("TERM") != "dumb"
-        writers = open_writers(flags.reports, sys.stdout, terminal, counter=counter, durations=flags.durations)
+        colour = terminal and not os.environ.get("NO_COLOR")
+        writers = open_writers(flags.reports, sys.stdout, colour, counter=counter, durations=flags.durations)
     except BadSuite as error:
         print(error, file=sys.stderr)
         return ExitCode.BAD_USAGE
