@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from bespeak.conversation.protocol_rules import RULES, Rule
+from bespeak.conversation.probe_rules import PROBE_RULES
+from bespeak.conversation.protocol_rules import RULES
+from bespeak.conversation.rule_types import Rule
 from scripts.unchecked_clauses import UNCHECKED, Unchecked
 
 PAGE = Path(__file__).parent.parent / "docs" / "rules.md"
@@ -17,6 +19,9 @@ revision.
 A **must** fails the test. **Advice** stands for a SHOULD: reports show it apart, and it fails nothing. An **attack** stands for a
 SHOULD, too; only a test that attacks the server in this way (`tamper`, `fault`, `--as`) fails. Rules apply to live servers. A
 replayed cassette was checked when it was recorded.
+
+A rule with *(probe)* is checked by tests with [`probe`](testing.md#probes), which send what an ordinary client does not send. All
+others are checked in every test.
 
 | status | meaning |
 |---|---|
@@ -34,12 +39,12 @@ def page() -> str:
     """Return the whole page."""
     rows = sorted([*map(_checked, RULES.values()), *map(_unchecked, UNCHECKED)], key=lambda row: row[0])
     counts = f"{len(RULES)} rules, {sum(not one.later for one in UNCHECKED)} clauses that cannot be seen, "
-    counts += f"{sum(one.later for one in UNCHECKED)} not yet checked.\n\n"
+    counts += f"{sum(one.later for one in UNCHECKED)} not checked yet.\n\n"
     return _INTRODUCTION + counts + _HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _checked(rule: Rule) -> tuple[str, ...]:
-    return (*_clause(rule), f"`{rule.name}`")
+    return (*_clause(rule), f"`{rule.name}`{' (probe)' if rule in PROBE_RULES else ''}")
 
 
 def _unchecked(clause: Unchecked) -> tuple[str, ...]:

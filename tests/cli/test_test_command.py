@@ -430,6 +430,19 @@ def test_tests_are_counted_on_a_terminal_alone(
     assert ("\r\x1b[2K0/" in output) == counts
 
 
+@pytest.mark.parametrize(("value", "coloured"), [("", True), ("1", False)])
+def test_colours_are_left_out_where_nobody_wants_them(
+    suite: str, monkeypatch: pytest.MonkeyPatch, value: str, coloured: bool
+) -> None:
+    monkeypatch.setenv("NO_COLOR", value)
+
+    def is_terminal(_: object) -> bool:
+        return True
+
+    monkeypatch.setattr("bespeak.cli.test_command.is_terminal", is_terminal)
+    assert ("\x1b[32m" in bespeak("test", suite, "-k", "says").stdout) == coloured
+
+
 # Tags, outcomes, commands and included files
 
 SERVERS = "version: 1\nservers: {desk: {python: 'DESK'}}\n"

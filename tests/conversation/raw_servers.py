@@ -86,6 +86,23 @@ class Raw:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict[str, str])
     """Headers of the responses to calls."""
+    event: str = ""
+    """The lines of each event before its data."""
+    accepted: int = 202
+    """The status of the response to a notification."""
+    later_scope: str | None = None
+    """The cacheScope of a second page of tools."""
+    answers: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    """What it sends for other methods."""
+    older: list[str] = field(default_factory=list[str])
+    """The older revisions that it says it speaks."""
+    agreed: str | None = None
+    """The revision that its handshake agrees to."""
+    answers_notifications: bool = False
+    shuffles: bool = False
+    """Whether its tools come in another order each time."""
+    gate: Json = field(default_factory=dict[str, Any])
+    """What stands before it over HTTP; see `gates`."""
 
     @property
     def whole_test(self) -> str:
@@ -106,19 +123,36 @@ class Script:
         self._calls = 0
         self._last: Any = None
 
+    @property
+    def answers_notifications(self) -> bool:
+        return self._raw["answers_notifications"]
+
     def messages(self, request: Json) -> list[str]:
         """All that is sent for a request, as texts."""
         raw, method, id_ = self._raw, request["method"], request["id"]
         old = raw["revision"] != MODERN
+        if method in raw["answers"]:
+            return filled(raw["answers"][method], id_)
         if method == "server/discover":
-            whole = {**CACHED, "supportedVersions": [MODERN], "capabilities": raw["capabilities"]}
+            whole = {**CACHED, "supportedVersions": [MODERN, *raw["older"]], "capabilities": raw["capabilities"]}
             return filled([failed(-32601) if old else result(**whole)], id_)
         if method == "initialize":
             info = {"name": "raw", "version": "1"}
-            agreed = {"protocolVersion": raw["revision"], "capabilities": raw["capabilities"], "serverInfo": info}
+            agreed = {
+                "protocolVersion": raw["agreed"] or raw["revision"],
+                "capabilities": raw["capabilities"],
+                "serverInfo": info,
+            }
             return filled([result(**agreed)], id_)
         if method == "tools/list":
-            return filled([result(**({} if old else CACHED), tools=raw["tools"])], id_)
+            more = {} if old else dict(CACHED)
+            if raw["later_scope"] is not None:
+                more |= {"cacheScope": raw["later_scope"]} if "cursor" in request["params"] else {"nextCursor": "2"}
+            if raw["shuffles"]:
+                raw["tools"].reverse()
+            return filled([result(**more, tools=raw["tools"])], id_)
+        if method == "prompts/list":
+            return filled([result(**({} if old else CACHED), prompts=[])], id_)
         if method in ("ping", "logging/setLevel"):
             return filled([result()], id_)
         called = int("requestState" in request["params"]) if raw["by_state"] else self._calls
@@ -140,8 +174,12 @@ def serve(script: Script) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if "method" not in request or "id" not in request:
+            if script.answers_notifications:
+                print(json.dumps({**failed(-32600), "id": None}), flush=True)
             continue
         for text in script.messages(request):
+            if text == "$exit":
+                return
             print(text, flush=True)
             if '"id": "push"' in text:
                 while "method" in json.loads(sys.stdin.readline()):

@@ -384,3 +384,26 @@ async def test_a_late_response_to_a_request_that_was_given_up_is_no_fault() -> N
         assert connection.astray() == []
         server.stray(late)
         assert [one.rule for one in connection.astray()] == ["after-final"]
+
+
+# Floods
+
+
+async def test_of_a_flood_of_lines_and_notifications_only_the_beginning_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bespeak.conversation.connection.MOST_NOTED", 3)
+    log = {"method": "notifications/message", "params": {"level": "info", "data": "x"}}
+    async with connected(Canned(notifications=[log] * 10)) as connection:
+        for _ in range(10):
+            connection.stray(b"nonsense")
+        assert len((await connection.send("tools/call", CALL, nobody)).notifications) == 3
+        assert [one.rule for one in connection.astray()] == ["stdout"] * 3
+
+
+async def test_of_a_flood_of_late_messages_only_the_beginning_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.conversation.live_checks.MOST_LATE", 2)
+    async with connected(Canned()) as connection:
+        for _ in range(5):
+            connection.stray(b'{"jsonrpc": "2.0", "id": 77, "result": {}}')
+        assert [one.rule for one in connection.astray()] == ["envelope"] * 2

@@ -12,14 +12,19 @@ from typing import Any
 import pytest
 
 from bespeak.conversation.profiles.known_profiles import find_profile
-from bespeak.conversation.protocol_rules import RULES, Strength
+from bespeak.conversation.protocol_rules import RULES
+from bespeak.conversation.rule_types import Strength
 from bespeak.testing.report.results import Result
 from bespeak.testing.run_options import Options
 from bespeak.transports.http.asgi import ASGIApp, Receive, Scope, Send, read_body, respond
 from tests.conversation import raw_servers
+from tests.conversation.gates import gated
+from tests.conversation.probed_servers import PAIRS
 from tests.conversation.raw_servers import (
     CACHED,
+    ID,
     NOVEMBER,
+    SCHEMA,
     Json,
     Raw,
     Script,
@@ -50,6 +55,8 @@ LOST = (
     "tool: x, inputResponses: {q: y}, fault: {round: 1, drop: response}, retry: 1, "
     "verify: {tool: x, expect: {text: 'paid 1'}}"
 )
+SUPERFLUOUS = "tool: x, inputResponses: {q: y}, tamper: {round: 1, inputResponses: unknown-key}"
+MISFIT = "tool: x, arguments: {n: y}"
 UNASKED = "tool: x, declare: {}, expect: {error: {code: -32021}}"
 READ = "resource: 'file:///a'"
 NUMBER: Json = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -57,6 +64,7 @@ OLD: Json = {"resultType": ..., "structuredContent": {}}
 """A result of an older revision."""
 CONTENTS: Json = {"contents": [{"uri": "file:///a", "text": "x"}]}
 COMPLETED: Json = {"resultType": "complete", "completion": {"values": ["x"] * 100}}
+PAGES: Json = {"elicitations": [{"mode": "url", "elicitationId": "1", "url": "https://x.example", "message": "Open"}]}
 NEEDS: Json = {"requiredCapabilities": {"elicitation": {}}}
 USE: Json = {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "t", "input": {}}]}
 USED: Json = {"role": "user", "content": [{"type": "tool_result", "toolUseId": "1", "content": []}]}
@@ -86,6 +94,16 @@ def paid(sum_: int) -> Json:
     return done(content=[{"type": "text", "text": f"paid {sum_}"}])
 
 
+def heard() -> Json:
+    """A result with a sound in it, of an older revision."""
+    return done(resultType=..., content=[{"type": "audio", "data": "", "mimeType": "audio/wav"}])
+
+
+def in_header(kind: str) -> Json:
+    """A schema whose property is repeated in a header."""
+    return {"type": "object", "properties": {"n": {"type": kind, "x-mcp-header": "N"}}}
+
+
 ANSWERED = Raw([[asks()], [done()]])
 SERVERS: dict[str, tuple[Raw, Raw]] = {
     # Messages
@@ -101,6 +119,15 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         said(done(), http=True, headers={"Mcp-Session-Id": "abc"}),
         said(done(), http=True, headers={"X-Request-Id": "abc"}),
     ),
+    "event-ids": (
+        said(log(), done(), http=True, event="id: 1\n"),
+        said(log(), done(), http=True, event="event: message\n"),
+    ),
+    "accepted": (
+        said(done(**OLD), http=True, revision=NOVEMBER, accepted=200),
+        said(done(**OLD), http=True, revision=NOVEMBER),
+    ),
+    "meta-keys": (said(done(_meta={"dev.mcp/x": 1})), said(done(_meta={"com.example.mcp/x": 1}))),
     # Results
     "no-result-type": (said(done(resultType=...)), said(done(resultType=...), revision=NOVEMBER)),
     "result-type": (
@@ -109,6 +136,8 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
     ),
     "result": (said(done(isError="no")), said(done(isError=False))),
     "content": (said(done(content=...)), said(done(content=[]))),
+    "later-block": (said(heard(), revision="2024-11-05"), said(heard(), revision="2025-03-26")),
+    "structured-text": (said(done(structuredContent={}, content=[])), said(done(structuredContent={}))),
     "structured-object": (
         said(done(**(OLD | {"structuredContent": None})), revision=NOVEMBER),
         said(done(structuredContent=None)),
@@ -127,6 +156,14 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         said(done(), tools=[{"name": "x", "inputSchema": {"type": "array"}}]),
         said(done(), tools=[{"name": "x", "inputSchema": {"type": "object"}}]),
     ),
+    "tool-name": (
+        said(done(), tools=[{"name": "x y", "inputSchema": SCHEMA}], test="tool: x y"),
+        said(done(), tools=[{"name": "x.y", "inputSchema": SCHEMA}], test="tool: x.y"),
+    ),
+    "parameter-header": (
+        said(done(), tools=[{"name": "x", "inputSchema": in_header("number")}]),
+        said(done(), tools=[{"name": "x", "inputSchema": in_header("integer")}]),
+    ),
     "completion": (
         completing(result(**(COMPLETED | {"completion": {"values": ["x"] * 101}}))),
         completing(result(**COMPLETED)),
@@ -135,6 +172,7 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         said(result(**CONTENTS, resultType="complete", ttlMs=1), test=READ),
         said(result(**CONTENTS, **CACHED), test=READ),
     ),
+    "page-scope": (said(done(), later_scope="public"), said(done(), later_scope="private")),
     "cache-question": (Raw([[asks(ttlMs=1)], [done()]]), ANSWERED),
     "era": (
         Raw([[asks()], [done(**OLD)]], revision=NOVEMBER),
@@ -153,6 +191,26 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
     "error-status": (
         said(failed(-32021, data=NEEDS), test=UNASKED, http=True),
         said(failed(-32021, data=NEEDS), test=UNASKED, http=True, status=400),
+    ),
+    "page-required": (
+        said(failed(-32042), revision=NOVEMBER, test="tool: x, expect: {error: {code: -32042}}"),
+        said(failed(-32042, data=PAGES), revision=NOVEMBER, test="tool: x, expect: {error: {code: -32042}}"),
+    ),
+    "unknown-tool": (
+        said(failed(-32603), test="tool: y, expect: {error: {code: -32603}}"),
+        said(failed(-32602), test="tool: y, expect: {error: {code: -32602}}"),
+    ),
+    "unknown-prompt": (
+        said(failed(-32603), test="prompt: y, expect: {error: {code: -32603}}"),
+        said(failed(-32602), test="prompt: y, expect: {error: {code: -32602}}"),
+    ),
+    "argument-errors": (
+        said(failed(-32602), tools=[{"name": "x", "inputSchema": NUMBER}], test=f"{MISFIT}, expect: {{error: {{}}}}"),
+        said(
+            done(isError=True),
+            tools=[{"name": "x", "inputSchema": NUMBER}],
+            test=f"{MISFIT}, expect: {{isError: true}}",
+        ),
     ),
     # Questions
     "dialect": (
@@ -212,6 +270,14 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         said(done(inputRequests={"q": form()}), test="tool: x"),
         said(done(inputRequests={}), test="tool: x"),
     ),
+    "missing-answer": (
+        Raw([[asks()], [failed(-32602)]], test="tool: x, inputResponses: {q: omit}, expect: {error: {code: -32602}}"),
+        Raw([[asks()], [asks()], [done()]], test="tool: x, rounds: [{answer: {q: omit}}, {answer: {q: y}}]"),
+    ),
+    "unknown-answer": (
+        Raw([[asks()], [failed(-32602)]], test=SUPERFLUOUS),
+        Raw([[asks()], [done()]], test=SUPERFLUOUS),
+    ),
     # States
     "state-verified": (
         Raw([[asks()], [done()], [asks()]], test=FLIPPED),
@@ -252,8 +318,17 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         said(note("cancelled", requestId=99), done()),
         said(note("cancelled", requestId=99), done(**OLD), revision=NOVEMBER),
     ),
+    "cancels-own": (
+        said(note("cancelled", requestId=ID), done(**OLD), revision=NOVEMBER),
+        said(pushed(form()), note("cancelled", requestId="push"), done(**OLD), revision=NOVEMBER),
+    ),
     # Capabilities
+    "undeclared-method": (
+        said(failed(-32602), capabilities={"prompts": {}}, test="tool: x, expect: {error: {code: -32602}}"),
+        said(failed(-32601), capabilities={"prompts": {}}, test="tool: x, expect: {error: {code: -32601}}"),
+    ),
     "capability": (said(done(), capabilities={"prompts": {}}), said(done(), capabilities={"tools": {}})),
+    **PAIRS,
 }
 """For each rule a server that breaks it, and a legal one."""
 
@@ -263,7 +338,8 @@ async def target(raw: Raw, folder: Path) -> AsyncGenerator[str]:
     """The server of a suite, in YAML."""
     if raw.http:
         async with Listening(over_http(raw)) as listening:
-            yield f"url: '{listening.url}'"
+            headers = ", headers: {Authorization: Bearer x}" if "token" in raw.gate else ""
+            yield f"url: '{listening.url}'{headers}"
         return
     (folder / "raw.json").write_text(written(raw))
     yield f"command: [python, {raw_servers.__file__}, raw.json]"
@@ -276,17 +352,17 @@ def over_http(raw: Raw) -> ASGIApp:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         request = json.loads(await read_body(receive, 100_000) or b"{}")
         if "id" not in request:
-            await respond(send, 202 if scope["method"] == "POST" else 405, b"")
+            await respond(send, raw.accepted if scope["method"] == "POST" else 405, b"")
             return
         messages = script.messages(request)
         kind, body = b"application/json", messages[0].encode()
         if len(messages) > 1:
-            kind, body = b"text/event-stream", "".join(f"data: {one}\n\n" for one in messages).encode()
+            kind, body = b"text/event-stream", "".join(f"{raw.event}data: {one}\n\n" for one in messages).encode()
         called = request["method"] == "tools/call"
         more = [(name.encode(), value.encode()) for name, value in raw.headers.items()] if called else []
         await respond(send, raw.status if called else 200, body, (b"content-type", kind), *more)
 
-    return app
+    return gated(app, raw.gate) if raw.gate or "probe:" in raw.test else app
 
 
 async def held(raw: Raw, folder: Path) -> Result:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.conversation.result_checks import CACHEABLE, is_whole, response_findings
+from bespeak.conversation.json_values import is_whole
+from bespeak.conversation.result_checks import CACHEABLE, response_findings
 
 Json = dict[str, Any]
 MODERN, NOVEMBER = "2026-07-28", "2025-11-25"
@@ -78,7 +79,7 @@ def test_what_a_result_lacks_is_found(method: str, result: Json, fault: str) -> 
 
 @pytest.mark.parametrize("value", [None, [], 5, "x", True, {}])
 def test_structured_content_may_be_any_value_at_the_newest_revision_and_an_object_before(value: Any) -> None:
-    result: Json = {"content": [], "structuredContent": value}
+    result: Json = {"content": [TEXT], "structuredContent": value}
     assert said("tools/call", result) == []
     assert [rule for rule, _ in said("tools/call", result, NOVEMBER)] == (
         [] if isinstance(value, dict) else ["structured-object"]
@@ -88,8 +89,9 @@ def test_structured_content_may_be_any_value_at_the_newest_revision_and_an_objec
 @pytest.mark.parametrize("method", CACHEABLE)
 @pytest.mark.parametrize("ttl", [0, 60_000, 60_000.0])
 def test_a_result_that_can_be_cached_says_for_how_long(method: str, ttl: Any) -> None:
-    assert said(method, {"contents": [], "ttlMs": ttl, "cacheScope": "public"}) == []
-    assert said(method, {"contents": []}, NOVEMBER) == []
+    whole: Json = {key: [] for key in ("contents", "tools", "prompts", "resources", "resourceTemplates")}
+    assert said(method, {**whole, "ttlMs": ttl, "cacheScope": "public"}) == []
+    assert said(method, whole, NOVEMBER) == []
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,50 @@ def test_a_result_that_can_be_cached_says_for_how_long(method: str, ttl: Any) ->
     ],
 )
 def test_cache_hints_that_are_missing_or_wrong_are_found(hints: Json, faults: list[str]) -> None:
-    assert said("tools/list", hints) == [("cache-hints", fault) for fault in faults]
+    assert said("tools/list", {"tools": [], **hints}) == [("cache-hints", fault) for fault in faults]
+
+
+def test_structured_content_should_be_given_as_text_too() -> None:
+    image = {"type": "image", "data": "", "mimeType": "image/png"}
+    told_ = [("structured-text", "the result has structuredContent and no text")]
+    assert said("tools/call", {"content": [image], "structuredContent": {}}) == told_
+    assert said("tools/call", {"content": [], "structuredContent": {}}, "2025-03-26") == []
+
+
+@pytest.mark.parametrize(
+    ("method", "member", "entry", "fault"),
+    [
+        ("tools/list", "tools", {"inputSchema": {"type": "object"}}, "tools[0] has no name"),
+        ("prompts/list", "prompts", {}, "prompts[0] has no name"),
+        ("resources/list", "resources", {"name": "a"}, "resources[0] has no uri"),
+        ("resources/templates/list", "resourceTemplates", {"name": "a"}, "resourceTemplates[0] has no uriTemplate"),
+    ],
+)
+def test_the_entries_of_a_list_have_their_required_members(method: str, member: str, entry: Json, fault: str) -> None:
+    hints: Json = {"ttlMs": 0, "cacheScope": "private"}
+    assert said(method, {member: [entry], **hints}) == [("content", fault)]
+    assert said(method, hints) == [("content", f"the result has no {member}")]
+    assert said(method, {member: [{**entry, "name": "a", "uri": "a:", "uriTemplate": "a:"}], **hints}) == []
+
+
+def test_each_tool_of_a_list_is_checked() -> None:
+    tools = [{"name": "a b", "inputSchema": {"type": "object"}}, {"name": "c"}]
+    assert said("tools/list", {"tools": tools, "ttlMs": 0, "cacheScope": "private"}) == [
+        ("tool-name", "the tool 'a b' has a name of other characters, or of another length"),
+        ("tool-schema", "the tool 'c' has no inputSchema"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "since"),
+    [("audio", "2024-11-05", "2025-03-26"), ("resource_link", "2025-03-26", "2025-06-18")],
+)
+def test_a_block_of_a_later_revision_is_found_in_tools_and_prompts(kind: str, version: str, since: str) -> None:
+    block = {"type": kind, "data": "", "mimeType": "a/b", "uri": "a:", "name": "a"}
+    found = [("later-block", f"the result has a block of type {kind}, which came with {since}")]
+    assert said("tools/call", {"content": [block]}, version) == found
+    assert said("prompts/get", {"messages": [{"role": "user", "content": block}]}, version) == found
+    assert said("tools/call", {"content": [block]}, since) == []
 
 
 @pytest.mark.parametrize("completion", [None, {}, {"values": "x"}])
@@ -163,9 +208,17 @@ def test_codes_of_the_protocol_and_of_the_server_are_allowed(code: Any) -> None:
     assert told({"code": code, "message": ""}) == []
 
 
-@pytest.mark.parametrize("code", [-32002, -32042, -32050, -32000, -32021])
+@pytest.mark.parametrize("code", [-32002, -32050, -32000, -32021])
 def test_older_revisions_leave_these_codes_to_the_server(code: int) -> None:
     assert told({"code": code, "message": ""}, NOVEMBER) == []
+
+
+@pytest.mark.parametrize(
+    "data", [None, {}, {"elicitations": []}, {"elicitations": [{"mode": "url", "url": "a:", "message": "m"}]}]
+)
+def test_the_error_that_requires_pages_lists_them(data: Any) -> None:
+    text = "the error -32042 has no data.elicitations, or one that is not a list of pages"
+    assert told({"code": -32042, "message": "", "data": data}, NOVEMBER) == [("page-required", text)]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -160,6 +161,25 @@ async def test_a_command_over_stdio_is_ended_with_its_connection(folder: Path) -
 
 
 # A command that listens
+
+
+async def test_a_host_that_answers_no_attempt_to_connect_does_not_keep_us(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "KNOCK_SECONDS", 0.02)
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        taken = [socket.socket() for _ in range(4)]
+        for one in taken:  # once the queue is full, the next attempts get no answer at all
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        target = Target(["python", "-c", "pass"], url=f"http://127.0.0.1:{full.getsockname()[1]}/mcp")
+        with pytest.raises(Unreachable, match="the server exited with code 0"):
+            async with reach(target, tmp_path, str, stray):
+                pass
+        for one in taken:
+            one.close()
 
 
 async def test_a_command_with_a_url_is_started_and_then_reached_on_a_free_port(folder: Path) -> None:

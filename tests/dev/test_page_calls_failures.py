@@ -8,7 +8,7 @@ import pytest
 from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 
 from bespeak import Context, MCPServer
-from bespeak.conversation.connection import Connection
+from bespeak.client.session import ClientSession
 from bespeak.conversation.exchange import Talk
 from bespeak.conversation.feature_list import list_all
 from bespeak.dev import page_calls, page_lists
@@ -93,12 +93,12 @@ async def test_a_fault_of_the_page_itself_is_logged_and_ends_the_call(
 
 
 async def test_a_list_that_fails_does_not_keep_the_others_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    def listed(connection: Connection, method: str, member: str) -> AsyncIterator[dict[str, Any]]:
+    def listed(session: ClientSession, method: str, member: str) -> AsyncIterator[dict[str, Any]]:
         if method == "prompts/list":
             raise MCPError(INTERNAL_ERROR, "out of order")
         if method == "resources/list":
             raise MCPError(METHOD_NOT_FOUND, "what?")  # a server without any need not know the method
-        return list_all(connection, method, member)
+        return list_all(session, method, member)
 
     monkeypatch.setattr(page_lists, "list_all", listed)
     async with page_of(mcp) as page:

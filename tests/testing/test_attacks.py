@@ -443,9 +443,23 @@ async def test_an_answer_that_nobody_asked_for_should_be_ignored_and_the_call_go
     server = Canned(asking("ok"), asking("ok"), told("Paid."))
     assert messages(await hold(server, tests)) == []
     assert [len(params.get("inputResponses", ())) for params in server.params] == [0, 2, 1]
-    assert messages(await hold(Canned(asking("ok"), error("unknown key")), tests)) == [
-        "the call ended with an error: unknown key (-32602)"
+    refused = await hold(Canned(asking("ok"), error("unknown key")), tests)
+    assert messages(refused) == [
+        "the server failed because of an answer to a question that it did not ask; it should ignore it"
     ]
+    assert rules(refused) == ["unknown-answer"]
+    assert refused[0].ended == "the call ended with an error: unknown key (-32602)"
+
+
+async def test_a_test_may_expect_that_an_answer_that_nobody_asked_for_is_refused(hold: Hold) -> None:
+    tests = pay("tamper: {round: 1, inputResponses: unknown-key}, expect: {error: {code: -32602}}")
+    assert messages(await hold(Canned(asking("ok"), error("unknown key")), tests)) == []
+
+
+async def test_a_failure_of_a_later_round_is_not_blamed_on_the_answer_that_nobody_asked_for(hold: Hold) -> None:
+    tests = pay("tamper: {round: 1, inputResponses: unknown-key}")
+    server = Canned(asking("ok"), asking("ok"), error("broke"))
+    assert messages(await hold(server, tests)) == ["the call ended with an error: broke (-32602)"]
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ async def _of_kind(connection: Connection, kind: str) -> list[Listed]:
     heading, member, method, *_ = KINDS[kind]
     found: list[Listed | None] = []
     try:
-        async for wire in list_all(connection, method, member):
+        async for wire in list_all(connection.session, method, member):
             found.append(listed_from_wire(kind, wire))
     except MCPError as error:
         if error.code != METHOD_NOT_FOUND:  # a server without any need not know the method

@@ -18,8 +18,8 @@ from bespeak.conversation.servers import Unreachable
 from bespeak.terminal.prompt import Prompt, at_terminal
 from bespeak.testing.cassettes.record_mode import RecordingRefused
 from bespeak.testing.report.open_reports import Reports
-from bespeak.testing.report.results import Kind, Result
-from bespeak.testing.report.summary import Summary, gravest
+from bespeak.testing.report.results import Kind, Result, gravest
+from bespeak.testing.report.summary import Summary
 from bespeak.testing.report.writers import Writer, open_writers
 from bespeak.testing.run_options import Options, check_recordable, check_servers, make_options
 from bespeak.testing.runner import Runner, run_items
@@ -101,7 +101,8 @@ def _run_suites(flags: Flags) -> int:
         terminal = is_terminal(sys.stdout)
         counter = terminal and not flags.interactive and os.environ.get("TERM") != "dumb"
         reports = with_pretty(flags.reports)
-        writers = open_writers(reports, sys.stdout, terminal, counter=counter, durations=flags.durations)
+        colour = terminal and not os.environ.get("NO_COLOR")
+        writers = open_writers(reports, sys.stdout, colour, counter=counter, durations=flags.durations)
     except (BadSuite, ValueError, MissingExtra, RecordingRefused, Unreachable) as error:
         report_unusable(flags.reports, error, sys.stdout)
         return _complain(error)

@@ -98,7 +98,7 @@ async def _tools(connection: Connection) -> dict[str, Mapping[str, Any]]:
     """The input schemas of the tools that the server lists; none if it does not list them."""
     found: dict[str, Mapping[str, Any]] = {}
     try:
-        async for one in list_tools(connection):
+        async for one in list_tools(connection.session):
             if name := text_at(one.get("name")):
                 found[name] = members(one.get("inputSchema"))
     except (MCPError, InvalidServerResponse, OSError):

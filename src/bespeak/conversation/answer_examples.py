@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from bespeak.conversation.fixtures import SHOWN
+from bespeak.conversation.json_values import as_array
 from bespeak.conversation.responses import Question
 from bespeak.protocol.text_formats import FORMATS
 
@@ -50,7 +51,7 @@ def _example(question: Question) -> Any:
         # Some words mean something else where a value stands alone.
         return {"accept": {name: value}} if value in ("decline", "cancel", "omit") else value
     required: Any = question.schema.get("required")
-    named = cast("list[Any]", required) if isinstance(required, list) else []
+    named = as_array(required)
     return {"accept": {name: _sample_value(shown) for name, shown in fields.items() if name in named}}
 
 
@@ -82,7 +83,7 @@ def _choices(shown: Mapping[str, Any]) -> list[str]:
     found = [*cast("list[Any]", plain)] if isinstance(plain, list) else []
     for name in ("oneOf", "anyOf"):
         titled: Any = shown.get(name)
-        entries = cast("list[Any]", titled) if isinstance(titled, list) else []
+        entries = as_array(titled)
         found += [cast("dict[str, Any]", one).get("const") for one in entries if isinstance(one, dict)]
     return [one for one in found if isinstance(one, str)]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
 
+from bespeak.conversation.json_values import as_object
 from bespeak.conversation.responses import Question
 from bespeak.protocol.forms import check_content, check_value
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
@@ -126,7 +127,7 @@ def _checked(way: Way, value: Any) -> Any:
 
 
 def _is_sampled(value: Any) -> bool:
-    members = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    members = as_object(value)
     return "type" in members or isinstance(members.get("content"), dict | list)
 
 

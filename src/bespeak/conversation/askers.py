@@ -1,9 +1,10 @@
 """Who asks, for the person at the prompt: the server, the tool, and how far the call is."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from bespeak.conversation.call_rounds import Conversation
+from bespeak.conversation.json_values import is_number
 from bespeak.terminal.prompt_types import Asker
 
 
@@ -20,9 +21,5 @@ def progress_in(notifications: Sequence[Mapping[str, Any]]) -> str:
     reports = [one.get("params") for one in notifications if one.get("method") == "notifications/progress"]
     latest = cast("dict[str, Any]", reports[-1]) if reports and isinstance(reports[-1], dict) else {}
     message: Any = latest.get("message")
-    numbers = [f"{one:g}" for one in map(latest.get, ("progress", "total")) if _is_number(one)]
+    numbers = [f"{one:g}" for one in map(latest.get, ("progress", "total")) if is_number(one)]
     return ": ".join(filter(None, [" of ".join(numbers), message if isinstance(message, str) else ""]))
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)

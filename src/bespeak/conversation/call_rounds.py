@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 
 from bespeak.conversation.differences import shown
 from bespeak.conversation.input_required import InputResponse, build_retry_params
+from bespeak.conversation.json_values import as_object
 from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.conversation.question_names import name_of, names_of
 from bespeak.conversation.responses import Dialect, Question, Reading, Verdict, is_secret, read_envelope, read_result
@@ -117,6 +118,9 @@ class Conversation:
     _names: list[set[str]] = field(init=False, repr=False)
     """The names of the questions of each round."""
 
+    _omitted: list[str] = field(default_factory=list[str], init=False, repr=False)
+    """The names of the questions of the last round that were not answered."""
+
     def __post_init__(self) -> None:
         self._names = [set(map(name_of, one.asked)) for one in self.rounds]
         self.params = copy.deepcopy(self.params)  # later changes by the caller must not get into the requests
@@ -127,6 +131,11 @@ class Conversation:
         extended = bool((self.capabilities or {}).get("extensions"))
         read = read_envelope(envelope, self.method, extended=extended)
         self.findings += read.findings
+        if self._omitted and "error" in as_object(envelope):
+            what = (
+                f"the server answered with an error, and did not ask for the answer to {quoted(self._omitted[0])} again"
+            )
+            self.findings.append(Finding("missing-answer", what))
         if read.dialect is not None:
             self.dialects.add(read.dialect)
         if read.state is not None and is_secret(read.state):
@@ -191,6 +200,7 @@ class Conversation:
             raise ValueError(f"no open question has the key {quoted(unasked)}")
         self.rounds.append(_round(asked, responses))
         self._names.append(set(map(name_of, known)))
+        self._omitted = [one.name for one in asked.questions if one.required and one.key not in responses]
         for question in asked.questions:
             response: Any = responses.get(question.key)
             if isinstance(response, dict) and cast("dict[str, Any]", response).get("action") == "decline":
@@ -207,6 +217,7 @@ class Conversation:
         self.rounds.clear()
         self._names.clear()
         self._declined.clear()
+        self._omitted.clear()
         self.pending = None
         self.to_send = copy.deepcopy(self.params)
 

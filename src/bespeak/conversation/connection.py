@@ -8,19 +8,21 @@ import itertools
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, cast
 
-from mcp_types import Implementation, LoggingLevel
+from mcp_types import Implementation, LoggingLevel, ServerCapabilities
 
 from bespeak.client.errors import CallbackFailed, Declined, InvalidServerResponse
 from bespeak.client.negotiation import negotiate
 from bespeak.client.session import ClientSession
 from bespeak.conversation.connection_answers import REFUSED, ConnectionAnswers, Outside, question_of
 from bespeak.conversation.differences import shown
+from bespeak.conversation.http_watch import HttpWatch
+from bespeak.conversation.json_values import as_array, as_object
 from bespeak.conversation.live_checks import LiveChecks
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question, no_constant
@@ -51,6 +53,8 @@ DECLINED: dict[str, Any] = {"error": {"code": REFUSED, "message": "the user decl
 """What is sent for sampling and roots that are declined. There is no result for that."""
 Scripts = Callable[[Question], bool]
 """Returns whether the answers of a call have one for just this question."""
+MOST_NOTED = 10_000
+"""How many notifications of a request, and how many lines that are not messages, are kept."""
 MOST_KEPT = 20
 """How many questions outside calls are kept for messages."""
 
@@ -104,7 +108,10 @@ class Connection:
         timeout: float,
         answers: ConnectionAnswers | None = None,
         log_level: LoggingLevel | None = "info",
+        *,
+        watch: HttpWatch | None = None,
     ) -> None:
+        """`watch` is what sees the responses over HTTP, if there are any."""
         self._transport = transport
         self._mode = mode
         self._session = ClientSession(
@@ -133,7 +140,7 @@ class Connection:
         """The questions of the call that are not answered yet, by the ids of their requests."""
         self._notifications: list[dict[str, Any]] = []
         self._findings: list[Finding] = []
-        self._checks = LiveChecks(self._session, log_level)
+        self._checks = LiveChecks(self._session, log_level, watch or HttpWatch())
         if isinstance(transport, HttpTransport | StdioTransport):
             transport.watch(self._checks)
 
@@ -179,6 +186,25 @@ class Connection:
         return self._session
 
     @property
+    def server(self) -> ServerCapabilities:
+        """What the server declares."""
+        return self._checks.server
+
+    @property
+    def has_session(self) -> bool:
+        """Whether the server has named a session in a response over HTTP."""
+        return self._checks.has_session
+
+    @contextmanager
+    def listening(self, take: Callable[[dict[str, Any]], None]) -> Generator[None]:
+        """Hand over all notifications while the block runs. They are not checked: a subscription is open."""
+        self._checks.listener = take
+        try:
+            yield
+        finally:
+            self._checks.listener = None
+
+    @property
     def keeps_state(self) -> bool | None:
         """Whether a new process of the server could continue a call; `None` if that is not known."""
         if not isinstance(self._transport, MemoryTransport):
@@ -193,7 +219,9 @@ class Connection:
         return capabilities_at(self.version, declared_at(self.version, self._declared))
 
     def stray(self, line: bytes) -> None:
-        """Note a line that the server should not have written."""
+        """Note a line that the server should not have written. Of a flood only the beginning is noted."""
+        if len(self._findings) >= MOST_NOTED:
+            return
         try:
             message: Any = json.loads(line)
         except (ValueError, RecursionError):
@@ -233,7 +261,7 @@ class Connection:
 
     async def settle(self) -> None:
         await self._flush()
-        await self._checks.check_schemas()
+        await self._checks.check_features()
 
     async def tools(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the tools that the server lists, by name; none if it does not list them."""
@@ -257,6 +285,8 @@ class Connection:
             await asyncio.sleep(max(0.0, TAKE_IN_SECONDS - since))
 
     async def _noted(self, message: dict[str, Any]) -> None:
+        if len(self._notifications) >= MOST_NOTED and not self._checks.listener:
+            return  # a flood, of which the beginning says enough
         self._checks.heard(message)
         params: Any = message.get("params", {})
         if isinstance(params, dict):  # without our own token, which differs in every request
@@ -283,6 +313,7 @@ class Connection:
 
     def _answer_outside(self, request: Mapping[str, Any], on_its_stream: bool) -> Mapping[str, Any] | None:
         """Return the response to a question that belongs to no call; `None` if it belongs to the open call."""
+        self._checks.asked(request["id"])
         question = question_of(request, self._numbered)
         if self._belongs_to_call(question, on_its_stream):
             self._keys.add(question.key)
@@ -360,8 +391,8 @@ def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
 
 
 def _questions_in(envelope: Any) -> Any:
-    result: Any = cast("dict[str, Any]", envelope).get("result") if isinstance(envelope, dict) else None
-    return cast("dict[str, Any]", result).get("inputRequests") if isinstance(result, dict) else None
+    result: Any = as_object(envelope).get("result")
+    return as_object(result).get("inputRequests")
 
 
 def _depth(value: Any) -> int:
@@ -376,4 +407,4 @@ def _depth(value: Any) -> int:
 def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return cast("dict[str, Any]", value).values()
-    return cast("list[Any]", value) if isinstance(value, list) else ()
+    return as_array(value)

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 from bespeak.conversation.answers import CannotAnswer, Way
 from bespeak.conversation.fixtures import InputResponseFixture, responses_to
-from bespeak.conversation.responses import Question, Verdict, read_result
+from bespeak.conversation.json_values import as_object
+from bespeak.conversation.responses import Question, Verdict, read_question
 from bespeak.protocol.capabilities import lacking, requirements
 from bespeak.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
@@ -59,8 +60,7 @@ class ConnectionAnswers:
         if undeclared:
             code = INVALID_PARAMS if question.method == ELICIT else METHOD_NOT_FOUND
             return Outside(question, False, _error(code, "the client did not declare this capability"))
-        asked = {"resultType": "input_required", "inputRequests": {question.key: question.as_json()}}
-        if read_result(asked).verdict is Verdict.MALFORMED:
+        if read_question(question).verdict is Verdict.MALFORMED:
             return Outside(question, False, _error(INVALID_PARAMS, "the question is not valid"))
         try:
             prepared = self._prepared(question)
@@ -140,7 +140,7 @@ def question_of(request: Mapping[str, Any], number: Callable[[str], str] = str) 
 def _plain_name(method: str, params: Mapping[str, Any]) -> str:
     """The name of a question that was pushed without a key: the form's only field, or the kind of question."""
     schema: Any = params.get("requestedSchema")
-    fields: Any = cast("dict[str, Any]", schema).get("properties") if isinstance(schema, dict) else None
+    fields: Any = as_object(schema).get("properties")
     kinds = {ELICIT: "url" if params.get("mode") == "url" else "form", SAMPLE: "sampling", ROOTS: "roots"}
-    only = cast("dict[str, Any]", fields) if isinstance(fields, dict) else {}
+    only = as_object(fields)
     return next(iter(only)) if len(only) == 1 else kinds[method]

@@ -124,6 +124,13 @@ class Pool:
         held = self._held.get(wanted.key)
         return wanted if held is None else held.wanted
 
+    def beside(self, wanted: Wanted, mode: str) -> Wanted:
+        """Return another connection to the same server. One that listens is running already, and is not started again."""
+        server = wanted.server
+        if server.url is not None:
+            server = replace(server, command=None, env={}, cwd=None)
+        return replace(wanted, server=server, mode=mode)
+
     def printed(self, wanted: Wanted) -> str:
         """Return the end of a server's output."""
         held = self._held.get(wanted.key)
@@ -183,7 +190,12 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
     async with reach(replace(wanted.server, name=wanted.name), wanted.folder, wanted.fill, stray) as reached:
         try:
             connection = Connection(
-                reached.transport, wanted.mode, wanted.declared, wanted.server.timeout, wanted.answers
+                reached.transport,
+                wanted.mode,
+                wanted.declared,
+                wanted.server.timeout,
+                wanted.answers,
+                watch=reached.watch,
             )
             await connection.__aenter__()
             connection.timeout = wanted.timeout

@@ -13,7 +13,7 @@ from bespeak.conversation.call_rounds import Conversation, MalformedResponse, Ro
 from bespeak.conversation.connection import DECLINED, Line, Received
 from bespeak.conversation.profiles.profile import Profile, StartOver
 from bespeak.conversation.protocol_rules import Finding
-from bespeak.conversation.responses import Dialect, Question, Verdict, read_envelope, read_result
+from bespeak.conversation.responses import Dialect, Question, Verdict, read_envelope, read_question
 from bespeak.protocol.versions import is_modern
 
 STARTS = 200
@@ -280,7 +280,6 @@ class Talk:
 
 def _check_question(question: Question) -> None:
     """Raises `MalformedResponse` for an invalid pushed question."""
-    asked = {"resultType": "input_required", "inputRequests": {question.key: question.as_json()}}
-    read = read_result(asked)
+    read = read_question(question)
     if read.verdict is Verdict.MALFORMED:
         raise MalformedResponse(read.findings)

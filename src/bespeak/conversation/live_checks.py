@@ -4,36 +4,55 @@ A recording is not checked again: it was checked when it was made, and what was 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from mcp_types import ServerCapabilities
 
 from bespeak.client.session import ClientSession
 from bespeak.conversation.differences import shown
+from bespeak.conversation.feature_checks import FeatureChecks
+from bespeak.conversation.http_watch import HttpWatch
+from bespeak.conversation.json_values import as_object, is_whole
 from bespeak.conversation.notification_checks import NotificationChecks
 from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.conversation.question_checks import question_findings
-from bespeak.conversation.responses import Question, Verdict, read_envelope, read_result
-from bespeak.conversation.result_checks import is_whole, response_findings
-from bespeak.conversation.tool_schemas import ToolSchemas
+from bespeak.conversation.responses import Question, read_question
+from bespeak.conversation.result_checks import response_findings
+from bespeak.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
 from bespeak.protocol.headers import SESSION_HEADER
 
 STATUSES = {-32601: 404, -32020: 400, -32021: 400, -32022: 400}
 """The HTTP status of each error that has one."""
-FEATURES = {"tools": "tools", "prompts": "prompts", "resources": "resources", "completion": "completions"}
+FEATURES = {
+    "tools": "tools",
+    "prompts": "prompts",
+    "resources": "resources",
+    "completion": "completions",
+    "logging": "logging",
+}
 """The capability of each feature, by the first part of its methods."""
+
+MOST_LATE = 1000
+"""How many messages that nothing waited for are kept."""
+_BEFORE_METHODS = (HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION)
+"""Errors that a server finds before it looks at the method."""
 
 
 class LiveChecks:
     """The checks of one connection."""
 
-    def __init__(self, session: ClientSession, log_level: str | None) -> None:
+    def __init__(self, session: ClientSession, log_level: str | None, watch: HttpWatch) -> None:
         self.server = ServerCapabilities()
         """What the server declares."""
+        self.has_session = False
+        """Whether a response over HTTP named a session."""
+        self.listener: Callable[[dict[str, Any]], None] | None = None
+        """Takes all notifications while the client has a subscription, in place of the checks."""
         self._session = session
+        self._watch = watch
         self._notifications = NotificationChecks(log_level)
-        self._schemas = ToolSchemas(session)
+        self._features = FeatureChecks(session)
         self._is_open = False
         self._heard: list[dict[str, Any]] = []
         """The notifications of the request that is under way."""
@@ -42,8 +61,6 @@ class LiveChecks:
         self._found: list[Finding] = []
         self._responses: dict[int, tuple[int, bool]] = {}
         """The HTTP status of each response, and whether it was streamed."""
-        self._calls: list[tuple[str, dict[str, Any]]] = []
-        """The complete results of calls whose schemas are not checked yet."""
 
     # Around a request
 
@@ -59,7 +76,7 @@ class LiveChecks:
         found = self._notifications.of_request(id_, self._heard)
         found += response_findings(method, envelope, self._session.version)
         found += self._holding([*self._capability(method, envelope), *self._status(id_, envelope)])
-        self._keep_call(method, params, envelope)
+        self._features.keep(method, params, envelope)
         return found
 
     def pause(self) -> None:
@@ -68,15 +85,20 @@ class LiveChecks:
 
     def _capability(self, method: str, envelope: Any) -> list[Finding]:
         name = FEATURES.get(method.partition("/")[0])
-        answered = isinstance(envelope, dict) and "result" in envelope
-        if name is None or not answered or getattr(self.server, name) is not None:
+        if name is None or getattr(self.server, name) is not None:
             return []
-        return [Finding("capability", f"the server answers {method}, but does not declare the capability {name}")]
+        if "result" in as_object(envelope):
+            return [Finding("capability", f"the server answers {method}, but does not declare the capability {name}")]
+        code: Any = as_object(as_object(envelope).get("error")).get("code")
+        if code in (METHOD_NOT_FOUND, *_BEFORE_METHODS) or not is_whole(code):
+            return []
+        what = f"{method} was answered with {code}, but the server does not declare the capability {name}"
+        return [Finding("undeclared-method", what)]
 
     def _status(self, id_: int, envelope: Any) -> list[Finding]:
         status, streamed = self._responses.get(id_, (0, False))
-        error: Any = cast("dict[str, Any]", envelope).get("error") if isinstance(envelope, dict) else None
-        code: Any = cast("dict[str, Any]", error).get("code") if isinstance(error, dict) else None
+        error: Any = as_object(envelope).get("error")
+        code: Any = as_object(error).get("code")
         wanted = STATUSES.get(code) if is_whole(code) else None
         if not status or wanted in (None, status):
             return []
@@ -88,7 +110,9 @@ class LiveChecks:
 
     def heard(self, message: dict[str, Any]) -> None:
         """Take a notification, in the order of arrival."""
-        if self._is_open:
+        if self.listener is not None:
+            self.listener(message)
+        elif self._is_open:
             self._heard.append(message)
         else:
             self._prepare()
@@ -97,6 +121,7 @@ class LiveChecks:
     def responded(self, request: int, status: int, headers: Mapping[str, str], *, streamed: bool) -> None:
         self._responses[request] = status, streamed
         if SESSION_HEADER in headers:
+            self.has_session = True
             self._found.append(Finding("session-id", f"the server sent the header {SESSION_HEADER}"))
 
     def unclaimed(self, message: bytes) -> None:
@@ -104,14 +129,17 @@ class LiveChecks:
             read: Any = json.loads(message)
         except (ValueError, RecursionError):
             read = None
-        self._late.append(read)
+        if self.listener is not None and "method" in as_object(read):
+            self.listener(read)
+        elif len(self._late) < MOST_LATE:
+            self._late.append(read)
 
     def taken(self) -> list[Finding]:
         """Return what was found outside of responses since the last time."""
         self._prepare()
         for message in self._late:
             self._found += self._out_of_place(message)
-        found, self._found, self._late = self._found, [], []
+        found, self._found, self._late = [*self._found, *self._watch.taken()], [], []
         return self._holding(found)  # the revision is known by now
 
     def _out_of_place(self, read: Any) -> list[Finding]:
@@ -144,29 +172,21 @@ class LiveChecks:
 
     # Questions of older revisions
 
+    def asked(self, id_: Any) -> None:
+        """Note the id of a question that the server sends as a request of its own."""
+        self._notifications.asked.add(id_)
+
     def pushed(self, question: Question) -> None:
         """Check a question that was asked during a call. One without the params it needs is refused elsewhere."""
-        read = read_result({"resultType": "input_required", "inputRequests": {question.key: question.as_json()}})
-        for asked in read.questions:
+        for asked in read_question(question).questions:
             self._found += question_findings(asked, self._session.version)
 
-    # Schemas
-
-    def _keep_call(self, method: str, params: Mapping[str, Any], envelope: Any) -> None:
-        if method != "tools/call" or read_envelope(envelope).verdict is not Verdict.COMPLETE:
-            return
-        result: Any = cast("dict[str, Any]", envelope).get("result")
-        if isinstance(result, dict) and isinstance(params.get("name"), str):
-            self._calls.append((params["name"], cast("dict[str, Any]", result)))
+    # What the server lists
 
     async def tools(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the tools that the server lists, by name."""
-        return {} if self.server.tools is None else await self._schemas.listed()
+        """Return the tools that the server lists, by name; none if they cannot be listed."""
+        return await self._features.tools(self.server)
 
-    async def check_schemas(self) -> None:
-        """Compare the results since the last time with the schemas of their tools."""
-        calls, self._calls = self._calls, []
-        if self.server.tools is None:
-            return
-        for name, result in calls:
-            self._found += await self._schemas.findings(name, result)
+    async def check_features(self) -> None:
+        """Compare the calls since the last time with what the server lists."""
+        self._found += await self._features.check(self.server)

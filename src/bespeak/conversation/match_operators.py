@@ -9,6 +9,7 @@ from operator import ge, gt, le, lt
 from typing import Any, ClassVar, Protocol, cast
 
 from bespeak.conversation.differences import ABSENT, Difference, join, shown
+from bespeak.conversation.json_values import is_number
 from bespeak.conversation.patterns import Expression, InvalidPattern, PatternTimeout
 from bespeak.terminal.safe_text import printable
 
@@ -372,11 +373,6 @@ class All(Matcher):
 
 
 # Kinds of values
-
-
-def is_number(value: Any) -> bool:
-    """Return whether it is a number; `true` does not count as one."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _kind(value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from bespeak.conversation.differences import ABSENT, Difference, join, shown
 from bespeak.conversation.json_schemas import InvalidSchema, validator_of
+from bespeak.conversation.json_values import is_number
 from bespeak.conversation.match_operators import (
     LONGEST_SEARCHED,
     All,
@@ -31,7 +32,6 @@ from bespeak.conversation.match_operators import (
     Schema,
     Snapshot,
     Snapshots,
-    is_number,
 )
 from bespeak.conversation.patterns import Expression, InvalidPattern
 from bespeak.terminal.safe_text import printable

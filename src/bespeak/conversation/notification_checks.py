@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from bespeak.conversation.differences import shown
+from bespeak.conversation.json_values import as_object, is_number, is_whole, kind_of
+from bespeak.conversation.meta_keys import key_findings
 from bespeak.conversation.protocol_rules import RULES, Finding
-from bespeak.conversation.responses import kind_of
-from bespeak.conversation.result_checks import is_whole
 from bespeak.protocol.methods import CHANGES
 from bespeak.protocol.versions import is_modern
 
@@ -28,6 +28,8 @@ class NotificationChecks:
     """Whether the server declares that it logs."""
     finished: set[int] = field(default_factory=set[int])
     """The ids of the requests that have been answered. They are also their progress tokens."""
+    asked: set[Any] = field(default_factory=set[Any])
+    """The ids of the questions that the server has asked as requests of its own."""
     last_id: int = 0
     """The id of the last request. The server may still report on one that the client has given up."""
 
@@ -39,7 +41,7 @@ class NotificationChecks:
             params = _params(message)
             if message.get("method") == PROGRESS and _names(params.get("progressToken"), token):
                 progress: Any = params.get("progress")
-                if not isinstance(progress, int | float) or isinstance(progress, bool):
+                if not is_number(progress):
                     found.append(Finding("progress-increases", f"progress is {kind_of(progress)}, not a number"))
                     continue
                 if last is not None and progress <= last:
@@ -62,6 +64,7 @@ class NotificationChecks:
 
     def _any(self, message: Mapping[str, Any]) -> Iterator[Finding]:
         method, params = message.get("method"), _params(message)
+        yield from key_findings(params)
         if method == PROGRESS:
             token: Any = params.get("progressToken")
             if is_whole(token) and token in self.finished:
@@ -73,7 +76,13 @@ class NotificationChecks:
         elif method in CHANGES or method == ACKNOWLEDGED:
             yield Finding("unsubscribed", f"the server sent {method}, but the client opened no subscription")
         elif method == CANCELLED:
-            yield Finding("cancelled", f"the server cancelled request {shown(params.get('requestId'))}")
+            id_: Any = params.get("requestId")
+            yield Finding("cancelled", f"the server cancelled request {shown(id_)}")
+            # An id that is neither ours nor that of a question may be the one of its ping.
+            if is_whole(id_) and 1 <= id_ <= self.last_id and id_ not in self.asked:
+                yield Finding(
+                    "cancels-own", f"the server cancelled request {shown(id_)}, which is a request of the client"
+                )
 
     def _log(self, params: Mapping[str, Any]) -> Iterator[Finding]:
         if not self.logs:
@@ -92,7 +101,7 @@ class NotificationChecks:
 
 def _params(message: Mapping[str, Any]) -> Mapping[str, Any]:
     params: Any = message.get("params")
-    return cast("dict[str, Any]", params) if isinstance(params, dict) else {}
+    return as_object(params)
 
 
 def _names(token: Any, id_: int) -> bool:

@@ -6,12 +6,15 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from bespeak.conversation.differences import shown
-from bespeak.conversation.protocol_rules import JUNE, RULES, Finding
-from bespeak.conversation.responses import Question, kind_of
+from bespeak.conversation.json_values import as_object, is_number, kind_of
+from bespeak.conversation.protocol_rules import RULES, Finding
+from bespeak.conversation.responses import Question
+from bespeak.conversation.rule_types import JUNE
 from bespeak.protocol.methods import SAMPLE
+from bespeak.protocol.text_formats import FORMATS
 from bespeak.terminal.safe_text import quoted
 
-FORMATS = ("email", "uri", "date", "date-time")
+_FORMATS = tuple(FORMATS)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 _LOCAL = re.compile(r"localhost|127(\.\d{1,3}){3}|::1|.*\.localhost")
@@ -79,8 +82,8 @@ def _field(field: Mapping[str, Any], version: str) -> str | None:
     if kind not in ("string", "number", "integer", "boolean"):
         return f"has the type {shown(kind)}" if "type" in field else "has no type"
     chosen = "enum" in field or "oneOf" in field
-    if kind == "string" and "format" in field and field["format"] not in FORMATS and not chosen:
-        return f"has the format {shown(field['format'])}; formats are {', '.join(FORMATS)}"
+    if kind == "string" and "format" in field and field["format"] not in _FORMATS and not chosen:
+        return f"has the format {shown(field['format'])}; formats are {', '.join(_FORMATS)}"
     if "default" in field and not _is_a(kind, field["default"]):
         return f"has a default that is {kind_of(field['default'])}, not a {kind}"
     return None
@@ -89,15 +92,13 @@ def _field(field: Mapping[str, Any], version: str) -> str | None:
 def _is_a(kind: str, value: Any) -> bool:
     if kind == "string":
         return isinstance(value, str)
-    return (
-        isinstance(value, bool) if kind == "boolean" else isinstance(value, int | float) and not isinstance(value, bool)
-    )
+    return isinstance(value, bool) if kind == "boolean" else is_number(value)
 
 
 def _choices(field: Mapping[str, Any]) -> str | None:
     """An array is a choice of several from a list, with or without titles."""
     found: Any = field.get("items")
-    items = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    items = as_object(found)
     plain, titled = items.get("enum"), items.get("anyOf")
     if isinstance(plain, list) and items.get("type") == "string":
         right = all(isinstance(one, str) for one in cast("list[Any]", plain))
@@ -107,7 +108,7 @@ def _choices(field: Mapping[str, Any]) -> str | None:
 
 
 def _is_titled(choice: Any) -> bool:
-    named = cast("dict[str, Any]", choice) if isinstance(choice, dict) else {}
+    named = as_object(choice)
     return isinstance(named.get("const"), str) and isinstance(named.get("title"), str)
 
 
@@ -133,6 +134,6 @@ def _sampling(params: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _blocks(message: Any) -> list[Mapping[str, Any]]:
-    content: Any = cast("dict[str, Any]", message).get("content") if isinstance(message, dict) else None
+    content: Any = as_object(message).get("content")
     listed = cast("list[Any]", content) if isinstance(content, list) else [content]
     return [cast("dict[str, Any]", block) for block in listed if isinstance(block, dict)]

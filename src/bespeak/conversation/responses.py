@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, NoReturn, cast
 
 from bespeak.conversation.differences import shown
+from bespeak.conversation.json_values import as_array, as_object, is_number, kind_of
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.question_names import called, name_of, namesakes_in
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
@@ -88,7 +89,7 @@ class Question:
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
         """The fields of the form."""
         found: Any = self.schema.get("properties")
-        known = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        known = as_object(found)
         return {name: cast("dict[str, Any]", field) for name, field in known.items() if isinstance(field, dict)}
 
     def told(self) -> str:
@@ -156,6 +157,11 @@ def read_result(result: Mapping[str, Any], method: str = "tools/call", *, extend
     return _read_spec(result, method)
 
 
+def read_question(question: Question) -> Reading:
+    """Classify one question that was pushed, as if it had come in a round."""
+    return read_result({"resultType": "input_required", "inputRequests": {question.key: question.as_json()}})
+
+
 def _malformed(*findings: Finding, dialect: Dialect | None = None) -> Reading:
     return Reading(Verdict.MALFORMED, dialect=dialect, findings=findings)
 
@@ -210,7 +216,7 @@ def _lacking(method: str, params: Mapping[str, Any]) -> str | None:
         if not isinstance(params.get("messages"), list):
             return "messages"
         tokens: Any = params.get("maxTokens")
-        return None if isinstance(tokens, int | float) and not isinstance(tokens, bool) else "maxTokens"
+        return None if is_number(tokens) else "maxTokens"
     if method == ROOTS:
         return None
     if not isinstance(params.get("message"), str):
@@ -232,7 +238,7 @@ def _read_list(result: Mapping[str, Any], method: str) -> Reading:
     asked, state = result.get("inputRequests"), result.get("requestState")
     if asked is None:
         return Reading(Verdict.COMPLETE)
-    fields = cast("list[Any]", asked) if isinstance(asked, list) else []
+    fields = as_array(asked)
     questions = [_field(field) for field in fields]
     if not questions or None in questions or not isinstance(state, str) or not state:
         half = "the result has inputRequests, but fits neither the MCP shape nor the compatibility dialect"
@@ -277,20 +283,6 @@ def _description(result: Mapping[str, Any]) -> str | None:
 
 def _named(value: Any) -> str:
     return quoted(value) if isinstance(value, str) else shown(value)
-
-
-def kind_of(value: Any) -> str:
-    """Return the JSON type of a value, with its article."""
-    if value is None:
-        return "null"
-    kinds = (
-        (bool, "a boolean"),
-        ((int, float), "a number"),
-        (str, "a string"),
-        (list, "an array"),
-        (dict, "an object"),
-    )
-    return next(name for kind, name in kinds if isinstance(value, kind))
 
 
 def is_secret(state: str) -> bool:

@@ -4,9 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from bespeak.conversation.differences import shown
+from bespeak.conversation.json_values import as_array, as_object, is_whole, kind_of
+from bespeak.conversation.meta_keys import key_findings
 from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.conversation.question_checks import question_findings
-from bespeak.conversation.responses import Verdict, kind_of, read_result
+from bespeak.conversation.responses import Verdict, read_result
+from bespeak.conversation.rule_types import JUNE, MARCH
+from bespeak.conversation.tool_schemas import tool_findings
 
 CACHEABLE = (
     "server/discover",
@@ -23,12 +27,13 @@ HINTS = ("ttlMs", "cacheScope")
 
 def response_findings(method: str, envelope: Any, version: str) -> list[Finding]:
     """Return the rules of a revision that the response to a request breaks."""
-    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    message = as_object(envelope)
     found: list[Finding] = []
     if isinstance(message.get("error"), dict):
         found += _error(message["error"])
     elif isinstance(message.get("result"), dict):
         found += _result(method, message["result"], version)
+        found += key_findings(message["result"])
     return [finding for finding in found if RULES[finding.rule].holds_at(version)]
 
 
@@ -53,6 +58,10 @@ def _result(method: str, result: Mapping[str, Any], version: str) -> Iterator[Fi
     check = _CHECKS.get(method)
     if check is not None:
         yield from check(result)
+    for block in _blocks(result):
+        kind: Any = block.get("type")
+        if isinstance(kind, str) and version < _SINCE.get(kind, ""):
+            yield Finding("later-block", f"the result has a block of type {kind}, which came with {_SINCE[kind]}")
 
 
 def _hints(result: Mapping[str, Any]) -> Iterator[Finding]:
@@ -67,11 +76,6 @@ def _hints(result: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("cache-hints", f"cacheScope is {shown(result['cacheScope'])}, not public or private")
 
 
-def is_whole(value: Any) -> bool:
-    """Return whether a number is whole. JSON does not tell 1 from 1.0."""
-    return not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
-
-
 def _tool(result: Mapping[str, Any]) -> Iterator[Finding]:
     if "isError" in result and not isinstance(result["isError"], bool):
         yield Finding("result", f"isError is {kind_of(result['isError'])}, not a boolean")
@@ -79,6 +83,8 @@ def _tool(result: Mapping[str, Any]) -> Iterator[Finding]:
     if not isinstance(structured, dict):
         yield Finding("structured-object", f"structuredContent is {kind_of(structured)}, not an object")
     yield from _each(result, "content", _block)
+    if "structuredContent" in result and not any(isinstance(one.get("text"), str) for one in _blocks(result)):
+        yield Finding("structured-text", "the result has structuredContent and no text")
 
 
 def _prompt(result: Mapping[str, Any]) -> Iterator[Finding]:
@@ -89,9 +95,20 @@ def _resource(result: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _each(result, "contents", _contents)
 
 
+def _listed_tools(result: Mapping[str, Any]) -> Iterator[Finding]:
+    yield from _each(result, "tools", _has_texts("name"))
+    for tool in map(as_object, as_array(result.get("tools"))):
+        if isinstance(tool.get("name"), str):
+            yield from tool_findings(tool["name"], tool)
+
+
+def _listed(name: str, *texts: str) -> "_Check":
+    return lambda result: _each(result, name, _has_texts(*texts))
+
+
 def _completion(result: Mapping[str, Any]) -> Iterator[Finding]:
     completion: Any = result.get("completion")
-    values: Any = cast("dict[str, Any]", completion).get("values") if isinstance(completion, dict) else None
+    values: Any = as_object(completion).get("values")
     if not isinstance(values, list):
         yield Finding("completion", "the result has no completion with values")
         return
@@ -103,11 +120,16 @@ def _completion(result: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding("completion", f"a value of the completion is {kind_of(odd)}, not a string")
 
 
-_CHECKS: dict[str, Callable[[Mapping[str, Any]], Iterator[Finding]]] = {
+_Check = Callable[[Mapping[str, Any]], Iterator[Finding]]
+_CHECKS: dict[str, _Check] = {
     "tools/call": _tool,
     "prompts/get": _prompt,
     "resources/read": _resource,
     "completion/complete": _completion,
+    "tools/list": _listed_tools,
+    "prompts/list": _listed("prompts", "name"),
+    "resources/list": _listed("resources", "uri", "name"),
+    "resources/templates/list": _listed("resourceTemplates", "uriTemplate", "name"),
 }
 
 
@@ -129,6 +151,20 @@ def _each(result: Mapping[str, Any], name: str, fault: Callable[[Mapping[str, An
         if what is not None:
             yield Finding("content", f"{name}[{number}] {what}")
             return
+
+
+def _has_texts(*names: str) -> Callable[[Mapping[str, Any]], str | None]:
+    return lambda entry: _lacks_text(entry, names)
+
+
+def _blocks(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The blocks of a result: those of a tool, and those in the messages of a prompt."""
+    messages = (as_object(one).get("content") for one in as_array(result.get("messages")))
+    return [*map(as_object, as_array(result.get("content"))), *map(as_object, messages)]
+
+
+_SINCE = {"audio": MARCH, "resource_link": JUNE}
+"""The blocks that came with a later revision than the first."""
 
 
 def _block(block: Mapping[str, Any]) -> str | None:
@@ -200,7 +236,9 @@ def _code(code: int, data: Any) -> Iterator[Finding]:
         yield Finding("error-code", f"the error has the code {code}, which the protocol does not define")
     elif -32768 <= code <= -32000 and code not in DEFINED:
         yield Finding("error-range", f"the error has the code {code}, which is reserved")
-    members = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
+    members = as_object(data)
+    if code == -32042 and not _are_pages(members.get("elicitations")):
+        yield Finding("page-required", "the error -32042 has no data.elicitations, or one that is not a list of pages")
     if code == -32021 and not isinstance(members.get("requiredCapabilities"), dict):
         yield Finding("error-data", "the error -32021 has no data.requiredCapabilities, or one that is not an object")
     if code == -32022:
@@ -214,6 +252,15 @@ FORMER = {-32002: "that a resource was not found", -32042: "that a page must be 
 """Codes that only older revisions have."""
 DEFINED = (-32700, -32600, -32601, -32602, -32603, -32020, -32021, -32022)
 """The reserved codes that the protocol defines."""
+
+
+def _are_pages(value: Any) -> bool:
+    """Whether it is a list of questions that open pages, each with all that it needs."""
+    return bool(as_array(value)) and all(
+        page.get("mode") == "url"
+        and all(isinstance(page.get(name), str) for name in ("elicitationId", "url", "message"))
+        for page in map(as_object, as_array(value))
+    )
 
 
 def _are_texts(value: Any) -> bool:

@@ -10,11 +10,12 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TextIO, cast
 from urllib.parse import urlsplit
 
+from bespeak.conversation.http_watch import HttpWatch
 from bespeak.conversation.server_targets import Target
 from bespeak.server.targets import NoServer, load
 from bespeak.terminal.safe_text import printable
@@ -28,6 +29,7 @@ READY_SECONDS = 30.0
 """How long a started server may take to listen."""
 POLL_SECONDS = 0.05
 KNOCK_SECONDS = 2.0
+"""How long one attempt to connect may take."""
 LEAVE_SECONDS = 5.0
 UNAUTHORIZED = (
     'it needs credentials: in a suite, give the server headers: {Authorization: "Bearer ${env:TOKEN}"}; '
@@ -55,6 +57,8 @@ class Reached:
 
     transport: Transport
     printed: Callable[[], str] = str
+    watch: HttpWatch = field(default_factory=HttpWatch)
+    """What is found in responses over HTTP."""
 
 
 @asynccontextmanager
@@ -76,13 +80,17 @@ async def reach(
         async with contextlib.AsyncExitStack() as stack:
             url, headers = fill(server.url), {name: fill(value) for name, value in server.headers.items()}
             try:
-                transport = HttpTransport(url, headers=headers, stray=stray, unauthorized=UNAUTHORIZED)
+                watch = HttpWatch()
+                client = await stack.enter_async_context(watch.client())
+                transport = HttpTransport(
+                    url, headers=headers, stray=stray, unauthorized=UNAUTHORIZED, http_client=client
+                )
             except (ValueError, MissingExtra) as error:
                 raise Unreachable(str(error)) from None
             if server.command is not None:
                 started = _listening(parameters_of(server, folder, fill), url, log, called(server) or "the server")
                 await stack.enter_async_context(started)
-            yield Reached(transport, lambda: tail(log))
+            yield Reached(transport, lambda: tail(log), watch)
 
 
 def called(server: Target) -> str | None:
@@ -191,9 +199,10 @@ async def _ready(process: asyncio.subprocess.Process, url: str, log: IO[str], na
 async def _listens(url: str) -> bool:
     where = urlsplit(url)
     try:
-        _, writer = await asyncio.open_connection(
-            where.hostname, where.port or (443 if where.scheme == "https" else 80)
-        )
+        async with asyncio.timeout(KNOCK_SECONDS):  # a host that drops everything would keep us for minutes
+            _, writer = await asyncio.open_connection(
+                where.hostname, where.port or (443 if where.scheme == "https" else 80)
+            )
         writer.close()
         await writer.wait_closed()
     except OSError:

@@ -1,66 +1,14 @@
-"""The schemas that a server lists for its tools, and whether the results of calls keep them."""
+"""Checks a tool as a server lists it, and whether the results of calls keep its schema."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from bespeak.client.errors import InvalidServerResponse
-from bespeak.client.session import ClientSession
 from bespeak.conversation.json_schemas import Uncheckable, first_error
-from bespeak.conversation.protocol_rules import RULES, Finding
-from bespeak.protocol.errors import MCPError
+from bespeak.conversation.json_values import as_object
+from bespeak.conversation.protocol_rules import Finding
+from bespeak.protocol.parameter_headers import InvalidParameterHeader, read_parameter_headers
 from bespeak.terminal.safe_text import printable, quoted
-
-PAGES = 100
-"""How many pages are read. A server may hand out cursors forever."""
-LIST_SECONDS = 5.0
-LONGEST = 300
-
-
-class ToolSchemas:
-    """The tools of one server, read when they are first needed."""
-
-    def __init__(self, session: ClientSession) -> None:
-        self._session = session
-        self._tools: dict[str, dict[str, Any]] | None = None
-
-    async def findings(self, name: str, result: Mapping[str, Any]) -> list[Finding]:
-        """Return the rules that a tool and the complete result of a call to it break."""
-        known = self._tools is not None
-        found = await self._found(name, result)
-        if found and known:  # the list may have changed since it was read
-            self._tools = None
-            found = await self._found(name, result)
-        return [finding for finding in found if RULES[finding.rule].holds_at(self._session.version)]
-
-    async def listed(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the tools by name, as they were listed last; none if they cannot be listed."""
-        if self._tools is None:
-            self._tools = await self._read()
-        return self._tools
-
-    async def _found(self, name: str, result: Mapping[str, Any]) -> list[Finding]:
-        tool = (await self.listed()).get(name)
-        return [] if tool is None else [*input_findings(name, tool), *output_findings(name, tool, result)]
-
-    async def _read(self) -> dict[str, dict[str, Any]]:
-        """The tools by name. What cannot be read is not there: whether the list is right is for tests of the list."""
-        tools: dict[str, dict[str, Any]] = {}
-        cursor: str | None = None
-        try:
-            for _ in range(PAGES):
-                params = {} if cursor is None else {"cursor": cursor}
-                page = await self._session.request("tools/list", params, read_timeout_seconds=LIST_SECONDS)
-                listed: Any = page.get("tools")
-                for one in cast("list[Any]", listed) if isinstance(listed, list) else []:
-                    tool = cast("dict[str, Any]", one) if isinstance(one, dict) else {}
-                    if isinstance(tool.get("name"), str):
-                        tools[tool["name"]] = tool
-                cursor = page.get("nextCursor")
-                if not isinstance(cursor, str):
-                    break
-        except (MCPError, OSError, InvalidServerResponse):
-            pass
-        return tools
 
 
 def input_findings(name: str, tool: Mapping[str, Any]) -> list[Finding]:
@@ -72,6 +20,28 @@ def input_findings(name: str, tool: Mapping[str, Any]) -> list[Finding]:
     return [Finding("tool-schema", f"the tool {quoted(name)} {what}")]
 
 
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def tool_findings(name: str, tool: Mapping[str, Any]) -> list[Finding]:
+    """Return what is wrong with a tool as it is listed."""
+    found = input_findings(name, tool)
+    if not _NAME.fullmatch(name):
+        found.append(
+            Finding("tool-name", f"the tool {quoted(name)} has a name of other characters, or of another length")
+        )
+    try:
+        read_parameter_headers(as_object(tool.get("inputSchema")))
+    except InvalidParameterHeader as error:
+        found.append(Finding("parameter-header", f"the tool {quoted(name)}: {printable(str(error))}"))
+    return found
+
+
+def argument_fault(tool: Mapping[str, Any], arguments: Any) -> str | None:
+    """Return how the arguments of a call differ from the schema of its tool; `None` if they do not, or nobody can say."""
+    return _fault(tool.get("inputSchema"), arguments)
+
+
 def output_findings(name: str, tool: Mapping[str, Any], result: Mapping[str, Any]) -> list[Finding]:
     """Return how the structured content of a result differs from the tool's schema. An error needs no content."""
     schema: Any = tool.get("outputSchema")
@@ -79,13 +49,19 @@ def output_findings(name: str, tool: Mapping[str, Any], result: Mapping[str, Any
         return []
     if "structuredContent" not in result:
         return [Finding("output-schema", f"the tool {quoted(name)} has an outputSchema, but no structuredContent came")]
-    try:
-        wrong = first_error(cast("dict[str, Any]", schema), result["structuredContent"])
-    except Uncheckable:
-        return []  # what cannot be checked proves nothing
-    if wrong is None:
+    fault = _fault(schema, result["structuredContent"])
+    if fault is None:
         return []
+    return [Finding("output-schema", f"the structuredContent of {quoted(name)} does not match its schema: {fault}")]
+
+
+def _fault(schema: Any, value: Any) -> str | None:
+    """The first difference, with its place. What cannot be checked proves nothing."""
+    try:
+        wrong = first_error(cast("dict[str, Any]", schema), value) if isinstance(schema, dict) else None
+    except Uncheckable:
+        return None
+    if wrong is None:
+        return None
     path, told = wrong
-    where = f" at {printable(path)}" if path else ""
-    told = told if len(told) <= LONGEST else f"{told[:LONGEST]}..."
-    return [Finding("output-schema", f"the structuredContent of {quoted(name)} does not match{where}: {told}")]
+    return f"{printable(path)}: {told}" if path else told

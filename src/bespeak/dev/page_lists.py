@@ -40,7 +40,7 @@ async def list_everything(url: str, era: str, authorization: str) -> Lists:
         async with connected(url, era, authorization, _ignore) as connection:
             for member, method in KINDS.items():
                 try:
-                    getattr(lists, member).extend([one async for one in list_all(connection, method, member)])
+                    getattr(lists, member).extend([one async for one in list_all(connection.session, method, member)])
                 except MCPError as error:
                     if error.code != METHOD_NOT_FOUND:
                         lists.problems.append(f"{method}: {error}")

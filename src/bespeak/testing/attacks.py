@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 from bespeak.conversation.call_rounds import Round, unanswered
 from bespeak.conversation.exchange import Interference, Talk
+from bespeak.conversation.json_values import as_object
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.question_names import name_of
 from bespeak.conversation.responses import Verdict, read_envelope
@@ -188,8 +189,8 @@ def advise_ignored(tamper: Tamper) -> list[Finding]:
 
 def _outcome(envelope: Any) -> Any:
     """The result without what may differ each time."""
-    result: Any = cast("dict[str, Any]", envelope).get("result") if isinstance(envelope, dict) else None
-    members = cast("dict[str, Any]", result) if isinstance(result, dict) else {}
+    result: Any = as_object(envelope).get("result")
+    members = as_object(result)
     return {name: member for name, member in members.items() if name not in ("_meta", "requestState")} or None
 
 
@@ -198,6 +199,15 @@ def _judge_answers(tamper: Tamper, envelope: Any, rounds: Sequence[Round]) -> li
         return []
     what = f"the server accepted {_SENT[tamper.how]}; it must answer with an error, fail, or ask again"
     return [Failure(what, rule="answers-checked")]
+
+
+def judge_unasked(tamper: Tamper, talk: Talk) -> list[Failure]:
+    """Return a failure if the server refused answers because one of them belongs to no question."""
+    at_once = len(talk.conversation.rounds) == tamper.round
+    if tamper.how != "unknown-key" or not at_once or not (refuses(talk.envelope) or _fails(talk.envelope)):
+        return []
+    what = "the server failed because of an answer to a question that it did not ask; it should ignore it"
+    return [Failure(what, rule="unknown-answer")]
 
 
 def _asks_again(envelope: Any, rounds: Sequence[Round]) -> bool:
@@ -216,7 +226,7 @@ def refuses(envelope: Any) -> bool:
 
 
 def _fails(envelope: Any) -> bool:
-    result: Any = cast("dict[str, Any]", envelope).get("result") if isinstance(envelope, dict) else None
+    result: Any = as_object(envelope).get("result")
     return isinstance(result, dict) and cast("dict[str, Any]", result).get("isError") is True
 
 
@@ -266,5 +276,4 @@ def after_fault(fault: Fault | None) -> str:
         return "verify"
     if fault.drop is None:
         return "after the server was restarted"
-    restarted = ", the server was restarted" if fault.restart else ""
-    return f"after a response was lost{restarted} and the request was sent again"
+    return SENT_AGAIN.replace(" and", ", the server was restarted and", 1) if fault.restart else SENT_AGAIN

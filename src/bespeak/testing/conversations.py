@@ -1,8 +1,9 @@
 """`converse`: call any server from Python code with scripted answers."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from bespeak.conversation.answer_examples import example
 from bespeak.conversation.answer_sources import FixtureScript
@@ -18,6 +19,7 @@ from bespeak.conversation.connection import Connection
 from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS, mode_of
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.http_watch import HttpWatch
 from bespeak.conversation.profiles.known_profiles import find_profile
 from bespeak.conversation.profiles.profile import Profile
 from bespeak.conversation.protocol_rules import Finding
@@ -29,6 +31,9 @@ from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Answering, Transport
 from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 class ConversationFailed(AssertionError):
@@ -106,8 +111,11 @@ async def converse(
         if connection is not None:
             connection.stray(line)
 
-    connection = Connection(_transport(server, stray), mode, declared, timeout)
-    async with connection:
+    async with contextlib.AsyncExitStack() as stack:
+        watch = HttpWatch()
+        http = await stack.enter_async_context(watch.client()) if isinstance(server, str) else None
+        connection = Connection(_transport(server, stray, http), mode, declared, timeout, watch=watch)
+        await stack.enter_async_context(connection)
         if client.needs_rounds and not is_modern(connection.version):
             raise ValueError(f"this profile answers rounds, which revision {connection.version} does not have")
         method = "tools/call" if tool is not None else "prompts/get" if prompt is not None else "resources/read"
@@ -158,9 +166,9 @@ async def _problems(talk: Talk) -> list[str]:
     return []
 
 
-def _transport(server: Any, stray: Callable[[bytes], None]) -> Transport:
+def _transport(server: Any, stray: Callable[[bytes], None], http: "httpx2.AsyncClient | None") -> Transport:
     if isinstance(server, str):
-        return HttpTransport(server, stray=stray)
+        return HttpTransport(server, stray=stray, http_client=http)
     if isinstance(server, StdioServerParameters):
         return StdioTransport(server, stray=stray)
     if not isinstance(server, type):

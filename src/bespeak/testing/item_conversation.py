@@ -33,6 +33,7 @@ from bespeak.testing.attacks import (
     ignores_state,
     judge_restarted,
     judge_tampered,
+    judge_unasked,
     refuses,
 )
 from bespeak.testing.expect.asked_order import in_expected_order
@@ -204,7 +205,9 @@ class ItemConversation:
         test = self.test
         expects = "expect" in test.model_fields_set
         if test.tamper is None or not talk.interference.is_tampered(test.tamper.round):
-            self.failures += self._judged(test.expect, talk)
+            fails = test.expect.error is not None or test.expect.isError is True
+            self.failures += [] if test.tamper is None or fails else judge_unasked(test.tamper, talk)
+            self.failures += [] if self.failures else self._judged(test.expect, talk)
             return
         if not names_a_success(test.expect):
             ignored = ignores_state(talk.envelope, talk.unstated)

@@ -15,6 +15,7 @@ from bespeak.testing.cassettes.cassette_file import CassetteFile
 from bespeak.testing.cassettes.cassette_format import StaleCassette
 from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.item_conversation import ItemConversation, client_of
+from bespeak.testing.item_probe import REPLAYED, ItemProbe, wire_to
 from bespeak.testing.item_result import ItemResult
 from bespeak.testing.live_lines import LiveLine
 from bespeak.testing.redaction.folder_paths import Folder, folders_of
@@ -54,6 +55,8 @@ class ItemRun:
         self.printed = ""
         self.held: ItemConversation | None = None
         """The conversation, once it has begun. One that is recorded anew replaces the replayed one."""
+        self.probe: ItemProbe | None = None
+        """The probes, in a test that has no conversation."""
 
     def fill(self, find: Callable[[str], Any]) -> None:
         """Replace `${...}` by values. Raises `Unknown` and `DoesNotFit`."""
@@ -95,9 +98,18 @@ class ItemRun:
             folder = self.item.suite.folder / str(fill(named, self.find))
         if folder is None or self.options.profile is not None:
             await self._live()
+        elif self.test.probe is not None:
+            await self._probe_live(folder)
         else:
             await self._with_cassette(folder)
         self.ran = True
+
+    async def _probe_live(self, folder: Path) -> None:
+        """Send the probes of a test whose suite has cassettes, unless that suite is replayed."""
+        if self.options.verify or self.options.record.records(CassetteFile(folder, self.item, self.redactor).path):
+            await self._live()
+        else:
+            self.item = replace(self.item, test=self.test.model_copy(update={"skip": REPLAYED}))
 
     async def _with_cassette(self, folder: Path) -> None:
         cassette = CassetteFile(folder, self.item, replace(self.redactor, folders=self.folders()))
@@ -136,12 +148,16 @@ class ItemRun:
             self.failures.append(Failure(str(error), Kind.UNREACHABLE))
             return
         self._note_roots(wanted)
-        live = LiveLine(connection, self.pool, self.wanted)
-        line: Line = live if cassette is None else cassette.recorder(live)
-        usable = await self._hold(line, live)
-        self.outside = outside_told(wanted.name, live.connection.outside)
-        if usable:
-            await self._note_names(live.connection)
+        if self.test.probe is not None:
+            usable = await self._probe(self.test.probe, connection, wanted)
+            self.outside = outside_told(wanted.name, connection.outside)
+        else:
+            live = LiveLine(connection, self.pool, self.wanted)
+            line: Line = live if cassette is None else cassette.recorder(live)
+            usable = await self._hold(line, live)
+            self.outside = outside_told(wanted.name, live.connection.outside)
+            if usable:
+                await self._note_names(live.connection)
         if self.failures and usable and self.test.xfail is None:
             self.printed = self.pool.newly_printed(wanted)
         if not usable:
@@ -168,6 +184,14 @@ class ItemRun:
         name = target if target in self.item.suite.model.servers else wanted.name
         for file, line, what in roots_not_there(self.item.suite, name, wanted.folder, self.find):
             self.notes.append(f"{relative(file, self.options.start)}:{line}: {what}")
+
+    async def _probe(self, names: Sequence[str], connection: Connection, wanted: Wanted) -> bool:
+        """Send the probes of a test. Return whether the connection can still be used."""
+        probe = self.probe = ItemProbe(names)
+        try:
+            return await probe.hold(wire_to(connection, self.pool, self.pool.opened(wanted)))
+        finally:
+            self.failures += probe.failures
 
     async def _replay(self, cassette: CassetteFile) -> None:
         try:
@@ -232,7 +256,7 @@ class ItemRun:
             self.item,
             self.options,
             self.failures,
-            [] if held is None else held.advice,
+            held.advice if held is not None else [] if self.probe is None else self.probe.advice,
             [] if held is None or held.conversation is None else held.conversation.rounds,
             [] if held is None or held.line is None else held.line.events,
             None if held is None else held.ended,

@@ -60,9 +60,8 @@ class LiveLine:
         if opened.server.url is None:
             raise NotReached(f"{opened.name} is not reached by a URL, so there is no other caller")
         literal = {name: value.replace("${", "$${") for name, value in headers.items()}
-        # The server is running already, so it is reached by its URL alone.
-        server = replace(opened.server, command=None, env={}, cwd=None, headers={**opened.server.headers, **literal})
-        other = replace(opened, server=server)
+        other = self.pool.beside(opened, opened.mode)
+        other = replace(other, server=replace(other.server, headers={**opened.server.headers, **literal}))
         try:
             theirs = await self.pool.connection(other)
         except Unreachable as error:

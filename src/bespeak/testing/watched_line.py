@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from bespeak.conversation.connection import Line, Push, Received, Scripts, nothing
+from bespeak.conversation.json_values import as_object
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
 from bespeak.testing.report.timeline import Event, Step
@@ -80,7 +81,7 @@ class WatchedLine:
         self._heard = len(notifications)
 
     def _note_response(self, envelope: Any) -> None:
-        message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+        message = as_object(envelope)
         error, result = message.get("error"), message.get("result")
         if isinstance(error, dict):
             self._note(Step.ERROR, cast("dict[str, Any]", error))

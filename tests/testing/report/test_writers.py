@@ -105,3 +105,12 @@ def test_two_reports_do_not_go_to_the_same_place(
         open_writers(specs, StringIO(), colour=False)
 
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", ["json", "junit", "html", "pretty"])
+def test_a_report_never_replaces_a_suite(form: str, tmp_path: Path) -> None:
+    suite = tmp_path / "a.bespeak.yaml"
+    suite.write_text("version: 1")
+    with pytest.raises(ValueError, match=rf"^'{form}=.*' would replace a suite; give the report another name$"):
+        open_writers([f"{form}={suite}"], StringIO(), colour=False)
+    assert suite.read_text() == "version: 1"

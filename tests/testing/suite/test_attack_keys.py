@@ -54,7 +54,7 @@ def added(text: str, *lines: str) -> str:
         ("setup: [{command: [x], timout: 1}]", "unknown key 'timout'; did you mean 'timeout'?"),
         ("setup: [[make, '${data}']]", "${data} has no value here: no test before this one captures it"),
         ("teardown: [{command: [x], timeout: 0}]", "timeout: must be greater than 0"),
-        ("method: tools/list", "name exactly one of tool, prompt, resource and method"),
+        ("method: tools/list", "name exactly one of tool, prompt, resource, method and probe"),
         ("params: {}", "params are for a method; a tool and a prompt take arguments"),
         ("verify: {method: ''}", "method: is empty"),
         (

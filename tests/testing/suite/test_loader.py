@@ -131,7 +131,7 @@ def test_a_suite_of_the_wrong_shape_is_reported_in_the_words_of_yaml(
 @pytest.mark.parametrize(
     ("lines", "line", "said"),
     [
-        (["prompt: pay"], 5, "name exactly one of tool, prompt, resource and method"),
+        (["prompt: pay"], 5, "name exactly one of tool, prompt, resource, method and probe"),
         (["arguments: [1]"], NEXT, "arguments: must be a map"),
         (["eras: []"], NEXT, "eras: is empty"),
         (

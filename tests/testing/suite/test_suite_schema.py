@@ -149,6 +149,8 @@ WHOLE: dict[str, Any] = {
         {"name": "listed", "method": "tools/list", "params": {}, "tags": ["fast"]},
         {"name": "left out", "tool": "pay", "skip": "slow"},
         {"name": "wrong", "tool": "pay", "xfail": "known"},
+        {"name": "probed", "probe": "all", "timeout": 5},
+        {"name": "probed in part", "probe": ["tool", "cursor"], "fresh": True},
     ],
 }
 """Every key there is."""
@@ -169,6 +171,7 @@ def fits(value: Any) -> bool:
 
 # What the schema need not know: what keys mean to each other, and what is inside a text.
 MEANING = re.compile(
+    "has no effect in a test with probe|all stands alone|"
     "name exactly one of tool|a resource takes no|fault and retry|tamper and fault|both give answers|"
     "are the same key; use one|a server needs|are for a|there is no server|there is another|listed twice|"
     "used twice|name the server|needs rounds|has no value|does not name an env|cannot be read|matches many|"

@@ -10,6 +10,7 @@ from mcp_types import SERVER_INFO_META_KEY
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from bespeak.conversation.input_required import ADDED
+from bespeak.conversation.json_values import as_object
 from bespeak.conversation.matchers import ABSENT, Difference, equal_to
 from bespeak.conversation.responses import Verdict, is_secret, read_envelope
 from bespeak.protocol.versions import SPOKEN
@@ -75,10 +76,10 @@ class Turn(_Strict):
     @model_validator(mode="before")
     @classmethod
     def _nothing_empty(cls, written: Any) -> Any:
-        members = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
+        members = as_object(written)
         if any(value is None and name != "answered" for name, value in members.items()):  # a hostile answer may be null
             raise ValueError("a key is null; it should be left out")
-        return cast("Any", written)
+        return written
 
     @model_validator(mode="after")
     def _one_end(self) -> "Turn":
@@ -249,7 +250,7 @@ class Writing:
 
     def came(self, envelope: Any) -> dict[str, Any]:
         """Return the content of a response: questions and a state, a result, or an error."""
-        message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+        message = as_object(envelope)
         if "error" in message:
             return {"error": self._redact(message["error"])}
         members = dict(cast("dict[str, Any]", message.get("result")))

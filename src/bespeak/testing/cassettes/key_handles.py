@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from bespeak.conversation.json_values import as_array, as_object
 from bespeak.conversation.question_names import name_of
 from bespeak.protocol.question_keys import full_key
 from bespeak.testing.redaction.secret_forms import forms_of
@@ -105,8 +106,8 @@ def _asked(turns: Turns) -> Iterator[str]:
     for turn in turns:
         yield from (one["key"] for one in turn.get("asked", []))
         listed: Any = turn.get("listed")
-        for one in cast("list[Any]", listed) if isinstance(listed, list) else []:
-            id_: Any = cast("dict[str, Any]", one).get("id") if isinstance(one, dict) else None
+        for one in as_array(listed):
+            id_: Any = as_object(one).get("id")
             if isinstance(id_, str):
                 yield id_
 

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
+from bespeak.conversation.json_values import as_object
 from bespeak.conversation.question_names import name_of
 
 
@@ -28,7 +29,7 @@ def by_id(listed: list[Any]) -> list[Any]:
     """Return a list of the compatibility dialect, by the ids of its entries."""
 
     def id_of(one: Any) -> str:
-        id_: Any = cast("dict[str, Any]", one).get("id") if isinstance(one, dict) else None
+        id_: Any = as_object(one).get("id")
         return id_ if isinstance(id_, str) else ""
 
     return sorted(listed, key=id_of)

@@ -1,9 +1,10 @@
 """Records what goes over a connection to a server."""
 
 import asyncio
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from bespeak.conversation.connection import Line, Push, Received, Scripts, nothing
+from bespeak.conversation.json_values import as_object
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
 from bespeak.testing.cassettes.cassette_format import Writing
@@ -79,5 +80,5 @@ class Recorder:
 
 def _is_response(envelope: Any) -> bool:
     """Whether a response has something to record."""
-    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    message = as_object(envelope)
     return isinstance(message.get("result"), dict) or isinstance(message.get("error"), dict)

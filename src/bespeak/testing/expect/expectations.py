@@ -6,6 +6,7 @@ from typing import Any, Protocol, cast
 
 from pydantic import BaseModel
 
+from bespeak.conversation.json_values import as_object
 from bespeak.conversation.matchers import ABSENT, Difference, parse_matcher
 from bespeak.conversation.result_text import text_of
 from bespeak.testing.expect.expected_value import Kept, expected_value
@@ -152,7 +153,7 @@ def judge(
 
 def outcome(envelope: Any, rounds: int, asked: list[str], notifications: list[dict[str, Any]]) -> dict[str, Any]:
     """Return everything that a test can expect, by the names of expectations."""
-    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    message = as_object(envelope)
     error: Any = message.get("error")
     result = _bare(message.get("result"))
     ended = {"text": text_of(result), "result": result} if error is None else {"text": ABSENT, "result": ABSENT}
@@ -259,7 +260,7 @@ def _told(error: Any) -> str:
 
 def ended(envelope: Any) -> str:
     """Return how a call ended, to append to a failure message."""
-    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    message = as_object(envelope)
     error, result = message.get("error"), message.get("result")
     if isinstance(error, dict):
         return f"; the call ended with an error: {_told(error)}"
@@ -268,7 +269,7 @@ def ended(envelope: Any) -> str:
 
 def failed(envelope: Any) -> str | None:
     """Return the error text of a call that failed; `None` if it did not."""
-    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    message = as_object(envelope)
     error, result = message.get("error"), message.get("result")
     if error is not None:
         return f"the call ended with an error: {_told(error)}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
+from bespeak.conversation.json_values import as_object
 from bespeak.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, MCPError
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.legacy import capabilities_at, result_at
@@ -142,7 +143,7 @@ class MockPeer:
 
     def _meta(self, version: str, params: Mapping[str, Any]) -> Meta:
         sent: Any = params.get("_meta")
-        raw = cast("dict[str, Any]", sent) if isinstance(sent, dict) else {}
+        raw = as_object(sent)
         token = raw.get("progressToken")
         return Meta(version, self._declared, None, self._log_level, token if is_id(token) else None, raw)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from bespeak.conversation.call_rounds import Round
+from bespeak.conversation.json_values import as_object
 from bespeak.conversation.patterns import Expression
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
@@ -20,7 +21,7 @@ from bespeak.testing.value_paths import parse_path
 
 def without_declared(envelope: Any, declared: Redactor) -> dict[str, Any]:
     """Return a response without the values that are redacted by path."""
-    message = cast("dict[str, Any]", envelope) if isinstance(envelope, dict) else {}
+    message = as_object(envelope)
     return {name: declared.apply(one) if name in ("result", "error") else one for name, one in message.items()}
 
 
@@ -114,4 +115,4 @@ class ResultRedactor:
         told: Any = self._declared.apply({"inputRequests": {key: {"params": dict(params)}}})
         for step in ("inputRequests", key, "params"):
             told = cast("dict[str, Any]", told).get(step) if isinstance(told, dict) else None
-        return cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+        return as_object(told)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from bespeak.conversation.call_rounds import Round
 from bespeak.conversation.matchers import ABSENT
 from bespeak.conversation.protocol_rules import Finding
-from bespeak.testing.report.results import Failure, Kind, Result
+from bespeak.testing.report.results import Failure, Result, gravest
 from bespeak.testing.report.timeline import Event, Step
 
 LONGEST_TEXT = 4_000
@@ -144,7 +144,7 @@ def bounded(result: Result) -> Result:
     events, _ = _kept(result.conversation, room)
     advice = [replace(one, text=shortened(one.text)) for one in result.advice[:MOST_ADVICE]]
     if left := result.failures[len(failures) :]:
-        failures.append(_gravest(left, f"{len(left):,} more failures are left out of this report"))
+        failures.append(Failure(f"{len(left):,} more failures are left out of this report", gravest(left).kind))
     if more := len(result.rounds) - len(rounds):
         rounds.append(Round({MORE: f"({more:,} more rounds)"}, {}, state=False))
     if more := len(result.conversation) - len(events):
@@ -168,17 +168,11 @@ class ReportBudget:
 
 
 def _in_one_line(result: Result) -> Result:
-    failures = [_gravest(result.failures, "")] if result.failures else []
+    failures = [gravest(result.failures)] if result.failures else []
     failures = [
         Failure(shortened(one.message, LONGEST_NAME), one.kind, rule=one.rule, hint=LEFT_OUT) for one in failures
     ]
     return replace(result, failures=failures, rounds=(), conversation=(), advice=(), outside=(), printed="")
-
-
-def _gravest(failures: Sequence[Failure], message: str) -> Failure:
-    kinds = list(Kind)
-    found = min(failures, key=lambda failure: kinds.index(failure.kind))
-    return Failure(message, found.kind) if message else found
 
 
 T = TypeVar("T", Failure, Round, Event)

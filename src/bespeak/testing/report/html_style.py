@@ -43,7 +43,7 @@ pre { margin: 6px 0 0; padding: 7px 10px; background: var(--code); border-radius
   overflow-wrap: anywhere; font: 13px/1.45 ui-monospace, monospace; }
 .diff span { display: block; } .diff .plus { color: var(--good); background: var(--good-soft); }
 .diff .minus { color: var(--bad); background: var(--bad-soft); } .diff .hunk { color: var(--soft); }
-.failure .diff { background: var(--card); }
+.failure .diff { background: var(--card); max-height: 28em; overflow: auto; }
 .fold > summary { color: var(--soft); font-size: 13px; cursor: pointer; margin-top: 6px; }
 .lanes { display: flex; justify-content: space-between; color: var(--soft); font-size: 13px; font-weight: 600;
   margin: 14px 0 6px; border-bottom: 1px solid var(--line); padding-bottom: 4px; }
@@ -65,5 +65,5 @@ table { border-collapse: collapse; margin: 4px 0 0; } td { padding: 1px 14px 1px
 td.time { text-align: right; color: var(--soft); white-space: nowrap; }
 @media (max-width: 640px) { main { padding: 16px 10px 48px; } .timeline li { max-width: 90%; } .inside { padding: 2px 10px 12px; }
   .test > summary { padding: 9px 10px; } .meta { flex-basis: 100%; } }
-@media print { body { background: #fff; } .filter, #all, #only { display: none; } }
+@media print { .failure .diff { max-height: none; } body { background: #fff; } .filter, #all, #only { display: none; } }
 """

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as ET
 from bespeak.terminal.safe_text import marked
 from bespeak.testing.report.document import Document
 from bespeak.testing.report.pretty_report import describe
-from bespeak.testing.report.results import Kind, Result
-from bespeak.testing.report.summary import Summary, gravest, in_order
+from bespeak.testing.report.results import Kind, Result, gravest
+from bespeak.testing.report.summary import Summary, in_order
 
 
 class JunitReport(Document):

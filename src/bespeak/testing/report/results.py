@@ -84,6 +84,12 @@ class Failure:
         return cls(told["message"], Kind(told["kind"]), expected=expected, actual=actual, diff=diff, **more)
 
 
+def gravest(failures: Sequence[Failure]) -> Failure:
+    """Return the first failure of the most serious kind. It decides the exit code."""
+    kinds = list(Kind)
+    return min(failures, key=lambda failure: kinds.index(failure.kind))
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """One test, case and era, run."""

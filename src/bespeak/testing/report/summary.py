@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bespeak.terminal.safe_text import marked
 from bespeak.testing.report.excerpts import ReportBudget, shortened
-from bespeak.testing.report.results import Failure, Kind, Outcome, Result
+from bespeak.testing.report.results import Outcome, Result, gravest
 
 LONGEST_CAUSE = 300
 """How many characters of a cause are shown in one line."""
@@ -50,12 +50,6 @@ class Summary:
     def succeeded(self) -> bool:
         """Whether the run ended, and no test failed."""
         return bool(self.results) and not self.failed and not self.interrupted
-
-
-def gravest(failures: Sequence[Failure]) -> Failure:
-    """Return the first failure of the most serious kind. It decides the exit code."""
-    kinds = list(Kind)
-    return min(failures, key=lambda failure: kinds.index(failure.kind))
 
 
 def cause_of(result: Result) -> str:

@@ -12,6 +12,7 @@ from bespeak.testing.report.junit_report import JunitReport
 from bespeak.testing.report.pretty_report import PrettyReport
 from bespeak.testing.report.results import Result
 from bespeak.testing.report.summary import Summary
+from bespeak.testing.suite.includes import SUFFIX
 
 
 class Writer(Protocol):
@@ -73,6 +74,8 @@ def _read_spec(spec: str) -> tuple[str, Path | None]:
 
 def _claim(spec: str, file: Path) -> None:
     """Check before the run that the report can be written after it."""
+    if file.name.endswith(SUFFIX):
+        raise ValueError(f"{spec!r} would replace a suite; give the report another name")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists() and not file.is_file():

@@ -9,6 +9,7 @@ from bespeak.conversation.answer_examples import in_yaml
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS
 from bespeak.conversation.feature_list import list_tools
+from bespeak.conversation.json_values import as_array, as_object
 from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.errors import MCPError
@@ -34,7 +35,7 @@ async def draft(target: str) -> str:
     try:
         wanted = Wanted("", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS)
         connection = await pool.connection(wanted)
-        tools = [tool async for tool in list_tools(connection)]
+        tools = [tool async for tool in list_tools(connection.session)]
         asks_roots = any(one.question.method == ROOTS for one in connection.outside)
     except (OSError, MCPError, InvalidServerResponse) as error:
         raise Unreachable(f"the server did not list its tools: {error}") from None
@@ -66,7 +67,7 @@ def _suite(server: Target, tools: Mapping[str, Mapping[str, Any]], *, asks_roots
 def may_change(tool: Mapping[str, Any]) -> bool:
     """Return whether a tool may change something: it does not say that it is read-only. The arguments are only placeholders."""
     hints: Any = tool.get("annotations")
-    said = cast("dict[str, Any]", hints) if isinstance(hints, dict) else {}
+    said = as_object(hints)
     return said.get("readOnlyHint") is not True
 
 
@@ -135,4 +136,4 @@ def _meant(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    return as_array(value)

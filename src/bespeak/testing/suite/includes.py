@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from bespeak.conversation.json_values import as_array
 from bespeak.testing.suite.mistakes import BadSuite, Mistake
 from bespeak.testing.suite.suite_values import Place
 from bespeak.testing.suite.yaml_positions import YamlDocument
@@ -159,5 +160,5 @@ class _Merging:
 def _names(written: Any) -> list[str]:
     """The names of included files, as far as they are names. The model says what is wrong with the others."""
     names: Any = cast("dict[str, Any]", written).get("include")
-    entries = cast("list[Any]", names) if isinstance(names, list) else []
+    entries = as_array(names)
     return entries if all(isinstance(one, str) and one for one in entries) else []

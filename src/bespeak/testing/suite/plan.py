@@ -109,7 +109,7 @@ def for_profile(items: Sequence[Item], profile: ChosenProfile | None) -> list[It
     return [
         _skipped(item, without_rounds(item.era)) if needs_rounds and item.era and not is_modern(item.era) else item
         for item in items
-        if not (item.test.tamper or item.test.fault or item.test.stop)
+        if not (item.test.tamper or item.test.fault or item.test.stop or item.test.probe)
     ]
 
 

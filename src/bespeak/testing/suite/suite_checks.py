@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from bespeak.conversation.fixtures import InputResponseFixture
+from bespeak.conversation.json_values import as_array
 from bespeak.conversation.matchers import Operator, parse_matcher
 from bespeak.conversation.profiles.known_profiles import KNOWN, is_profile_name
 from bespeak.protocol.versions import SPOKEN
@@ -161,7 +162,7 @@ def _test(place: Place, test: Test, written: Mapping[str, Any], model: SuiteMode
 def _verified(place: Place, written: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     """Mistakes in the calls made afterwards, of which one may be written without a list around it."""
     verify: Any = written.get("verify", [])
-    for number, one in enumerate(cast("list[Any]", verify) if isinstance(verify, list) else ()):
+    for number, one in enumerate(as_array(verify)):
         yield from _said((*place, "verify", number), one)
     if isinstance(verify, dict):
         yield from _said((*place, "verify"), cast("dict[str, Any]", verify))

@@ -11,6 +11,7 @@ from bespeak.conversation.server_targets import Target
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.suite.answer_schema import ANSWERS, ROOTS
 from bespeak.testing.suite.attack_keys import Fault, Stop, Tamper
+from bespeak.testing.suite.probe_keys import WITH_PROBE, Probes
 from bespeak.testing.suite.redact_keys import Redactions
 from bespeak.testing.suite.setup_keys import Commands
 from bespeak.testing.suite.suite_values import Flag, Maybe, Part, Seconds, Text, whole
@@ -149,8 +150,9 @@ class _Target(Part):
 
     @model_validator(mode="after")
     def _one_target(self) -> "_Target":
-        if sum(target is not None for target in (self.tool, self.prompt, self.resource, self.method)) != 1:
-            raise ValueError("name exactly one of tool, prompt, resource and method")
+        names = self._targets()
+        if sum(getattr(self, name) is not None for name in names) != 1:
+            raise ValueError(f"name exactly one of {', '.join(names[:-1])} and {names[-1]}")
         if self.resource is not None and self.arguments is not None:
             raise ValueError("a resource takes no arguments")
         if self.method is not None and self.arguments is not None:
@@ -162,6 +164,11 @@ class _Target(Part):
         if self.method == "subscriptions/listen":
             raise ValueError("subscriptions/listen stays open, so a test would never end")
         return self
+
+    @classmethod
+    def _targets(cls) -> tuple[str, ...]:
+        """The keys of which there is exactly one."""
+        return "tool", "prompt", "resource", "method"
 
     @property
     def request_method(self) -> str:
@@ -236,6 +243,7 @@ class Test(_Target, _Answered):
 
     name: str = Field(min_length=1)
     server: Maybe[str] = Field(default=None, description="The server to call. Not needed if there is only one.")
+    probe: Maybe[Probes] = None
     inputResponses: Answers = _RESPONSES
     rounds: Maybe[list[RoundSpec]] = Field(
         default=None, description="Checks and answers for each round, instead of inputResponses."
@@ -279,8 +287,17 @@ class Test(_Target, _Answered):
         json_schema_extra={"propertyNames": {"anyOf": [{"enum": list(KNOWN)}, {"pattern": ":"}]}},
     )
 
+    @classmethod
+    def _targets(cls) -> tuple[str, ...]:
+        return (*super()._targets(), "probe")
+
     @model_validator(mode="after")
     def _agree(self) -> "Test":
+        useless = sorted(self.model_fields_set - WITH_PROBE) if self.probe is not None else ()
+        if useless:
+            raise ValueError(
+                f"{useless[0]} has no effect in a test with probe; it goes with {', '.join(sorted(WITH_PROBE))}"
+            )
         if self.inputResponses is not None and self.rounds is not None:
             raise ValueError("inputResponses and rounds both give answers; use one")
         if (self.fault is None or self.fault.drop is None) != (self.retry is None):

@@ -1,0 +1,1 @@
+"""Probes: unusual requests to a live server, and what its answers should be."""

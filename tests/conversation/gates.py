@@ -1,0 +1,59 @@
+"""What stands before a raw server over HTTP, and refuses what a server should refuse, or does not."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bespeak.transports.http.asgi import ASGIApp, Receive, Scope, Send, read_body, respond
+from tests.conversation.raw_servers import Json, failed
+
+
+def gated(app: ASGIApp, gate: Mapping[str, Any]) -> ASGIApp:
+    """Check what the gate names: `origin`, `headers`, `session`, `token` (the challenge), `get` (a status), `document`,
+    `notified` (the status and the body of what answers a notification)."""
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        given = {name.decode(): value.decode() for name, value in scope["headers"]}
+        body = await read_body(receive, 100_000) or b""
+        request: Json = json.loads(body or b"{}")
+        method, kind = scope["method"], (b"content-type", b"application/json")
+        meta = request.get("params", {}).get("_meta", {})
+        if method == "POST" and "id" not in request and "notified" in gate:
+            status, said = gate["notified"]
+            await respond(send, status, said.encode(), kind)
+        elif method == "GET" and "document" in gate and scope["path"] == "/document":
+            await respond(send, 200, json.dumps(gate["document"]).encode(), kind)
+        elif method != "POST":
+            await respond(send, gate.get("get", 405), b"")
+        elif gate.get("origin") and "origin" in given:
+            await respond(send, 403, b"")
+        elif "token" in gate and "authorization" not in given:
+            host = f"http://{given['host']}"
+            await respond(send, 401, b"", *_challenge(gate["token"].replace("$host", host)))
+        elif gate.get("session") == "checked" and given.get("mcp-session-id", "mine") != "mine":
+            await respond(send, 404, b"")
+        elif gate.get("headers") and not _same(given, request, meta):
+            mismatch = {**failed(-32020), "id": request["id"]}
+            await respond(send, 400, json.dumps(mismatch).encode(), kind)
+        else:
+
+            async def again() -> Any:
+                return {"type": "http.request", "body": body}
+
+            async def named(message: Any) -> None:
+                if message["type"] == "http.response.start" and "session" in gate and request["method"] == "initialize":
+                    message["headers"] = [*message["headers"], (b"mcp-session-id", b"mine")]
+                await send(message)
+
+            await app(scope, again, named)
+
+    return guarded
+
+
+def _challenge(challenge: str) -> list[tuple[bytes, bytes]]:
+    return [(b"www-authenticate", challenge.encode())] if challenge else []
+
+
+def _same(given: Mapping[str, str], request: Json, meta: Mapping[str, Any]) -> bool:
+    version = meta.get("io.modelcontextprotocol/protocolVersion")
+    return given.get("mcp-method") == request["method"] and given.get("mcp-protocol-version") == version

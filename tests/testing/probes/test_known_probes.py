@@ -1,0 +1,238 @@
+"""Probes that do not apply, that find several things at once, or that a server does not survive."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bespeak import MCPServer
+from bespeak.conversation.profiles.known_profiles import find_profile
+from bespeak.testing.report.results import Result
+from bespeak.testing.run_options import Options, make_options
+from bespeak.testing.suite.loader import load_suite
+from bespeak.testing.suite.plan import for_profile, items_of
+from tests.conversation.probed_servers import ID, answering, guarded, probed, subscribed
+from tests.conversation.raw_servers import NOVEMBER, Json, Raw, failed, log, result
+from tests.conversation.test_protocol_rules import held, target
+from tests.testing.canned import run
+
+
+def told(result_: Result) -> list[str]:
+    return [one.message for one in result_.failures]
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (probed("metadata", revision=NOVEMBER), "it is for revision 2026-07-28, and the server speaks 2025-11-25"),
+        (probed("cursor", capabilities={}), "the server declares no tools, prompts or resources"),
+        (probed("tool", capabilities={}), "the server does not declare the capability tools"),
+        (probed("headers"), "only requests over HTTP have headers"),
+        (probed("undeclared"), "the server declares all features"),
+        (probed("handshake"), "the server lists no older revision"),
+        (probed("origin"), "it is for servers that are reached over HTTP"),
+        (guarded("get", NOVEMBER), "revision 2025-11-25 has GET and DELETE"),
+        (guarded("session"), "revision 2026-07-28 has no sessions"),
+        (guarded("get"), ""),
+        (probed("subscription", revision=NOVEMBER), "revision 2025-11-25 has no subscriptions"),
+        (probed("subscription"), "the server declares no listChanged"),
+        (guarded("token"), "the suite gives the server no Authorization header"),
+    ],
+)
+async def test_a_probe_that_is_named_and_does_not_apply_fails_its_test_and_says_why(
+    raw: Raw, why: str, tmp_path: Path
+) -> None:
+    name = raw.test.removeprefix("probe: ")
+    expected = [f"not reached: the probe {name} was not sent: {why}"] if why else []
+    assert told(await held(raw, tmp_path)) == expected
+
+
+async def test_a_server_of_both_eras_may_answer_get_and_delete(tmp_path: Path) -> None:
+    both = Raw([[]], test="probe: get", http=True, gate={"get": 200}, older=[NOVEMBER])
+    why = "the server also serves older revisions, which have GET and DELETE"
+    assert told(await held(both, tmp_path)) == [f"not reached: the probe get was not sent: {why}"]
+
+
+async def test_a_server_elsewhere_may_allow_every_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import re
+
+    monkeypatch.setattr("bespeak.testing.probes.http_probes._LOOPBACK", re.compile("localhost"))
+    why = "it is for servers on this machine; others may allow every origin"
+    assert told(await held(guarded("origin"), tmp_path)) == [f"not reached: the probe origin was not sent: {why}"]
+
+
+async def test_all_leaves_out_what_does_not_apply(tmp_path: Path) -> None:
+    found = await held(answering("all", "ping", result(), capabilities={}), tmp_path)
+    rules = {one.rule for one in found.failures}
+    assert rules == {"capability"}  # its lists are answered, whatever it declares
+
+
+async def test_a_server_to_which_no_probe_applies_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bespeak.testing.probes.known_probes import PROBES, level
+
+    monkeypatch.setattr("bespeak.testing.item_probe.PROBES", {"level": level})
+    assert PROBES["level"] is level
+    assert told(await held(probed("all", capabilities={}), tmp_path)) == [
+        "not reached: no probe applies to this server"
+    ]
+
+
+async def test_each_feature_that_is_not_declared_is_tried(tmp_path: Path) -> None:
+    refused = answering("undeclared", "prompts/list", failed(-32602), capabilities={"tools": {}, "resources": {}})
+    assert told(await held(refused, tmp_path)) == [
+        "prompts/list, whose capability prompts is not declared, was answered with the error -32602"
+    ]
+
+
+async def test_the_error_for_an_unknown_version_needs_its_data(tmp_path: Path) -> None:
+    found = await held(answering("version", "tools/list", failed(-32022)), tmp_path)
+    assert {one.rule for one in found.failures} == {"error-data"}
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "rule"),
+    [("tool", "tools/call", "unknown-tool"), ("prompt", "prompts/get", "unknown-prompt")],
+)
+async def test_what_does_not_exist_has_one_right_error(name: str, method: str, rule: str, tmp_path: Path) -> None:
+    found = await held(answering(name, method, result(isError=True, content=[])), tmp_path)
+    assert [(one.rule, one.message.rpartition(" was ")[2]) for one in found.failures] == [
+        (rule, "answered with a result")
+    ]
+    assert (await held(answering(name, method, failed(-32602)), tmp_path)).failures == []
+
+
+async def test_an_unknown_level_is_tried_at_older_revisions_too(tmp_path: Path) -> None:
+    loud = answering("level", "logging/setLevel", result(), revision=NOVEMBER)
+    assert [one.rule for one in (await held(loud, tmp_path)).advice] == ["unknown-level"]
+
+
+async def test_tools_that_have_changed_have_no_order_to_compare(tmp_path: Path) -> None:
+    assert (await held(probed("order", tools=[]), tmp_path)).failures == []
+
+
+async def test_a_handshake_that_fails_is_told(tmp_path: Path) -> None:
+    broken = probed("handshake", older=[NOVEMBER], answers={"initialize": [failed(-32603)]})
+    assert told(await held(broken, tmp_path)) == [
+        "the server lists 2025-11-25, but initialize with it failed: server 'raw' speaks 2026-07-28, not 2025-11-25"
+    ]
+
+
+async def test_a_subscription_that_is_refused_is_told(tmp_path: Path) -> None:
+    assert told(await held(subscribed(failed(-32603)), tmp_path)) == ["subscriptions/listen failed: no"]
+
+
+async def test_a_subscription_that_is_never_acknowledged_is_told(tmp_path: Path) -> None:
+    silent = subscribed()
+    object.__setattr__(silent, "test", "probe: subscription, timeout: 0.2")
+    (found,) = told(await held(silent, tmp_path))
+    assert found == "subscriptions/listen was not acknowledged within 0.2 s"
+
+
+async def test_the_id_of_a_subscription_is_not_true(tmp_path: Path) -> None:
+    first: Json = {
+        "jsonrpc": "2.0",
+        "method": "notifications/subscriptions/acknowledged",
+        "params": {"notifications": {}},
+    }
+    (found,) = told(await held(subscribed(first), tmp_path))
+    assert found.endswith(" carries the subscriptionId null")
+    assert ID == "$id"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "rule"),
+    [(200, b"", "accepted"), (200, b'{"jsonrpc": "2.0", "id": 5, "result": {}}', "notification"), (400, b"", None)],
+)
+async def test_a_notification_over_http_is_accepted_or_refused(
+    status: int, body: bytes, rule: str | None, tmp_path: Path
+) -> None:
+    found = await held(guarded("notification", notified=[status, body.decode()]), tmp_path)
+    assert [one.rule for one in found.failures] == ([] if rule is None else [rule])
+
+
+async def test_a_challenge_without_a_document_and_one_elsewhere_are_left_alone(tmp_path: Path) -> None:
+    for challenge in ("Bearer", 'Bearer resource_metadata="http://elsewhere.example/document"'):
+        assert (await held(guarded("token", token=challenge), tmp_path)).failures == []
+
+
+async def test_a_session_that_a_server_does_not_have_is_not_checked(tmp_path: Path) -> None:
+    assert (await held(guarded("session", NOVEMBER), tmp_path)).failures == []
+
+
+async def test_an_answer_in_a_stream_is_read(tmp_path: Path) -> None:
+    streamed = guarded("metadata")
+    streamed.answers["tools/list"] = [log(), failed(-32602)]
+    found = await held(streamed, tmp_path)
+    assert told(found) == ["a request without clientCapabilities was answered with the error -32602 and status 200"]
+
+
+async def test_a_server_that_dies_of_a_probe_is_told_and_not_used_again(tmp_path: Path) -> None:
+    (only,) = told(await held(answering("tool", "tools/call", "$exit"), tmp_path))
+    assert only.startswith("the probe tool: the server broke off: ")
+
+
+async def test_a_server_that_never_answers_a_probe_is_told(tmp_path: Path) -> None:
+    mute = answering("tool", "tools/call")
+    object.__setattr__(mute, "test", "probe: tool, timeout: 0.2")
+    assert told(await held(mute, tmp_path)) == ["the probe tool: the server did not respond"]
+
+
+# In a suite
+
+
+async def suite(folder: Path, options: Options, more: str = "") -> list[Result]:
+    path = folder / "raw.bespeak.yaml"
+    async with target(probed("notification"), folder) as server:
+        path.write_text(
+            f"version: 1\nservers: {{raw: {{{server}}}}}\n{more}tests:\n  - {{name: a, probe: notification}}\n"
+        )
+        return await run(path, options)
+
+
+def options(**more: Any) -> Options:
+    given: dict[str, Any] = {"record": "none", "verify": False, "cassettes": None, "servers": [], "era": None}
+    return make_options(**{**given, **more})
+
+
+async def test_a_probe_is_skipped_where_conversations_are_replayed_and_sent_where_they_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    (replayed,) = await suite(tmp_path, options(), "cassettes: tapes\n")
+    assert replayed.skipped == "a probe needs the live server, and conversations are replayed"
+    (recorded,) = await suite(tmp_path, options(record="once"), "cassettes: tapes\n")
+    assert (recorded.skipped, recorded.failures) == (None, [])
+    assert not (tmp_path / "tapes").exists()
+
+
+async def test_a_profile_plays_a_client_and_sends_no_probes(tmp_path: Path) -> None:
+    await suite(tmp_path, options())
+    items = items_of(load_suite(tmp_path / "raw.bespeak.yaml"))
+    assert for_profile(items, None) == items
+    assert for_profile(items, find_profile("lossy")) == []
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+async def test_a_server_of_ours_passes_all_probes(era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / f"ours_{era[:4]}.py").write_text("from tests.testing.probes.test_known_probes import mcp\n")
+    path = tmp_path / "a.bespeak.yaml"
+    path.write_text(
+        f"version: 1\nservers: {{ours: {{python: 'ours_{era[:4]}.py:mcp'}}}}\neras: [{era}]\ntests: [{{name: a, probe: all}}]\n"
+    )
+    (found,) = await run(path, options())
+    assert (found.failures, found.advice) == ([], [])
+
+
+mcp = MCPServer("Ours")
+
+
+@mcp.tool()
+def add(number: int) -> int:
+    """Add."""
+    return number
+
+
+@mcp.resource("note://a")
+def note_() -> str:
+    """Note."""
+    return "a"
