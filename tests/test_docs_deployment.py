@@ -66,6 +66,7 @@ def test_the_container_file_runs_a_command_that_exists() -> None:
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_the_health_check_of_the_container_file_succeeds_while_a_server_serves(tmp_path: Path) -> None:
     ((python, *check),) = commands("HEALTHCHECK")
     assert python == "python"

@@ -37,6 +37,7 @@ def patterns() -> list[re.Pattern[str]]:
 
 
 @pytest.mark.parametrize("line", LOGGED)
+@pytest.mark.long
 def test_a_log_line_of_the_page_about_stopping_is_logged(line: str) -> None:
     assert any(pattern.fullmatch(line) for pattern in patterns())
 

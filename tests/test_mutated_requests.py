@@ -262,6 +262,7 @@ def nothing_is_an_error(caplog: pytest.LogCaptureFixture) -> Any:
     assert errors == []
 
 
+@pytest.mark.long
 async def test_over_http() -> None:
     await attack_over_http(make_server(), 600, seed=600)
 
@@ -273,6 +274,7 @@ async def test_ten_thousand_over_http(seed: int) -> None:
 
 
 @pytest.mark.parametrize("scope", [SCOPE, ""])
+@pytest.mark.long
 async def test_over_http_with_authentication(scope: str) -> None:
     await attack_with_token(scope, 200, seed=200)
 

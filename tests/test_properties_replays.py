@@ -165,6 +165,7 @@ class Desk:
 
 @many
 @given(plans(), st.integers(0, 3), st.lists(moves, min_size=2, max_size=8))
+@pytest.mark.long
 def test_old_states_forks_and_repeated_retries_never_run_a_call_twice(plan: Plan, x: int, made: list[Move]) -> None:
     async def scenario() -> None:
         watched = build(plan)
@@ -183,6 +184,7 @@ def test_old_states_forks_and_repeated_retries_never_run_a_call_twice(plan: Plan
 
 @many
 @given(plans(failing=False), st.integers(0, 3), st.lists(scripts(), min_size=2, max_size=4))
+@pytest.mark.long
 def test_of_different_answers_sent_at_the_same_time_one_wins(plan: Plan, x: int, made: list[dict[int, Reply]]) -> None:
     async def scenario() -> None:
         watched, reference = build(plan), Reference(plan)
@@ -249,6 +251,7 @@ async def test_no_author_code_runs_in_a_round_that_only_fetches_a_stored_result(
     assert [record.ran.count(0) for record in watched.rounds] == [1, 1, 0]
 
 
+@pytest.mark.long
 async def test_failures_beside_the_reported_one_do_not_make_the_event_loop_complain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

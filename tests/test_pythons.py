@@ -60,6 +60,7 @@ def one_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("one_of_two")
 @pytest.mark.parametrize(("ci", "code"), [("", 0), ("true", 1)], ids=["elsewhere", "in CI"])
+@pytest.mark.long
 def test_a_missing_version_is_reported_in_one_line_and_fails_in_ci(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ci: str, code: int
 ) -> None:

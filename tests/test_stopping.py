@@ -34,6 +34,7 @@ def finished(notes: list[str]) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=LONG)])
 @pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.long
 async def test_a_signal_lets_an_approved_body_finish(tmp_path: Path, wire: Wire, number: signal.Signals) -> None:
     async with stopping(tmp_path, wire) as program:
         await program.begin("buy")
@@ -47,6 +48,7 @@ async def test_a_signal_lets_an_approved_body_finish(tmp_path: Path, wire: Wire,
 
 
 @pytest.mark.parametrize("wire", ["http", pytest.param("stdio", marks=LONG)])
+@pytest.mark.long
 async def test_a_signal_lets_an_approved_sync_body_finish(tmp_path: Path, wire: Wire) -> None:
     async with stopping(tmp_path, wire) as program:
         await program.begin("buy_in_thread")
@@ -59,6 +61,7 @@ async def test_a_signal_lets_an_approved_sync_body_finish(tmp_path: Path, wire: 
 
 
 @pytest.mark.parametrize("wire", STDIO)
+@pytest.mark.long
 async def test_a_closed_stdin_lets_an_approved_body_finish(tmp_path: Path, wire: Wire) -> None:
     async with stopping(tmp_path, wire) as program:
         await program.begin("buy")
@@ -70,6 +73,7 @@ async def test_a_closed_stdin_lets_an_approved_body_finish(tmp_path: Path, wire:
     assert finished(program.notes)
 
 
+@pytest.mark.long
 async def test_a_signal_lets_an_approved_body_finish_though_another_loop_has_used_the_server(tmp_path: Path) -> None:
     async with stopping(tmp_path, "http") as program:
         await program.begin("buy")
@@ -84,6 +88,7 @@ async def test_a_signal_lets_an_approved_body_finish_though_another_loop_has_use
 
 
 @pytest.mark.parametrize("wire", ["http", pytest.param("stdio", marks=LONG)])
+@pytest.mark.long
 async def test_an_approved_body_that_does_not_end_is_reported_and_the_status_says_so(
     tmp_path: Path, wire: Wire
 ) -> None:
@@ -118,6 +123,7 @@ async def test_a_server_that_is_awaited_ends_its_program_when_it_is_terminated(t
 
 @pytest.mark.parametrize("tool", ["buy", pytest.param("buy_in_thread", marks=LONG)])
 @pytest.mark.parametrize("wire", HTTP)
+@pytest.mark.long
 async def test_a_second_interrupt_over_http_says_which_approved_body_it_cuts_off(
     tmp_path: Path, wire: Wire, tool: str
 ) -> None:
@@ -135,6 +141,7 @@ async def test_a_second_interrupt_over_http_says_which_approved_body_it_cuts_off
     assert {"atexit", "thread"} <= set(program.notes)
 
 
+@pytest.mark.long
 async def test_a_second_interrupt_is_heard_while_approved_bodies_are_waited_for(tmp_path: Path) -> None:
     async with stopping(tmp_path, "http", uvicorn='{"timeout_graceful_shutdown": 0.1}') as program:
         await program.begin("buy")
@@ -148,6 +155,7 @@ async def test_a_second_interrupt_is_heard_while_approved_bodies_are_waited_for(
     assert sorted(program.notes) == ["atexit", "begun", "cancelled", "thread"]
 
 
+@pytest.mark.long
 async def test_a_second_interrupt_with_nothing_approved_just_ends(tmp_path: Path) -> None:
     async with stopping(tmp_path, "http") as program:
         await program.begin("nap")
@@ -161,6 +169,7 @@ async def test_a_second_interrupt_with_nothing_approved_just_ends(tmp_path: Path
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=LONG)])
 @pytest.mark.parametrize("wire", STDIO)
+@pytest.mark.long
 async def test_a_second_signal_on_stdio_still_lets_an_approved_body_finish(
     tmp_path: Path, wire: Wire, number: signal.Signals
 ) -> None:
@@ -179,6 +188,7 @@ async def test_a_second_signal_on_stdio_still_lets_an_approved_body_finish(
 
 
 @pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.long
 async def test_an_approved_body_whose_loop_is_closed_is_reported(tmp_path: Path, wire: Wire) -> None:
     async with stopping(tmp_path, wire, f"{wire.partition('-')[0]}-closed") as program:
         await program.begin("buy")

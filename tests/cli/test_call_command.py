@@ -389,6 +389,7 @@ def test_a_tool_that_failed_ends_with_1_and_its_words(raw: Raw, more: tuple[str,
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_an_error_of_the_protocol_ends_with_1_on_standard_error(raw: Raw) -> None:
     error = {"code": -32000, "message": "no\x1b[2J\u202e way", "data": 1}
     result = bespeak("call", raw({"error": error}), "t")

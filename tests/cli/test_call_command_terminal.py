@@ -146,6 +146,7 @@ def test_a_call_that_waits_is_resumed_at_a_terminal(desk: str, tmp_path: Path) -
     assert "Which city?" not in ended.screen
 
 
+@pytest.mark.long
 def test_a_persons_time_does_not_count(desk: str) -> None:
     slow = at_terminal(
         "call", desk, "forecast", "--era", "legacy", "--timeout", "0.5", typed="a\nRome\ny\na\n1\ny\n", after=0.7
@@ -274,6 +275,7 @@ def test_a_result_that_is_not_shown_at_a_terminal_is_left_as_it_is(raw: Raw) -> 
 # Interrupted
 
 
+@pytest.mark.long
 async def test_an_interrupt_at_a_question_is_not_a_decline_and_leaves_no_child_behind(raw: Raw, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     with in_a_process("call", raw(asking(q=WORD), "echo", pid=str(pid)), "t") as terminal:
@@ -289,6 +291,7 @@ async def test_an_interrupt_at_a_question_is_not_a_decline_and_leaves_no_child_b
 
 
 @pytest.mark.parametrize("presses", [1, 2])
+@pytest.mark.long
 async def test_an_interrupt_ends_a_call_whose_server_hangs_and_the_server_with_it(
     raw: Raw, tmp_path: Path, presses: int
 ) -> None:

@@ -156,6 +156,7 @@ def test_an_invalid_root_is_an_error() -> None:
     assert said == "bespeak: --root: the root 'https://x' must be a path, or a URI such as file:///srv/project\n"
 
 
+@pytest.mark.long
 def test_a_server_that_asks_for_roots_by_itself_is_told_that_there_are_none(tmp_path: Path) -> None:
     target = as_target(curious(tmp_path, initialized=[ROOTS], list=[ROOTS], beside=[ROOTS]))
     result = bespeak("call", target, "beside", "n=5")
@@ -166,6 +167,7 @@ def test_a_server_that_asks_for_roots_by_itself_is_told_that_there_are_none(tmp_
     assert json.loads(bespeak("call", target, "heard").stdout) == [NOTHING, NOTHING]  # the tools are listed first
 
 
+@pytest.mark.long
 def test_the_roots_of_the_command_line_are_given_and_nothing_is_said(tmp_path: Path) -> None:
     target = as_target(curious(tmp_path, initialized=[ROOTS]))
     result = bespeak("call", target, "heard", "--root", str(tmp_path))
@@ -173,6 +175,7 @@ def test_the_roots_of_the_command_line_are_given_and_nothing_is_said(tmp_path: P
     assert result.stderr == ""
 
 
+@pytest.mark.long
 def test_a_root_that_does_not_exist_is_named_and_given_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +187,7 @@ def test_a_root_that_does_not_exist_is_named_and_given_all_the_same(
     assert json.loads(result.stdout) == [{"result": {"roots": given}}]
 
 
+@pytest.mark.long
 def test_other_questions_outside_the_call_are_declined_and_a_line_says_so(tmp_path: Path) -> None:
     result = bespeak("call", as_target(curious(tmp_path, initialized=[CITY, SAMPLE, CITY])), "heard")
     declined = {"result": {"action": "decline"}}

@@ -13,6 +13,7 @@ from tests.cli.desks import bespeak, told
 
 @pytest.mark.timing
 @pytest.mark.parametrize("module", ["bespeak", "bespeak.cli"])
+@pytest.mark.long
 def test_the_command_can_be_run_as_a_module(module: str) -> None:
     done = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (f"bespeak {package.__version__}\n", "")
@@ -36,6 +37,7 @@ def test_a_command_or_option_that_there_is_not_is_named_with_what_was_meant(word
     ("line", "offered"),
     [("bespeak gra", {"graph"}), ("bespeak check server.py --js", {"--json"}), ("bespeak run server.py", set[str]())],
 )
+@pytest.mark.long
 def test_completion_offers_commands_and_options_and_never_loads_a_server(
     tmp_path: Path, line: str, offered: set[str]
 ) -> None:

@@ -71,6 +71,7 @@ async def state(app: ASGIApp) -> dict[str, Any]:
     return json.loads((await get(app, f"{PREFIX}{TOKEN}/api/server"))[1])
 
 
+@pytest.mark.long
 async def test_the_page_gets_the_drawings_that_bespeak_graph_makes(write: Write, no_lines: list[bool]) -> None:
     file = write("shop_to_draw.py", SHOP)
     app, report = load_app(settings(file))
@@ -88,6 +89,7 @@ async def test_the_page_gets_the_drawings_that_bespeak_graph_makes(write: Write,
     assert svg.startswith(b"<svg")
 
 
+@pytest.mark.long
 async def test_each_process_says_that_it_was_started_anew(write: Write) -> None:
     file = write("shop_again.py", SHOP)
     states = [await state(load_app(settings(file))[0]) for _ in range(2)]
@@ -110,6 +112,7 @@ async def test_each_process_says_that_it_was_started_anew(write: Write) -> None:
         ),
     ],
 )
+@pytest.mark.long
 async def test_a_file_that_cannot_be_loaded_is_explained_on_the_terminal_and_on_the_page(
     write: Write, capsys: pytest.CaptureFixture[str], source: str, said: str
 ) -> None:
@@ -161,6 +164,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, list[socket.socke
 
 
 @pytest.mark.parametrize("first", [True, False])
+@pytest.mark.long
 def test_a_server_is_served_at_the_socket_that_is_given(
     write: Write, listening: socket.socket, served: list[tuple[Any, list[socket.socket]]], first: bool
 ) -> None:
@@ -174,6 +178,7 @@ def test_a_server_is_served_at_the_socket_that_is_given(
     assert server.config.log_level == "warning"
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_loaded_the_first_time_ends_the_process(
     listening: socket.socket, served: list[tuple[Any, list[socket.socket]]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,6 +191,7 @@ def test_a_file_that_cannot_be_loaded_the_first_time_ends_the_process(
     assert "there is no file 'nothing.py'" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_loaded_later_leaves_the_page(
     listening: socket.socket, served: list[tuple[Any, list[socket.socket]]]
 ) -> None:

@@ -21,6 +21,7 @@ MOCK = ["-m", "bespeak.cli", "mock", TAPES]
 
 @pytest.mark.timing
 @BOTH
+@pytest.mark.long
 async def test_a_recorded_conversation_is_served_over_stdio(era: str) -> None:
     target = StdioServerParameters(sys.executable, MOCK)
     said = await converse(target, "forecast", {"loc": "SFO"}, answers=ANSWERS, era=era)
@@ -28,6 +29,7 @@ async def test_a_recorded_conversation_is_served_over_stdio(era: str) -> None:
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_a_recorded_conversation_is_served_over_http() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -73,6 +75,7 @@ def test_a_port_that_is_taken_is_said() -> None:
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_a_client_that_leaves_ends_it() -> None:
     ended = subprocess.run([sys.executable, *MOCK], input="", capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout) == (0, "")

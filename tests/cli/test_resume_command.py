@@ -185,6 +185,7 @@ def test_nothing_in_a_file_passes_for_a_part_of_the_prompt(tmp_path: Path, pendi
     assert all(char == "\n" or char.isprintable() for char in screen)
 
 
+@pytest.mark.long
 def test_an_interrupt_while_the_server_is_to_be_confirmed_ends_it(attack: Attack) -> None:
     with in_a_process("call", "--resume", str(attack.file)) as terminal:
         terminal.wait_for(CONFIRM)

@@ -79,6 +79,7 @@ def made(shop: Path) -> set[str]:
 # Over stdio
 
 
+@pytest.mark.long
 async def test_a_file_is_served_over_stdio_and_what_it_prints_stays_out_of_the_way(shop: Path) -> None:
     parameters = StdioServerParameters(COMMAND[0], [*COMMAND[1:], str(shop)])
     async with Client(parameters, elicitation_callback=person()) as client:
@@ -89,6 +90,7 @@ async def test_a_file_is_served_over_stdio_and_what_it_prints_stays_out_of_the_w
     assert "ended" in made(shop)
 
 
+@pytest.mark.long
 def test_a_wrong_target_ends_with_code_2_and_the_reason_and_writes_no_message(shop: Path) -> None:
     ended = subprocess.run([*COMMAND, f"{shop}:nothing"], capture_output=True, text=True, timeout=SECONDS, check=False)
     assert ended.returncode == 2
@@ -100,6 +102,7 @@ def test_a_wrong_target_ends_with_code_2_and_the_reason_and_writes_no_message(sh
 # Over HTTP
 
 
+@pytest.mark.long
 async def test_an_interrupt_from_the_keyboard_ends_a_script_in_order_and_without_a_traceback(shop: Path) -> None:
     async with listening(sys.executable, str(shop), "PORT") as program:
         program.signal(signal.SIGINT)

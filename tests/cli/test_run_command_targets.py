@@ -161,6 +161,7 @@ def test_what_a_file_raises_is_told_with_the_lines_of_the_author_only(write: Wri
     assert str(raised.value).count("\n  at ") <= 1
 
 
+@pytest.mark.long
 def test_of_a_long_recursion_the_last_lines_are_shown(write: Write) -> None:
     with pytest.raises(CannotLoad) as raised:
         load(str(write("target_deep.py", "def deep():\n    deep()\ndeep()\n")))

@@ -43,6 +43,7 @@ def costs(price: Annotated[int, Resolve(price)]) -> int:
         ("says_otherwise", ["WrongReturn: the tool 'says_otherwise' returned str, which is not the int of its return"]),
     ],
 )
+@pytest.mark.long
 def test_a_call_that_fails_shows_the_author_s_lines_and_no_traceback(
     tool: str, logged: list[str], tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ async def test_a_signal_ends_the_tool_whatever_a_server_in_its_process_does(tmp_
     assert json.loads((tmp_path / "report.json").read_text())["summary"]["interrupted"] is True
 
 
+@pytest.mark.long
 async def test_a_signal_ends_the_tool_while_it_searches_for_a_pattern(tmp_path: Path) -> None:
     tests = "".join(
         f"  - {{name: t{number}, tool: t, expect: {{text: {{matches: '^(a|a)*$'}}}}}}\n" for number in range(20)
@@ -69,6 +70,7 @@ async def test_a_signal_ends_the_tool_while_it_searches_for_a_pattern(tmp_path: 
         assert process.wait(30) == 130
 
 
+@pytest.mark.long
 async def test_a_signal_ends_the_tool_while_it_reads_suites(tmp_path: Path) -> None:
     suite = tmp_path / "a.bespeak.yaml"
     os.mkfifo(suite)
@@ -137,6 +139,7 @@ def test_work_that_awaits_is_cancelled_and_cleans_up(left: threading.Event) -> N
     assert left.wait(10)
 
 
+@pytest.mark.long
 def test_work_that_never_awaits_is_broken_off_without_a_word(
     left: threading.Event, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

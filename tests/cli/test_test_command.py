@@ -517,6 +517,7 @@ def test_a_mistake_in_an_included_file_is_shown_with_that_file(outcomes: str) ->
 
 @pytest.mark.timing
 @pytest.mark.parametrize(("words", "code"), [([], 130), (["--report", "pretty", "--report", "json=r.json"], 0)])
+@pytest.mark.long
 def test_a_reader_that_goes_away_is_not_complained_about(suite: str, words: list[str], code: int) -> None:
     """As in `bespeak test | head`. Without another report, nobody waits for the rest of the run."""
     reading, writing = os.pipe()
@@ -529,6 +530,7 @@ def test_a_reader_that_goes_away_is_not_complained_about(suite: str, words: list
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_a_reader_that_goes_away_while_a_schema_is_printed_is_not_complained_about() -> None:
     reading, writing = os.pipe()
     os.close(reading)

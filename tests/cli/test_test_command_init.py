@@ -58,6 +58,7 @@ def check(ran: Any) -> None:
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_the_draft_for_a_server_that_asks_for_roots_has_a_line_for_them(tmp_path: Path) -> None:
     line = "    roots: []  # the server asks for the client's roots: list the folders that it may use, such as [data]\n"
     assert line in Path(drafted(as_target(curious(tmp_path, initialized=[ROOTS])))).read_text()
@@ -67,11 +68,13 @@ def test_the_draft_for_a_server_that_asks_for_roots_has_a_line_for_them(tmp_path
 WORDS = "not interrupted"
 
 
+@pytest.mark.long
 def test_a_suite_for_a_file_runs(desk: str) -> None:
     check(bespeak("test", drafted(desk), "-k", WORDS))
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_a_suite_for_a_command_runs(raw: Raw) -> None:
     suite = drafted(raw(text("ok"), pages=[{"tools": [tool("t")]}]))
     assert "command: [" in Path(suite).read_text()
@@ -179,6 +182,7 @@ def test_a_schema_that_is_invalid_is_not_an_obstacle(raw: Raw, broken: dict[str,
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_a_schema_that_holds_itself_ends(raw: Raw) -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}, "required": ["next"]}
     endless = tool("t", properties={"x": {"$ref": "#/$defs/Node"}}, required=["x"], **{"$defs": {"Node": node}})
@@ -259,6 +263,7 @@ def test_the_help_says_what_a_target_is() -> None:
         ("none", False),
     ],
 )
+@pytest.mark.long
 def test_a_tool_that_may_change_something_is_not_run_before_a_person_says_so(
     raw: Raw, annotations: Any, runs: bool
 ) -> None:

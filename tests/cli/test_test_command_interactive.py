@@ -76,6 +76,7 @@ def test_a_question_that_nobody_answers_fails_its_test_and_no_other(suite: Suite
     assert "ok      held all the same" in ended.out
 
 
+@pytest.mark.long
 async def test_an_interrupt_ends_the_run_with_130_and_is_not_a_decline(suite: Suite, tmp_path: Path) -> None:
     pid, report = tmp_path / "pid", tmp_path / "report.json"
     command = write_raw(tmp_path)(text("ok"), asking(q=WORD), text("answered"), pid=str(pid)).split()

@@ -70,6 +70,7 @@ mcp.run()
 
 @pytest.mark.timing
 @pytest.mark.parametrize("what", ["a URL", "a server", "a command"])
+@pytest.mark.long
 async def test_a_client_connects_to_a_url_a_server_and_a_command(what: str, tmp_path: Path) -> None:
     mcp = MCPServer("here")
 

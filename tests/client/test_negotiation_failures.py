@@ -201,6 +201,7 @@ async def test_a_child_that_does_not_know_discovery_gets_a_handshake(child: Olde
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_a_child_that_does_not_answer_discovery_gets_a_handshake(
     child: OlderChild, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,7 @@ async def test_the_time_of_a_server_that_says_nothing_after_an_answer_runs_out()
     assert len(server.replies) == 1
 
 
+@pytest.mark.long
 async def test_the_time_before_a_question_counts() -> None:
     """The time before a question is not given back after it."""
     loop = asyncio.get_running_loop()
@@ -92,6 +93,7 @@ async def raises(context: ClientRequestContext, *params: Any) -> Any:
 
 @pytest.mark.parametrize("callback", [say_yes, raises])
 @pytest.mark.parametrize("comes", ["before the clock is read", "as it strikes"])
+@pytest.mark.long
 async def test_a_question_that_comes_as_the_time_runs_out_causes_no_other_error(callback: Any, comes: str) -> None:
     loop = asyncio.get_running_loop()
     complaints: list[Any] = []

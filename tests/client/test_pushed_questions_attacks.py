@@ -137,6 +137,7 @@ def endless(retry: int) -> Any:
 
 @pytest.mark.timing
 @pytest.mark.parametrize("stream", ["of a call", "standing"])
+@pytest.mark.long
 async def test_a_stream_that_brings_nothing_but_ids_is_not_resumed_again_and_again_at_once(stream: str) -> None:
     handle = endless(0)
     app = (

@@ -170,6 +170,7 @@ async def test_a_call_that_is_cancelled_or_times_out_cancels_the_server_s_handle
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_a_timeout_counts_each_request_and_never_the_time_a_callback_takes(connect: Connect) -> None:
     mcp = MCPServer("shop")
 

@@ -163,6 +163,7 @@ async def test_an_older_server_notifies_the_message_handler_of_the_resources_it_
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_a_stream_on_which_nothing_changes_for_long_is_not_taken_for_dead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

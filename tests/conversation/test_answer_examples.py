@@ -106,9 +106,11 @@ JSON = st.recursive(
 
 @settings(max_examples=60)
 @given(st.dictionaries(st.text(min_size=1, max_size=10), JSON, min_size=1, max_size=3))
+@pytest.mark.long
 def test_any_answers_are_read_back_as_they_were(answers: dict[str, Any]) -> None:
     assert read(written(answers)) == {"inputResponses": answers}
 
 
+@pytest.mark.long
 def test_no_more_is_pasted_than_a_person_would_read() -> None:
     assert paste([question(form(), f"k{number}") for number in range(10_000)]).count("\n") == 20

@@ -232,6 +232,7 @@ def test_the_same_words_under_another_name_are_another_question(key: str, found:
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_ten_thousand_declined_questions_of_one_name_are_known_again_at_once() -> None:
     conversation = call()
     for start in (0, 10_000):
@@ -351,6 +352,7 @@ def test_a_server_writes_no_line_of_the_caps_error_and_steers_no_terminal(text: 
     assert all(line.isprintable() for line in lines)
 
 
+@pytest.mark.long
 def test_the_caps_error_stays_short() -> None:
     conversation = call(1)
     envelope = asking({f"key {number}": form("m" * 10_000) for number in range(10_000)})

@@ -80,6 +80,7 @@ envelopes = values | st.fixed_dictionaries({}, optional={"result": results | val
 
 @many
 @given(envelopes, st.sampled_from(["tools/call", "prompts/get", "tools/list"]))
+@pytest.mark.long
 def test_any_json_is_read(envelope: Any, method: str) -> None:
     before = copy.deepcopy(envelope)
     read = read_envelope(envelope, method)
@@ -118,6 +119,7 @@ def test_whatever_asks_whatever_is_asked_for_can_be_gone_on_with(envelope: Any, 
 
 @many
 @given(results, st.sampled_from(["complete", "input_required", "task"]))
+@pytest.mark.long
 def test_the_result_type_decides(result: dict[str, Any], kind: str) -> None:
     read = read_envelope(enveloped({**result, "resultType": kind}))
     allowed = {
@@ -131,6 +133,7 @@ def test_the_result_type_decides(result: dict[str, Any], kind: str) -> None:
 
 @many
 @given(results)
+@pytest.mark.long
 def test_without_a_result_type_the_rule_of_the_list_holds(result: dict[str, Any]) -> None:
     result.pop("resultType", None)
     asked, state = result.get("inputRequests"), result.get("requestState")
@@ -239,6 +242,7 @@ def receive(conversation: Conversation, envelope: Any) -> str | None:
 
 @many
 @given(params, st.lists(st.tuples(rounds(), replies), max_size=5), st.integers(0, 9), st.integers(1, 5))
+@pytest.mark.long
 def test_a_conversation_put_down_at_any_point_and_taken_up_again_behaves_the_same(
     original: dict[str, Any], script: list[Any], at: int, cap: int
 ) -> None:
@@ -293,6 +297,7 @@ def hold(conversation: Conversation, envelope: Any, reply: Any) -> None:
 
 @many
 @given(params, st.lists(st.tuples(st.booleans(), rounds(), replies), max_size=8))
+@pytest.mark.long
 def test_nothing_leaks_from_one_conversation_to_a_parallel_one(original: dict[str, Any], script: list[Any]) -> None:
     shared = copy.deepcopy(original)
     both = [Conversation("tools/call", shared, max_rounds=10) for _ in range(2)]
@@ -325,6 +330,7 @@ def test_the_caps_error_names_every_round_and_no_token(script: list[Any]) -> Non
 
 @many
 @given(st.lists(rounds(), min_size=1, max_size=3))
+@pytest.mark.long
 def test_what_is_pasted_for_a_missing_answer_is_a_fixture_for_all_its_questions(envelopes_: list[Any]) -> None:
     for envelope in envelopes_:
         questions = read_envelope(envelope).questions

@@ -320,6 +320,7 @@ async def test_what_does_not_belong_on_stdio_is_found_and_the_call_goes_on(
 
 @pytest.mark.timing
 @pytest.mark.parametrize("change", ["answer['id'] = str(answer['id'])", "answer['id'] += 100"], ids=["text", "other"])
+@pytest.mark.long
 async def test_a_wrong_id_over_stdio_is_found_even_without_a_response(tmp_path: Path, change: str) -> None:
     async with over_stdio(tmp_path, change) as connection:
         connection.timeout = 2  # no response ever fits, so this is also how long the test takes

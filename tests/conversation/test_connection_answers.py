@@ -75,6 +75,7 @@ async def heard(connection: Connection, count: int = 1) -> list[Json]:
         (SAMPLE, None, NO_SAMPLE),
     ],
 )
+@pytest.mark.long
 async def test_what_is_asked_right_after_the_handshake_is_answered_before_the_first_call(
     tmp_path: Path, question: Json, answers: ConnectionAnswers | None, sent: Json
 ) -> None:
@@ -100,6 +101,7 @@ async def test_what_is_asked_right_after_the_handshake_is_answered_before_the_fi
                      "content": {"type": "text", "text": "Hi"}}}),
     ],
 )  # fmt: skip
+@pytest.mark.long
 async def test_the_answers_of_a_connection_have_the_forms_of_a_suite(
     tmp_path: Path, question: Json, written: Any, sent: Json
 ) -> None:
@@ -109,6 +111,7 @@ async def test_the_answers_of_a_connection_have_the_forms_of_a_suite(
         assert connection.outside[0].prepared
 
 
+@pytest.mark.long
 async def test_questions_during_a_request_that_is_no_call_belong_to_no_call(tmp_path: Path) -> None:
     async with connected(curious(tmp_path, list=[ROOTS, CITY, SAMPLE])) as connection:
         listed = await connection.session.request("tools/list", {})
@@ -116,6 +119,7 @@ async def test_questions_during_a_request_that_is_no_call_belong_to_no_call(tmp_
         assert await heard(connection, 3) == [NOTHING, DECLINED_FORM, NO_SAMPLE]
 
 
+@pytest.mark.long
 async def test_a_server_that_asks_again_after_roots_have_changed_is_answered_again(tmp_path: Path) -> None:
     async with connected(curious(tmp_path, initialized=[ROOTS], changed=[ROOTS]), AT_HOME) as connection:
         for count in (2, 3):
@@ -124,17 +128,20 @@ async def test_a_server_that_asks_again_after_roots_have_changed_is_answered_aga
         assert [outside.question.key for outside in connection.outside] == ["roots"] * 3
 
 
+@pytest.mark.long
 async def test_a_server_gets_time_to_use_an_answer_before_the_next_call(tmp_path: Path) -> None:
     async with connected(curious(tmp_path, initialized=[ROOTS])) as connection:
         assert await said(connection, "since") > 0.1
 
 
+@pytest.mark.long
 async def test_a_flood_of_questions_is_answered_and_only_the_first_are_kept(tmp_path: Path) -> None:
     async with connected(curious(tmp_path, initialized=[ROOTS] * 60)) as connection:
         assert await heard(connection, 60) == [NOTHING] * 60
         assert len(connection.outside) == 20
 
 
+@pytest.mark.long
 async def test_roots_that_come_with_the_response_of_a_call_are_answered_although_the_call_has_ended(
     tmp_path: Path,
 ) -> None:
@@ -167,6 +174,7 @@ async def test_any_other_question_in_a_call_is_its_own(tmp_path: Path) -> None:
         assert sent == {"result": {"action": "accept", "content": {"city": "Rome"}}}
 
 
+@pytest.mark.long
 async def test_what_the_connection_answers_and_the_call_does_not_script_belongs_to_the_connection(
     tmp_path: Path,
 ) -> None:
@@ -187,6 +195,7 @@ async def test_a_person_can_decline_what_has_no_answer_for_that(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("question", "code"), [(ROOTS, -32601), (SAMPLE, -32601), (CITY, -32602)])
+@pytest.mark.long
 async def test_a_question_that_was_not_declared_gets_an_error(tmp_path: Path, question: Json, code: int) -> None:
     async with connected(curious(tmp_path, initialized=[question]), AT_HOME, {}) as connection:
         told = {"code": code, "message": "the client did not declare this capability"}
@@ -213,6 +222,7 @@ async def test_roots_that_were_not_declared_are_the_fault_of_the_call_they_come_
         {"method": "sampling/createMessage"},
     ],
 )
+@pytest.mark.long
 async def test_a_malformed_question_outside_a_call_gets_an_error(tmp_path: Path, question: Json) -> None:
     answers = ConnectionAnswers(fixture=InputResponseFixture([{"otherwise": {"raw": {}}}]))
     async with connected(curious(tmp_path, initialized=[question]), answers) as connection:
@@ -234,6 +244,7 @@ async def test_params_that_are_no_object_get_an_error(tmp_path: Path) -> None:
         (ROOTS, {"roots": "x"}, "'roots' asks for roots/list, which is answered with {roots: [file:///...]}", NOTHING),
     ],
 )
+@pytest.mark.long
 async def test_an_answer_that_does_not_fit_is_logged_and_no_call_fails(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, question: Json, written: Any, problem: str, sent: Json
 ) -> None:

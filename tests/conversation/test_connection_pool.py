@@ -154,6 +154,7 @@ async def test_a_connection_is_entered_and_left_in_one_task(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("end", ["drop", "close"])
+@pytest.mark.long
 async def test_a_server_that_fails_to_end_is_ignored_silently(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     noise: list[Json] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: noise.append(context))

@@ -52,6 +52,7 @@ async def test_older_revisions_may_have_ids() -> None:
         (202, b"", []),
     ],
 )
+@pytest.mark.long
 async def test_a_notification_is_accepted_and_not_answered(status: int, body: bytes, told: list[str]) -> None:
     inner = over_http(said(done(**OLD), http=True, revision=NOVEMBER))
 

@@ -83,6 +83,7 @@ async def test_anything_else_after_a_response_is_found_over_http_too(message: An
     assert [found for found, _ in await findings(said(done(), message, http=True), tmp_path)] == [rule]
 
 
+@pytest.mark.long
 async def test_progress_of_the_request_before_is_found(tmp_path: Path) -> None:
     late = Raw([[done()], [progress(1, LAST), done()]])
     ((rule, text),) = await findings(late, tmp_path, calls=2)
@@ -95,16 +96,19 @@ async def test_progress_of_the_request_before_is_found_at_an_older_revision(tmp_
     assert {rule for rule, _ in await findings(late, tmp_path, calls=2)} == {"after-final"}
 
 
+@pytest.mark.long
 async def test_an_older_server_may_send_changes_and_logs_at_any_time(tmp_path: Path) -> None:
     assert await findings(said(done(), log(), note("tools/list_changed"), revision=NOVEMBER), tmp_path) == []
 
 
+@pytest.mark.long
 async def test_a_log_that_no_request_asked_for_is_found(tmp_path: Path) -> None:
     assert await findings(said(log("error"), done()), tmp_path, log_level=None) == [
         ("log-level", "the server sent a log of level error, but the request asked for none")
     ]
 
 
+@pytest.mark.long
 async def test_a_request_that_was_given_up_may_still_be_answered(tmp_path: Path) -> None:
     (tmp_path / "raw.json").write_text(written(Raw([["waiting"], [progress(1, LAST), {**done(), "id": LAST}, done()]])))
     child = StdioServerParameters("python", [raw_servers.__file__, str(tmp_path / "raw.json")])

@@ -131,6 +131,7 @@ def test_a_search_with_an_evil_pattern_ends_in_time(pattern: str) -> None:
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_all_searches_for_one_expression_share_their_time() -> None:
     expression = Expression(EVIL, 0.2)
     assert expression.found_in("aaa")
@@ -203,6 +204,7 @@ def test_a_search_for_a_pattern_of_a_schema_is_stopped_too(schema: Any, actual: 
 
 
 @pytest.mark.usefixtures("short")
+@pytest.mark.long
 async def test_a_search_that_was_stopped_fails_its_test_and_the_next_one_runs(hold: Hold) -> None:
     tests = f"""
   - {{name: a, tool: x, expect: {{text: {{matches: '{EVIL}'}}}}}}

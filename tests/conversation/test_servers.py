@@ -217,6 +217,7 @@ async def test_two_servers_get_two_ports(folder: Path) -> None:
     assert first["argv"] != second["argv"]
 
 
+@pytest.mark.long
 async def test_a_server_that_does_not_want_to_end_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "LEAVE_SECONDS", 0.2)
     (folder / "deaf.py").write_text(f"import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{HTTP}")

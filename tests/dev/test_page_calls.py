@@ -72,6 +72,7 @@ async def test_a_question_is_shown_as_it_was_sent(page: Page, era: str) -> None:
 
 
 @ERAS
+@pytest.mark.long
 async def test_a_web_page_is_shown_with_its_address_and_to_accept_says_that_it_was_opened(page: Page, era: str) -> None:
     async with page.call("pay", {"title": "Dune"}, era) as call:
         (asked,) = (await call.until("questions"))["questions"]
@@ -208,6 +209,7 @@ async def test_a_call_ends_when_the_page_goes_away(era: str) -> None:
         await eventually(lambda: not slow.under_way)
 
 
+@pytest.mark.long
 async def test_only_so_many_calls_may_be_under_way() -> None:
     slow = Slow()
     async with page_of(slow.mcp) as page:

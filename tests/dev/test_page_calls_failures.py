@@ -69,6 +69,7 @@ async def ended(call: PageCall) -> list[bytes]:
 WANTED = CallRequest(era=MODERN, method="tools/call", params={"name": "x"})
 
 
+@pytest.mark.long
 async def test_a_server_that_is_not_there_cuts_the_call_off() -> None:
     url = f"http://127.0.0.1:{free_port()}/mcp"
     events = await ended(PageCall(url, WANTED))

@@ -64,6 +64,7 @@ def test_a_folder_that_cannot_be_read_is_no_error(tmp_path: Path, monkeypatch: p
     assert list(looking_at(file).state()) == [str(file)]
 
 
+@pytest.mark.long
 def test_the_files_of_the_author_are_looked_at_and_no_others(write: Write) -> None:
     write("helper.py", "")
     file = write("shop_of_files.py", f"import helper, json, pydantic\n{ONE}")
@@ -74,6 +75,7 @@ def test_the_files_of_the_author_are_looked_at_and_no_others(write: Write) -> No
     assert not [one for one in found if "/src/bespeak/" in one]
 
 
+@pytest.mark.long
 def test_a_file_in_which_loading_failed_is_looked_at(write: Write) -> None:
     broken = write("parts/broken_part.py", "def (")
     raising = write("parts/raising_part.py", "import broken_part")

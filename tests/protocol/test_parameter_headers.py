@@ -164,6 +164,7 @@ ANYTHING: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(WORDS), ANYTHING))
+@pytest.mark.long
 def test_any_schema_is_read_or_invalid(schema: dict[str, Any]) -> None:
     with suppress(InvalidParameterHeader):
         names = [one.header.lower() for one in read_parameter_headers(schema)]

@@ -56,6 +56,7 @@ class Workers:
 YES = {"really": accept(value=True), "sure": accept(value=True)}
 
 
+@pytest.mark.long
 async def test_a_call_begun_in_one_step_finishes_in_the_next_or_the_last_one(
     rings: list[str], worker: Workers, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -96,6 +97,7 @@ async def answered_elsewhere(asks: Older, answers: Older) -> str:
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_a_session_of_an_older_client_goes_on_while_keys_are_replaced(rings: list[str], worker: Workers) -> None:
     before, first, second, after = rings
     async with worker.serving(before, first) as (one, _):

@@ -47,6 +47,7 @@ async def test_a_ring_opens_states_of_its_old_key_and_seals_with_the_new_one(con
         await refused(client, old, "twice")
 
 
+@pytest.mark.long
 async def test_servers_with_the_environments_keys_open_each_others_states(
     in_memory: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:

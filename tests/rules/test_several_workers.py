@@ -70,6 +70,7 @@ def question_in(message: dict[str, Any]) -> str:
 # Older clients
 
 
+@pytest.mark.long
 async def test_an_older_client_is_asked_by_one_worker_and_may_answer_at_any_other(store: str) -> None:
     async with workers(store, 3) as (first, second, third):
         session = await session_at(first)
@@ -116,6 +117,7 @@ async def test_an_answer_to_the_question_of_a_worker_that_died_gets_http_400_wit
         assert first.desk.log == []
 
 
+@pytest.mark.long
 async def test_an_answer_that_is_never_fetched_gets_the_same(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "TAKEN_SECONDS", 0.1)
     async with workers(store) as (first, second):
@@ -129,6 +131,7 @@ async def test_an_answer_that_is_never_fetched_gets_the_same(store: str, monkeyp
 
 
 @pytest.mark.parametrize("store", ["redis"], indirect=True)
+@pytest.mark.long
 async def test_an_answer_that_is_lost_between_redis_and_a_worker_is_handed_over_again(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +174,7 @@ async def test_a_request_is_cancelled_wherever_its_cancellation_arrives(store: s
         assert first.desk.log == []
 
 
+@pytest.mark.long
 async def test_a_session_that_is_ended_at_one_worker_is_ended_at_all(store: str) -> None:
     async with workers(store, 3) as (first, second, third):
         session = await session_at(first)
@@ -197,6 +201,7 @@ async def test_the_log_level_is_the_same_at_all_workers(store: str) -> None:
             assert sum(one.get("method") == "notifications/message" for one in messages) == expected
 
 
+@pytest.mark.long
 async def test_a_change_reaches_subscribers_of_both_eras_on_every_worker(store: str) -> None:
     async with workers(store, 3, with_resource) as (first, second, third):
         session = await session_at(first)
@@ -216,6 +221,7 @@ async def test_a_change_reaches_subscribers_of_both_eras_on_every_worker(store: 
             assert (await standing.message())["params"]["uri"] == FILE
 
 
+@pytest.mark.long
 async def test_who_unsubscribes_at_another_worker_is_told_no_more(store: str) -> None:
     async with workers(store, 2, with_resource) as (first, second):
         session = await session_at(first)
@@ -243,6 +249,7 @@ async def test_sessions_are_counted_for_all_workers_together(store: str) -> None
             )
 
 
+@pytest.mark.long
 async def test_a_session_that_is_idle_for_too_long_is_gone_at_every_worker(store: str) -> None:
     async with workers(store, 2, session_idle_timeout=0.3) as (first, second):
         session = await session_at(first)
@@ -266,6 +273,7 @@ async def test_a_part_of_a_session_lives_only_while_something_is_under_way_in_it
         assert second.served.sessions == 0
 
 
+@pytest.mark.long
 async def test_a_subscription_too_many_is_refused_wherever_the_others_were_made_and_mail_still_arrives(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,6 +293,7 @@ async def test_a_subscription_too_many_is_refused_wherever_the_others_were_made_
             assert (await other.message())["method"] == "notifications/tools/list_changed"
 
 
+@pytest.mark.long
 async def test_subscriptions_that_are_made_at_the_same_time_are_all_in_force(store: str) -> None:
     uris = [f"file:///{number}" for number in range(12)]
     async with workers(store, 2, with_resource) as (first, second):
@@ -405,6 +414,7 @@ async def begun(client: Client, tool: str = "approve") -> tuple[str, dict[str, A
     return asked["requestState"], {key: accept(value=True) for key in asked["inputRequests"]}
 
 
+@pytest.mark.long
 async def test_an_approval_sent_to_every_worker_at_once_is_spent_once_and_all_get_the_same_result(store: str) -> None:
     async with workers(store, 3) as all_:
         async with opened(all_[0]) as one, opened(all_[1]) as two, opened(all_[2]) as three:
@@ -443,6 +453,7 @@ class SharedEvents(MemoryEventStore):
     shared = True
 
 
+@pytest.mark.long
 async def test_who_comes_back_to_another_worker_gets_what_was_missed_and_what_follows(store: str) -> None:
     async with workers(store, 3, event_store=SharedEvents()) as (first, second, third):
         session = await session_at(first)
@@ -474,6 +485,7 @@ async def test_streams_of_one_session_never_share_a_name(store: str) -> None:
             assert [text(one) for one in await resumed.rest()] == ["0"]
 
 
+@pytest.mark.long
 async def test_a_stream_of_a_worker_that_died_ends_though_the_session_has_a_standing_stream_elsewhere(
     store: str,
 ) -> None:
@@ -491,6 +503,7 @@ async def test_a_stream_of_a_worker_that_died_ends_though_the_session_has_a_stan
             first.desk.gate.set()
 
 
+@pytest.mark.long
 async def test_a_question_reaches_a_client_that_came_back_to_another_worker(store: str) -> None:
     async with workers(store, 3, event_store=SharedEvents()) as (first, second, third):
         session = await session_at(first)
@@ -506,6 +519,7 @@ async def test_a_question_reaches_a_client_that_came_back_to_another_worker(stor
             assert text(await resumed.message()) == "approved True and True"
 
 
+@pytest.mark.long
 async def test_what_another_worker_writes_is_no_longer_sent_when_the_event_store_fails(store: str) -> None:
     class Failing(SharedEvents):
         failing = False
@@ -542,6 +556,7 @@ def test_an_event_store_of_one_process_is_refused_if_several_workers_may_serve(e
 # The store fails
 
 
+@pytest.mark.long
 async def test_while_the_store_cannot_be_reached_everybody_is_told_and_nothing_runs_and_then_it_goes_on(
     tmp_path: Path,
 ) -> None:
@@ -566,6 +581,7 @@ async def test_while_the_store_cannot_be_reached_everybody_is_told_and_nothing_r
             assert [*first.desk.log, *second.desk.log] == ["approved True"] * 2
 
 
+@pytest.mark.long
 async def test_a_result_that_could_not_be_stored_reaches_its_client_and_later_the_store(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -586,6 +602,7 @@ async def test_a_result_that_could_not_be_stored_reaches_its_client_and_later_th
             await until(stored)
 
 
+@pytest.mark.long
 async def test_an_approval_cannot_be_spent_again_when_the_store_has_lost_its_data(tmp_path: Path) -> None:
     with own_server(tmp_path) as redis:
         async with workers(redis.url) as (first, second), opened(first) as one, opened(second) as two:
@@ -598,6 +615,7 @@ async def test_an_approval_cannot_be_spent_again_when_the_store_has_lost_its_dat
             assert [*first.desk.log, *second.desk.log] == ["approved True"]
 
 
+@pytest.mark.long
 async def test_an_approval_whose_claim_was_lost_on_the_way_can_be_spent_later(
     store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ class Till:
             return f"paid {approval.amount}, payment {self.runs}"
 
 
+@pytest.mark.long
 async def test_one_approval_sent_a_hundred_times_at_once_by_two_clients_pays_once(connect: Connect) -> None:
     till = Till()
     async with (

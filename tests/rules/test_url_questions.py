@@ -67,6 +67,7 @@ class Visitor:
 
 
 @pytest.mark.asking_revisions
+@pytest.mark.long
 async def test_the_resolver_is_run_again_inside_the_request_until_it_returns_its_value(connect: Connect) -> None:
     bank = Bank()
     visitor = Visitor(then=lambda: asyncio.get_running_loop().call_later(0.3, setattr, bank, "account", "DE-7"))

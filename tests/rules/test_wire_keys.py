@@ -254,6 +254,7 @@ asyncio.run(main())
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_a_key_is_the_same_in_every_process() -> None:
     runs = [
         subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout

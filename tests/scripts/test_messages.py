@@ -72,5 +72,6 @@ def test_the_program_prints_every_message_of_the_package(capsys: pytest.CaptureF
     assert "src/bespeak/__init__.py:1: MCP servers whose tools" in printed
 
 
+@pytest.mark.long
 def test_messages_say_is_not_a_and_never_is_no() -> None:
     assert [str(message) for message in all_messages() if RIDDLE.search(" ".join(message.text.split()))] == []

@@ -90,6 +90,7 @@ def test_where_no_function_runs_there_is_nothing_to_do(ending: Ending) -> None:
     assert ending.did == []
 
 
+@pytest.mark.long
 def test_a_function_that_hangs_is_left_behind_after_the_program_s_own_threads_and_exit_handlers(
     ending: Ending, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -119,6 +119,7 @@ def test_outside_a_loop_nobody_attends_to_it() -> None:
     assert MCPServer("plain").ready
 
 
+@pytest.mark.long
 def test_a_closed_loop_is_not_kept() -> None:
     shop = Shop()
     loops: list[weakref.ref[asyncio.AbstractEventLoop]] = []

@@ -31,6 +31,7 @@ def said(folder: Path, source: str, *command: str) -> str:
     return run.stderr
 
 
+@pytest.mark.long
 def test_a_file_that_defines_a_server_and_does_not_run_it_says_how_to_run_it(tmp_path: Path) -> None:
     assert said(tmp_path, SHOP) == NOTE
 
@@ -101,5 +102,6 @@ def test_a_program_that_fails_says_only_why(tmp_path: Path) -> None:
     assert told.endswith("OSError: no database\n")
 
 
+@pytest.mark.long
 def test_a_file_with_what_the_note_says_to_add_can_be_listed(tmp_path: Path) -> None:
     assert said(tmp_path, SHOP + ADDED, "-m", "bespeak", "list", "shop.py") == ""

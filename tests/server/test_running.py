@@ -172,6 +172,7 @@ def test_a_lifespan_that_fails_ends_with_a_failure_that_says_why(capfd: pytest.C
 # Running and ending
 
 
+@pytest.mark.long
 async def test_run_listens_where_it_is_told_until_it_is_told_to_stop() -> None:
     events: list[str] = []
     port = free_port()
@@ -187,6 +188,7 @@ async def test_run_listens_where_it_is_told_until_it_is_told_to_stop() -> None:
     assert events == ["began", "ended"]
 
 
+@pytest.mark.long
 async def test_run_streamable_http_async_listens_with_the_options_of_the_app() -> None:
     port = free_port()
     running = asyncio.create_task(
@@ -204,6 +206,7 @@ async def test_run_streamable_http_async_listens_with_the_options_of_the_app() -
     await asyncio.wait_for(running, 10)
 
 
+@pytest.mark.long
 async def test_a_signal_ends_it_and_a_call_that_takes_too_long_gets_an_answer() -> None:
     events: list[str] = []
     heard: list[int] = []
@@ -254,6 +257,7 @@ asyncio.run(asyncio.wait_for(main(int(sys.argv[1])), 10))
 """
 
 
+@pytest.mark.long
 def test_cancelling_it_ends_the_lifespan_and_frees_the_port() -> None:
     # in a process of its own: what it leaves behind must not be found by another test
     command = [sys.executable, "-c", CANCELLED, str(free_port())]

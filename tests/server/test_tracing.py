@@ -80,6 +80,7 @@ async def test_a_method_without_a_target_is_named_alone(exporter: InMemorySpanEx
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_a_program_without_opentelemetry_loads_nothing_of_it() -> None:
     program = (
         "import asyncio, sys\n"

@@ -109,6 +109,7 @@ async def test_a_change_of_a_session_that_has_ended_is_no_change(workers: Worker
         assert await facts_of(one) is None
 
 
+@pytest.mark.long
 async def test_a_worker_that_serves_the_session_is_told_of_a_change_a_cancellation_and_the_end(
     workers: Workers,
 ) -> None:
@@ -128,6 +129,7 @@ async def test_a_worker_that_serves_the_session_is_told_of_a_change_a_cancellati
         await eventually(lambda: part.got[1:] == [("cancelled", 7), ("ended", "enough")])
 
 
+@pytest.mark.long
 async def test_mail_for_a_session_that_has_nothing_under_way_here_any_more_is_dropped(workers: Workers) -> None:
     async with workers.worker(listening=True) as one, workers.worker() as two:
         await one.add("session", FACTS, None, LIMITS)
@@ -137,6 +139,7 @@ async def test_mail_for_a_session_that_has_nothing_under_way_here_any_more_is_dr
         await eventually(lambda: workers.changes == [{"list": "tools"}])
 
 
+@pytest.mark.long
 async def test_a_record_that_changed_after_the_session_ended_refreshes_nothing(workers: Workers) -> None:
     async with workers.worker() as one, workers.worker() as two:
         await one.add("session", FACTS, None, LIMITS)
@@ -186,6 +189,7 @@ async def test_a_worker_gives_signs_of_life_and_ends_idle_sessions(
     assert ended[0] == 0.1
 
 
+@pytest.mark.long
 async def test_while_the_store_is_away_everything_says_so_and_the_worker_goes_on_after(
     workers: Workers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -77,6 +77,7 @@ def test_a_suite_starts_only_servers_that_are_installed_for_it(name: str) -> Non
         assert found[1] in environments
 
 
+@pytest.mark.long
 def test_a_workplace_has_files_a_repository_and_pages_and_is_removed() -> None:
     with workplace() as variables:
         folder = Path(variables["OUTSIDE_FOLDER"])

@@ -146,6 +146,7 @@ def at_a_terminal(
         os.close(its)
 
 
+@pytest.mark.long
 def test_a_form_is_filled_in_at_a_terminal_and_only_the_answer_is_on_standard_output() -> None:
     with at_a_terminal(form({"row": WHOLE, "side": SIDE}, message="Which seat? Zu\u00fcrich")) as terminal:
         terminal.wait_for(CHOICE)
@@ -161,6 +162,7 @@ def test_a_form_is_filled_in_at_a_terminal_and_only_the_answer_is_on_standard_ou
         assert terminal.program.returncode == 0
 
 
+@pytest.mark.long
 def test_lines_typed_ahead_are_kept_in_their_order() -> None:
     named = Question("city", None, {"kind": "string", "description": "Which city?"})
     with at_a_terminal(form({"row": WHOLE, "side": SIDE}), named) as terminal:
@@ -169,6 +171,7 @@ def test_lines_typed_ahead_are_kept_in_their_order() -> None:
     assert answers == [["accept", {"row": 12, "side": "window"}], ["accept", {"city": "K\u00f6ln"}]]
 
 
+@pytest.mark.long
 def test_an_arrow_key_does_not_get_into_the_answer() -> None:
     with at_a_terminal(form({"x": TEXT})) as terminal:
         terminal.wait_for(CHOICE)
@@ -180,6 +183,7 @@ def test_an_arrow_key_does_not_get_into_the_answer() -> None:
         assert terminal.result()[0]["answer"] == ["accept", {"x": "Paris"}]
 
 
+@pytest.mark.long
 def test_a_terminal_that_another_program_made_non_blocking_is_waited_for() -> None:
     with at_a_terminal(form({}), blocking=False) as terminal:
         terminal.wait_for(CHOICE)
@@ -188,6 +192,7 @@ def test_a_terminal_that_another_program_made_non_blocking_is_waited_for() -> No
 
 
 @pytest.mark.parametrize("typed", ["\x04", "accept\x04\x04"], ids=["alone", "after words"])
+@pytest.mark.long
 def test_the_end_of_the_input_answers_nothing_and_is_the_end_for_all(typed: str) -> None:
     with at_a_terminal(form({}), form({}, message="And?")) as terminal:
         terminal.wait_for(CHOICE)
@@ -196,6 +201,7 @@ def test_the_end_of_the_input_answers_nothing_and_is_the_end_for_all(typed: str)
         assert terminal.result() == [ended, ended]
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_the_program_and_leaves_the_terminal_as_it_was() -> None:
     with at_a_terminal(form({"x": TEXT})) as terminal:
         before = termios.tcgetattr(terminal.fd)
@@ -211,6 +217,7 @@ def test_an_interrupt_ends_the_program_and_leaves_the_terminal_as_it_was() -> No
         assert termios.tcgetattr(terminal.fd) == before
 
 
+@pytest.mark.long
 def test_a_cancelled_question_takes_no_line_from_the_next() -> None:
     with at_a_terminal(form({}), form({}, message="And?"), seconds=0.05) as terminal:
         terminal.wait_for("And?")
@@ -224,6 +231,7 @@ TYPED = {ELICIT: "d\n", SAMPLE: "a\n", ROOTS: "a\n", None: "x\n"}
 FURTHER = {SAMPLE: "on one line: ", ROOTS: "to finish: "}
 
 
+@pytest.mark.long
 def test_a_terminal_gets_no_control_characters() -> None:
     with at_a_terminal(*HOSTILE.values(), columns=50) as terminal:
         for question in HOSTILE.values():

@@ -67,6 +67,7 @@ async def test_the_till_of_this_framework_passes(suite: Suite) -> None:
     assert len(results) == len(suite.model.tests) == 16
 
 
+@pytest.mark.long
 async def test_a_till_without_a_framework_passes(suite: Suite) -> None:
     assert failed(await run(suite, broken("good"))) == {}
 
@@ -96,6 +97,7 @@ WHOLE = ("tampered", "twice", "undeclared")
 
 
 @pytest.mark.parametrize("name", CAUGHT)
+@pytest.mark.long
 async def test_each_broken_till_is_caught_with_the_rule_it_broke_and_nothing_else(suite: Suite, name: str) -> None:
     only = "" if name in WHOLE else " or ".join(f'"{test}"' for test in CAUGHT[name])
     failures = failed(await run(suite, broken(name), only))
@@ -112,6 +114,7 @@ async def test_each_broken_till_is_caught_with_the_rule_it_broke_and_nothing_els
         ("hanging", PAID, "server 'till' did not respond: no answer to tools/call within 0.5 s"),
     ],
 )
+@pytest.mark.long
 async def test_a_till_that_never_ends_a_call_fails_but_is_not_said_to_break_a_rule(
     suite: Suite, name: str, test: str, said: str
 ) -> None:
@@ -120,6 +123,7 @@ async def test_a_till_that_never_ends_a_call_fails_but_is_not_said_to_break_a_ru
     assert failures[0].splitlines()[0] == said
 
 
+@pytest.mark.long
 async def test_a_till_that_hangs_is_started_again_for_the_next_test(suite: Suite) -> None:
     runner = Runner(Options(servers={"till": broken("hanging")}, start=ROOT))
     titles = [ALTERED, "two questions, one after the other"]

@@ -327,6 +327,7 @@ async def test_a_server_by_its_url(converse: Converse) -> None:
 
 @pytest.mark.timing
 @pytest.mark.bespeak_eras(LEGACY)
+@pytest.mark.long
 async def test_a_server_by_its_command(bench: Bench, converse: Converse) -> None:
     command = StdioServerParameters(sys.executable, ["-c", "from desk import mcp; mcp.run()"], cwd=bench.path)
     held = await converse(command, "forecast", {"loc": "SFO"}, answers={"city": "Rome", "units": "C"})

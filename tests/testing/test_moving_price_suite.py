@@ -13,6 +13,7 @@ SUITE = Path(__file__).parents[2] / "suites" / "moving_price" / "moving_price.be
 
 @pytest.mark.timing
 @pytest.mark.parametrize("profile", [None, *KNOWN])
+@pytest.mark.long
 async def test_nothing_is_found_in_our_shop_whoever_pays(profile: str | None) -> None:
     options = Options(profile=None if profile is None else find_profile(profile))
     results = await run(SUITE, options)

@@ -70,6 +70,7 @@ def test_there_is_one_item_for_each_test_case_and_era(bench: Bench, suite: Path)
     assert ran.outlines[0] == f"{suite.name}::{TITLES[0]}"
 
 
+@pytest.mark.long
 def test_items_have_the_line_of_their_test_or_case(bench: Bench, suite: Path) -> None:
     bench.pytest("--junitxml=junit.xml", "-o", "junit_family=xunit1")
     cases = ET.parse(bench.path / "junit.xml").getroot().findall(".//testcase")
@@ -116,6 +117,7 @@ BAD: dict[str, tuple[bytes, int, str]] = {
 """What is wrong, where, and what is said."""
 
 
+@pytest.mark.long
 def test_a_bad_suite_is_a_collection_error_with_its_file_and_line(bench: Bench) -> None:
     for name, (text, _, _) in BAD.items():
         (bench.path / f"{name}.bespeak.yaml").write_bytes(text)
@@ -128,11 +130,13 @@ def test_a_bad_suite_is_a_collection_error_with_its_file_and_line(bench: Bench) 
     assert "plugin.py" not in said(ran)
 
 
+@pytest.mark.long
 def test_a_bad_suite_does_not_keep_the_others_from_running(bench: Bench, suite: Path) -> None:
     bench.write("bad.bespeak.yaml", "version: 2")
     bench.pytest("--continue-on-collection-errors").assert_outcomes(passed=4, failed=1, errors=1)
 
 
+@pytest.mark.long
 def test_without_what_reads_yaml_it_is_said_what_to_install(bench: Bench, suite: Path) -> None:
     bench.write("conftest.py", "import sys\nsys.modules['ruamel.yaml'] = None")
     ran = bench.pytest()
@@ -190,6 +194,7 @@ def test_a_server_is_started_once_and_ended_with_the_run(bench: Bench) -> None:
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_a_run_without_a_suite_loads_nothing_of_the_tool(bench: Bench) -> None:
     bench.write("test_code.py", "def test_it(): pass")
     bench.write(
@@ -293,6 +298,7 @@ NAMES = [
 """None of them is a part of another."""
 
 
+@pytest.mark.long
 def test_the_command_that_runs_it_again_runs_that_test_and_no_other(bench: Bench) -> None:
     tests = "- {name: %s, tool: say, arguments: {text: a}, expect: {text: b}}"
     bench.suite("\n".join(tests % json.dumps(name) for name in NAMES))
@@ -304,6 +310,7 @@ def test_the_command_that_runs_it_again_runs_that_test_and_no_other(bench: Bench
     assert ran == {name: [name] for name in NAMES}
 
 
+@pytest.mark.long
 def test_the_command_that_runs_it_again_knows_the_era_of_the_run(bench: Bench) -> None:
     bench.suite("- {name: t, tool: say, arguments: {text: a}, expect: {text: b}}")
     line = next(line for line in bench.pytest("--bespeak-era=legacy").outlines if "run it again: " in line)
@@ -329,6 +336,7 @@ AGAIN = """
 
 
 @pytest.mark.parametrize("option", ["--lf", "--sw"])
+@pytest.mark.long
 def test_failed_tests_are_found_again_whatever_their_titles(bench: Bench, option: str) -> None:
     bench.suite(AGAIN)
     pairs = zip(QUIET[::2], QUIET[1::2], strict=True)
@@ -395,6 +403,7 @@ def test_an_expected_failure_that_passes_fails(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("expression", "count"), [("slow", (0, 1, 1)), ("fast-ones", (1, 0, 0)), ("not slow", (1, 0, 0))]
 )
+@pytest.mark.long
 def test_tags_are_markers(bench: Bench, expression: str, count: tuple[int, int, int]) -> None:
     bench.suite(OUTCOMES)
     passed, skipped, xfailed = count
@@ -402,6 +411,7 @@ def test_tags_are_markers(bench: Bench, expression: str, count: tuple[int, int, 
     ran.assert_outcomes(passed=passed, skipped=skipped, xfailed=xfailed, deselected=3 - sum(count))
 
 
+@pytest.mark.long
 def test_a_suite_is_set_up_once_and_cleaned_up_after_its_last_test(bench: Bench) -> None:
     suite = bench.suite("- {name: a, tool: say, arguments: {text: a}}\n- {name: b, tool: say, arguments: {text: a}}")
     commands = "setup: [[sh, -c, echo up >> log]]\nteardown: [[sh, -c, echo down >> log]]\n"

@@ -81,12 +81,14 @@ def suite(bench: Bench) -> Path:
         "nothing to verify",
     ],
 )
+@pytest.mark.long
 def test_the_json_report_is_that_of_the_command_line(
     bench: Bench, suite: Path, options: list[str], flags: list[str]
 ) -> None:
     assert bench.pytest_report(*options) == bench.bespeak_report(*flags)
 
 
+@pytest.mark.long
 def test_the_json_report_is_that_of_the_command_line_for_a_suite_elsewhere(
     bench: Bench, suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +253,7 @@ def test_a_test_that_pytest_itself_ends_is_in_the_report(bench: Bench, monkeypat
     assert "Timeout" in report["results"][0]["failures"][0]["message"]
 
 
+@pytest.mark.long
 def test_a_bad_suite_is_not_an_interruption(bench: Bench, suite: Path) -> None:
     bench.write("bad.bespeak.yaml", "version: 2")
     bench.pytest("--bespeak-report=json=r.json")
@@ -258,6 +261,7 @@ def test_a_bad_suite_is_not_an_interruption(bench: Bench, suite: Path) -> None:
     assert not report.exists() or told(report.read_bytes())["summary"]["interrupted"] is False
 
 
+@pytest.mark.long
 def test_a_run_that_stops_at_a_failure_is_reported(bench: Bench) -> None:
     """`--sw` and xdist's `-x` stop as if they were interrupted."""
     bench.suite("- {name: t, tool: nonsuch}\n- {name: u, tool: nonsuch}")
@@ -272,6 +276,7 @@ def test_a_run_that_stops_at_a_failure_is_reported(bench: Bench) -> None:
     }
 
 
+@pytest.mark.long
 def test_reports_are_of_suites_only_and_there_may_be_several(bench: Bench, suite: Path) -> None:
     bench.write("test_code.py", "def test_it(): assert False")
     bench.pytest("--bespeak-report=json=out/r.json", "--bespeak-report=junit=out/r.xml", "-k", "table or it")
@@ -282,6 +287,7 @@ def test_reports_are_of_suites_only_and_there_may_be_several(bench: Bench, suite
     assert {"table [right]", "table [wrong]"} < {case.get("name") for case in cases}
 
 
+@pytest.mark.long
 def test_a_report_that_cannot_be_written_in_the_end_is_said(bench: Bench) -> None:
     bench.write("conftest.py", "from pathlib import Path\ndef pytest_runtest_teardown(): Path('r.json').mkdir()")
     bench.suite("- {name: t, tool: say, arguments: {text: a}, expect: {text: b}}")
@@ -343,6 +349,7 @@ def test_recording_is_refused_under_ci(bench: Bench, suite: Path, monkeypatch: p
     assert not (bench.path / "tapes").exists()
 
 
+@pytest.mark.long
 def test_recorded_conversations_are_replayed_without_their_server(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,6 +383,7 @@ ASKING = """
 """
 
 
+@pytest.mark.long
 def test_a_profile_plays_the_suites_and_the_tests_in_code(bench: Bench) -> None:
     bench.suite(ASKING)
     bench.write(
@@ -398,6 +406,7 @@ def test_a_profile_that_there_is_not_is_refused(bench: Bench) -> None:
     assert "there is no profile 'nobody'" in said(bench.pytest("--bespeak-as", "nobody"))
 
 
+@pytest.mark.long
 def test_bespeak_test_plays_a_profile_and_says_why_it_skips_a_test(bench: Bench) -> None:
     suite = bench.suite(ASKING)
     code, printed = bench.bespeak("test", str(suite), "--as", "langgraph")

@@ -310,6 +310,7 @@ while True:
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_a_server_that_hangs_is_ended_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bespeak.transports.stdio.client.LEAVE_SECONDS", 50)
     monkeypatch.setattr("bespeak.conversation.servers.LEAVE_SECONDS", 50)

@@ -38,12 +38,14 @@ BESIDE = "  - {name: beside, tool: beside, expect: {rounds: 0, asked: []}}\n"
 
 
 @pytest.mark.parametrize("when", ["initialized", "beside"])
+@pytest.mark.long
 async def test_roots_that_a_server_asks_for_by_itself_are_no_test_s_failure(tmp_path: Path, when: str) -> None:
     results = await held(tmp_path, curious(tmp_path, **{when: [ROOTS]}), BESIDE + heard(NOTHING))
     assert messages(results) == []
     assert [result.rounds for result in results] == [[], []]
 
 
+@pytest.mark.long
 async def test_a_server_gets_the_roots_and_answers_of_the_suite(tmp_path: Path) -> None:
     command = curious(tmp_path, initialized=[ROOTS, CITY, SAMPLE])
     server = {"roots": ["data"], "answers": {"city": "Oslo", "sampling": {"sample": "Hi"}}}
@@ -52,6 +54,7 @@ async def test_a_server_gets_the_roots_and_answers_of_the_suite(tmp_path: Path) 
         assert messages(await held(tmp_path, command, tests % part, server)) == []
 
 
+@pytest.mark.long
 async def test_a_server_that_replaces_another_gets_its_roots(tmp_path: Path) -> None:
     command = curious(tmp_path, initialized=[ROOTS])
     options = Options(servers={"desk": as_target(command)})
@@ -60,6 +63,7 @@ async def test_a_server_that_replaces_another_gets_its_roots(tmp_path: Path) -> 
     assert messages(await held(tmp_path, ["absent"], tests, {"roots": ["data"]}, options)) == []
 
 
+@pytest.mark.long
 async def test_a_test_may_script_the_roots_that_its_tool_asks_for(tmp_path: Path) -> None:
     answer = json.dumps(json.dumps({"result": {"roots": [{"uri": "file:///mine"}]}}))
     tests = (
@@ -91,6 +95,7 @@ async def test_any_other_question_in_a_call_still_needs_an_answer(tmp_path: Path
     assert results[0].failures[0].hint == 'inputResponses:\n  city: "..."'
 
 
+@pytest.mark.long
 async def test_a_question_outside_a_call_is_not_in_a_cassette(tmp_path: Path) -> None:
     command = curious(tmp_path, initialized=[ROOTS], beside=[ROOTS])
     options = Options(cassettes=tmp_path / "tapes", record=RecordMode.ONCE)
@@ -119,6 +124,7 @@ FAILS = "  - {name: fails, tool: beside, expect: {text: other}}\n"
 NO_ROOTS = "server 'desk' asked for roots once, outside a call, and was told that there are none"
 
 
+@pytest.mark.long
 async def test_a_failing_test_says_what_the_server_asked_outside_of_a_call_and_was_told(tmp_path: Path) -> None:
     (result,) = await held(tmp_path, curious(tmp_path, initialized=[ROOTS]), FAILS)
     assert list(result.outside) == [NO_ROOTS]
@@ -128,6 +134,7 @@ async def test_a_failing_test_says_what_the_server_asked_outside_of_a_call_and_w
     assert NO_ROOTS in written(HtmlReport, Summary([result]))
 
 
+@pytest.mark.long
 async def test_each_question_outside_of_a_call_is_told_with_its_answer(tmp_path: Path) -> None:
     command = curious(tmp_path, initialized=[ROOTS, CITY, CITY, SAMPLE])
     server = {"roots": ["file:///maps"], "answers": {"city": "Oslo"}}
@@ -140,6 +147,7 @@ async def test_each_question_outside_of_a_call_is_told_with_its_answer(tmp_path:
     ]
 
 
+@pytest.mark.long
 async def test_an_answer_of_the_suite_that_does_not_fit_a_question_outside_of_a_call_is_told(tmp_path: Path) -> None:
     command = curious(tmp_path, initialized=[CITY])
     (result,) = await held(tmp_path, command, BESIDE, {"answers": {"city": "omit"}})
@@ -149,6 +157,7 @@ async def test_an_answer_of_the_suite_that_does_not_fit_a_question_outside_of_a_
     ]
 
 
+@pytest.mark.long
 async def test_a_secret_is_not_in_what_a_server_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CITY_TOKEN", "s3cret-city")
     command = curious(tmp_path, initialized=[CITY])

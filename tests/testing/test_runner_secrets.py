@@ -189,6 +189,7 @@ async def test_a_secret_that_a_server_prints_is_not_reported(
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/${env:PASSWORD}/mcp", "http://u:${env:PASSWORD}@127.0.0.1:1/mcp"])
+@pytest.mark.long
 async def test_a_secret_in_an_address_is_not_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:

@@ -25,6 +25,7 @@ def many(bench: Bench) -> Bench:
     return bench
 
 
+@pytest.mark.long
 def test_two_hundred_tests_of_two_rounds_take_seconds_on_the_command_line(many: Bench) -> None:
     began = time.process_time()
     code, output = many.bespeak("test")

@@ -64,6 +64,7 @@ async def test_cleaning_up_goes_on_after_a_failure(tmp_path: Path) -> None:
     assert (tmp_path / "later").exists()
 
 
+@pytest.mark.long
 async def test_a_command_that_does_not_end_is_killed(tmp_path: Path) -> None:
     (failure,) = await ran(tmp_path, sh("echo $$ > pid; echo waiting; exec sleep 60", timeout=0.3))
     assert failure.message.endswith("did not end within 0.3 s; give it a larger timeout")

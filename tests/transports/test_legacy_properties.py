@@ -195,6 +195,7 @@ verbs: Strategy = st.sampled_from(["POST"] * 12 + ["GET", "DELETE", "PUT"])
     kept=st.booleans(),
     option=st.sampled_from([None, None, None, "json_response", "stateless_http"]),
 )
+@pytest.mark.long
 def test_over_http_everything_is_answered_and_nothing_is_an_internal_error(
     mcp: MCPServer[Any],
     version: str,
@@ -233,6 +234,7 @@ def test_over_http_everything_is_answered_and_nothing_is_an_internal_error(
     sent=st.lists(bodies, min_size=1, max_size=8),
     answer=answers,
 )
+@pytest.mark.long
 def test_on_stdio_everything_is_answered_and_nothing_is_an_internal_error(
     mcp: MCPServer[Any], version: str | None, sent: list[Any], answer: dict[str, Any]
 ) -> None:

@@ -32,6 +32,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @given(PROGRESS)
+@pytest.mark.long
 def test_progress_travels_unchanged(progress: Progress) -> None:
     assert same(Progress.decode(progress.encode()), progress)
 

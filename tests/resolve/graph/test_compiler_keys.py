@@ -119,6 +119,7 @@ print(*[node.key_name for node in Tool.from_function(sell).graph.nodes])
     [["shop/till.py"], ["-m", "shop.till"], ["-c", "import shop.till"]],
     ids=["script", "module", "imported"],
 )
+@pytest.mark.long
 def test_keys_name_the_main_module_by_its_real_name(tmp_path: Path, command: list[str]) -> None:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "till.py").write_text(SERVER)

@@ -172,6 +172,7 @@ def test_any_name_in_other_case_and_with_other_underscores_is_refused(word: str,
 
 
 @given(words, st.data())
+@pytest.mark.long
 def test_any_name_with_one_letter_more_is_a_warning(word: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(word)))
     missed = f"{word[:place]}{data.draw(st.sampled_from(string.ascii_lowercase))}{word[place:]}"

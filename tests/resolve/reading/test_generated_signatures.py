@@ -63,6 +63,7 @@ def judged(program: Program) -> None:
 @pytest.mark.timeout(900)  # for `make soak`
 @many
 @given(programs(LEAVES.values(), *Scope))
+@pytest.mark.long
 def test_a_marker_an_outcome_or_a_question_is_never_lost_wherever_it_stands(program: Program) -> None:
     judged(program)
 
@@ -70,6 +71,7 @@ def test_a_marker_an_outcome_or_a_question_is_never_lost_wherever_it_stands(prog
 @pytest.mark.timeout(900)  # for `make soak`
 @many
 @given(programs([leaf for leaf in LEAVES.values() if leaf.verdict is Verdict.HONOURED], *Scope))
+@pytest.mark.long
 def test_a_marker_that_is_written_as_it_should_be_is_never_lost(program: Program) -> None:
     judged(program)
 
@@ -77,6 +79,7 @@ def test_a_marker_that_is_written_as_it_should_be_is_never_lost(program: Program
 @pytest.mark.timeout(900)  # for `make soak`
 @many
 @given(programs(PLAIN.values(), Scope.MODULE, Scope.FRAME, Scope.SHADOWED, taken=True))
+@pytest.mark.long
 def test_a_signature_without_any_of_them_registers_and_shows_its_parameters(program: Program) -> None:
     judged(program)
 

@@ -19,6 +19,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = auth.Nonsense  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
 
 
+@pytest.mark.long
 def test_a_server_without_authentication_loads_none_of_it() -> None:
     code = "import sys; from bespeak import MCPServer; MCPServer('x').streamable_http_app(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

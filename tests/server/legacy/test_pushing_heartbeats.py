@@ -310,6 +310,7 @@ async def test_they_stop_when_the_answer_has_come_though_the_call_goes_on() -> N
         await call
 
 
+@pytest.mark.long
 async def test_they_stop_when_the_question_is_taken_back_because_nobody_answered() -> None:
     async def take(ctx: Context) -> str:
         try:
@@ -449,6 +450,7 @@ async def test_an_error_in_reply_to_a_question_taken_back_is_no_late_answer(capl
     assert "the client answered question 'elicit' with an error after the question was withdrawn" in caplog.messages
 
 
+@pytest.mark.long
 async def test_of_many_questions_given_up_the_last_are_remembered() -> None:
     async with Older(serving(elicit), {"elicit": SILENCE}) as client:
         for _ in range(150):

@@ -241,6 +241,7 @@ def test_a_grace_that_is_not_some_seconds_is_refused(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("where", ["an unknown argument", "an unknown member", "a resolved parameter", "the raw body"])
+@pytest.mark.long
 async def test_a_waiting_call_keeps_its_arguments_and_nothing_else_of_its_request(where: str) -> None:
     async with served(till()) as server:
         client = await server.client()

@@ -186,6 +186,7 @@ async def test_a_server_that_does_not_tell_its_policy_is_only_a_warning(
     assert [(record.levelno, record.message) for record in caplog.records] == [(logging.WARNING, text)]
 
 
+@pytest.mark.long
 async def test_a_wrong_password_is_unavailable_and_not_shown(own_redis: RedisServer) -> None:
     with client(own_redis.url) as redis:
         redis.config_set("requirepass", "right")
@@ -238,6 +239,7 @@ def test_a_password_is_never_shown(url: str, shown: str) -> None:
 # Servers that cannot be reached
 
 
+@pytest.mark.long
 async def test_a_server_that_cannot_be_reached_is_unavailable_without_its_password() -> None:
     store = RedisStore("redis://user:secret@127.0.0.1:1/0")
     with pytest.raises(StoreUnavailable) as refused:
@@ -248,6 +250,7 @@ async def test_a_server_that_cannot_be_reached_is_unavailable_without_its_passwo
     assert "user" not in text
 
 
+@pytest.mark.long
 async def test_two_who_start_at_once_are_both_told_that_it_cannot_be_reached() -> None:
     store = RedisStore("redis://127.0.0.1:1/0")
     outcomes = await asyncio.wait_for(asyncio.gather(store.start(), store.start(), return_exceptions=True), SECONDS)
@@ -269,6 +272,7 @@ async def test_a_server_that_stops_while_somebody_starts_is_unavailable_for_them
     await claim(own, "call")
 
 
+@pytest.mark.long
 async def test_a_server_that_stops_is_unavailable_until_it_is_back(own: RedisStore, own_redis: RedisServer) -> None:
     await claim(own, "before")
     own_redis.stop()
@@ -280,6 +284,7 @@ async def test_a_server_that_stops_is_unavailable_until_it_is_back(own: RedisSto
     assert is_running(await read(own, "call"))
 
 
+@pytest.mark.long
 async def test_a_server_that_does_not_answer_is_unavailable_after_a_bounded_time_until_it_does(
     own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,6 +303,7 @@ async def test_a_server_that_does_not_answer_is_unavailable_after_a_bounded_time
     await store.close()
 
 
+@pytest.mark.long
 async def test_a_wait_for_a_claim_ends_when_the_server_stops(own: RedisStore, own_redis: RedisServer) -> None:
     await claim(own, "call")
     waiting = asyncio.create_task(own.changed("call", 60))
@@ -375,6 +381,7 @@ def _connections(server: RedisServer) -> int:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.long
 async def test_a_loop_that_ended_without_closing_the_store_disturbs_nobody(own_redis: RedisServer) -> None:
     store = RedisStore(own_redis.url)
     await asyncio.to_thread(asyncio.run, store.start())

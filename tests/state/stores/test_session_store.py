@@ -538,6 +538,7 @@ async def test_mail_arrives_once_in_the_order_in_which_it_was_sent(kind: Kind, s
     assert await store.receive("w2") == [b"\x000", b"\x001"]
 
 
+@pytest.mark.long
 async def test_changes_are_sent_to_the_other_workers_that_listen(kind: Kind, store: SessionStore) -> None:
     for worker, listening in {"sender": True, "ears": True, "deaf": False, "dead": True}.items():
         await kind.beat(worker, listening=listening)

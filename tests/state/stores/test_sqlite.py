@@ -132,6 +132,7 @@ async def test_a_name_may_contain_what_has_a_meaning_in_a_url(tmp_path: Path) ->
 
 
 @pytest.mark.timing
+@pytest.mark.long
 def test_many_who_create_the_file_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     together = threading.Barrier(6)
 

@@ -184,6 +184,7 @@ async def test_a_claim_whose_lease_has_lapsed_is_dropped_after_its_time(kind: Ki
     assert await store.read("call", 100.0, 1000.0) is None
 
 
+@pytest.mark.long
 async def test_after_a_long_silence_room_is_made_step_by_step_and_nobody_is_refused_meanwhile(kind: Kind) -> None:
     store = await kind.open(max_claims=750)
     for number in range(600):

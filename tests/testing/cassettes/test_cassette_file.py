@@ -103,6 +103,7 @@ def test_two_processes_of_a_server_with_other_tokens_each_time_give_the_same_byt
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_two_recordings_in_the_compatibility_dialect_are_the_same_bytes(tmp_path: Path) -> None:
     servers = {"till": {"command": ["python", str(BROKEN / "listing.py")]}}
     tests = {"two questions": TILL["two questions"], "a payment": TILL["a payment"]}
@@ -122,6 +123,7 @@ async def test_what_carries_the_messages_does_not_show_in_a_cassette(tmp_path: P
     assert over_http == in_process
 
 
+@pytest.mark.long
 async def test_a_test_run_among_others_is_recorded_as_if_it_were_alone(tmp_path: Path) -> None:
     alone = await record(tmp_path / "alone", OURS, {"two rounds": BEHAVIOURS["two rounds"]}, eras=[MODERN])
     among = await record(tmp_path / "among", OURS, BEHAVIOURS, eras=[LEGACY, MODERN])

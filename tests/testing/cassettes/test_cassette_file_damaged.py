@@ -130,6 +130,7 @@ def places(value: Any, steps: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
 @pytest.mark.parametrize("era", [MODERN, LEGACY])
 @given(data=st.data())
 @settings(max_examples=40)
+@pytest.mark.long
 def test_a_cassette_with_one_thing_changed_never_crashes_the_run(tapes: Tapes, era: str, data: st.DataObject) -> None:
     cassette = tapes[era].cassette
     changed = copy.deepcopy(cassette)
@@ -148,6 +149,7 @@ def test_a_cassette_with_one_thing_changed_never_crashes_the_run(tapes: Tapes, e
 @pytest.mark.parametrize("era", [MODERN, LEGACY])
 @given(data=st.data())
 @settings(max_examples=25)
+@pytest.mark.long
 def test_verifying_finds_whatever_was_changed_in_a_cassette(tapes: Tapes, era: str, data: st.DataObject) -> None:
     cassette = tapes[era].cassette
     changed = copy.deepcopy(cassette)

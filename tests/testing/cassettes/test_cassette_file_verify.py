@@ -41,6 +41,7 @@ def taped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
 
 
 @pytest.mark.parametrize("era", [MODERN, LEGACY])
+@pytest.mark.long
 async def test_a_server_that_does_the_same_again_is_verified(tmp_path: Path, era: str) -> None:
     suite = write_suite(tmp_path, *named(BEHAVIOURS), servers=OURS, eras=[era])
     await run_suite(suite, record="once")

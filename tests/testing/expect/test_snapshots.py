@@ -224,6 +224,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 )
 @settings(max_examples=25)
+@pytest.mark.long
 def test_any_json_in_place_of_the_file_fails_the_test_and_crashes_nothing(suite: Path, found: Any) -> None:
     suite.with_name("trip.snapshots.json").write_text(json.dumps(found), encoding="utf-8")
     (result,) = asyncio.run(run_suite(suite))

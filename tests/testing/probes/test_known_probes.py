@@ -121,6 +121,7 @@ async def test_a_subscription_that_is_refused_is_told(tmp_path: Path) -> None:
     assert told(await held(subscribed(failed(-32603)), tmp_path)) == ["subscriptions/listen failed: no"]
 
 
+@pytest.mark.long
 async def test_a_subscription_that_is_never_acknowledged_is_told(tmp_path: Path) -> None:
     silent = subscribed()
     object.__setattr__(silent, "test", "probe: subscription, timeout: 0.2")
@@ -171,6 +172,7 @@ async def test_a_server_that_dies_of_a_probe_is_told_and_not_used_again(tmp_path
     assert only.startswith("the probe tool: the server broke off: ")
 
 
+@pytest.mark.long
 async def test_a_server_that_never_answers_a_probe_is_told(tmp_path: Path) -> None:
     mute = answering("tool", "tools/call")
     object.__setattr__(mute, "test", "probe: tool, timeout: 0.2")

@@ -265,6 +265,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.long
 def test_a_report_of_a_megabyte_is_searched_quickly(text: str) -> None:
     secrets = {f"K{number}": f"s3cret/{number}+correct horse \u00e9" for number in range(5)}
     redaction = Redactor((), secrets)

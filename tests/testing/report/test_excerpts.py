@@ -89,6 +89,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
+@pytest.mark.long
 def test_no_value_comes_to_more_than_its_bound(value: Any) -> None:
     assert len(json.dumps(excerpt(value))) < LARGEST_VALUE * 1.5
     assert len(json.dumps(excerpt([value] * 200))) < LARGEST_VALUE * 1.5
@@ -118,6 +119,7 @@ def test_what_is_left_out_counts_for_the_exit_code() -> None:
     assert exit_code_of(Summary([bounded(of([*failures, Failure("no", Kind.FAILED)]))])) == 1
 
 
+@pytest.mark.long
 def test_a_report_with_many_large_tests_tells_the_last_ones_in_one_line_each() -> None:
     failures = [Failure("m" * 300, path="a", expected="x" * 4000, actual="y" * 4000)] * 5
     results = [bounded(of(failures, [Round({"k": "x" * 4000}, {}, True)], f"t{number:04}")) for number in range(600)]
@@ -133,6 +135,7 @@ def test_a_report_with_many_large_tests_tells_the_last_ones_in_one_line_each() -
     assert written["junit"].count("<testcase ") == 600
 
 
+@pytest.mark.long
 def test_a_test_that_passed_is_reported_in_a_full_report_too() -> None:
     results = [bounded(of([Failure("x" * 4000)] * 15, name=f"t{number:04}")) for number in range(200)]
     passed = of(rounds=[Round({"k": "?"}, {}, False)], name="t9999")

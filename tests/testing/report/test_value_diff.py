@@ -44,6 +44,7 @@ def test_a_long_diff_is_cut() -> None:
     assert lines[-1].startswith("... (")
 
 
+@pytest.mark.long
 def test_a_difference_far_from_the_beginning_is_found() -> None:
     before = [str(number) for number in range(100_000)]
     assert value_diff([*before, "a"], [*before, "b"])[-2:] == ('-- "a"', '+- "b"')

@@ -209,6 +209,7 @@ def compare(folder: Path, value: Any) -> None:
 # What it is, and what it accepts
 
 
+@pytest.mark.long
 def test_the_schema_is_one_of_draft_2020_12() -> None:
     schema = printed()
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -216,6 +217,7 @@ def test_the_schema_is_one_of_draft_2020_12() -> None:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: cast("Path", path).name)
+@pytest.mark.long
 def test_the_schema_and_the_loader_accept_every_suite_that_is_shipped(path: Path) -> None:
     load_suite(path)
     VALIDATOR.validate(read_yaml(path.read_text(encoding="utf-8")).value)
@@ -370,6 +372,7 @@ def test_another_value_in_any_place_is_refused_by_both_or_by_none(
 
 @settings(max_examples=100)
 @given(place=st.sampled_from(PLACES), key=st.text(min_size=1, max_size=8), value=st.sampled_from(VALUES))
+@pytest.mark.long
 def test_another_key_in_any_place_is_refused_by_both_or_by_none(
     tmp_path_factory: pytest.TempPathFactory, place: Place, key: str, value: Any
 ) -> None:

@@ -250,6 +250,7 @@ def test_aliases_that_stand_for_too_many_values_are_refused_before_they_are_made
     assert error.line == 5
 
 
+@pytest.mark.long
 def test_as_many_values_as_are_allowed_are_read() -> None:
     # The map, its four keys, three lists, their entries and what the aliases repeat: 1 + 4 + 1,000 + 98,001 + 993 + 1.
     thousand = ", ".join(["1"] * 999)
@@ -266,6 +267,7 @@ def test_lists_and_maps_stand_inside_one_another_to_a_bound(begin: str, end: str
 
 
 @pytest.mark.parametrize("text", ["[" * 20_000, "{a: " * 20_000, "- " * 20_000, "? " * 20_000])
+@pytest.mark.long
 def test_a_text_that_nests_without_end_is_refused(text: str) -> None:
     assert "lists and maps are nested more than 100 deep" in fault(text).message
 
@@ -359,6 +361,7 @@ def paths(value: Any) -> list[tuple[str | int, ...]]:
 
 
 @given(VALUES)
+@pytest.mark.long
 def test_a_value_written_as_json_reads_back_the_same(value: Any) -> None:
     found = read(json.dumps(value))
     assert json.dumps(found) == json.dumps(value)

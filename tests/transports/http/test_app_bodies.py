@@ -198,6 +198,7 @@ async def test_a_body_that_does_not_say_its_length_is_refused_when_it_is_too_lar
     assert "larger than 4194304 bytes" in response.message
 
 
+@pytest.mark.long
 async def test_the_rest_of_a_body_that_is_too_large_is_not_read(server: Listening) -> None:
     reader, writer = await open_request(server, lines(content_length=str(10**9)))
     assert b" 413 " in await reader.readline()

@@ -23,6 +23,7 @@ VERSION = "2026-07-28"
 
 
 @pytest.mark.parametrize("parser", ["h11", "httptools"])
+@pytest.mark.long
 async def test_200_connections_at_once_all_get_their_own_answer(parser: Any) -> None:
     waiting = 0
     all_there = asyncio.Event()
@@ -248,6 +249,7 @@ def check(messages: list[Any], raw: bytes) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long
 async def test_a_thousand_odd_requests_are_each_answered_and_break_nothing(seed: int) -> None:
     app, sender = make_app(), Sender(seed)
     asked: list[dict[str, Any]] = []

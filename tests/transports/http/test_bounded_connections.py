@@ -192,6 +192,7 @@ async def test_a_trailer_without_end_is_refused(parser: Parser) -> None:
 
 
 @pytest.mark.parametrize("first", [b"", get("/quick")])
+@pytest.mark.long
 async def test_a_head_that_does_not_come_to_its_end_in_time_is_refused(parser: Parser, first: bytes) -> None:
     async with listening(parser, head_timeout=1) as server, calling(server) as caller:
         if first:
@@ -204,6 +205,7 @@ async def test_a_head_that_does_not_come_to_its_end_in_time_is_refused(parser: P
         assert len(server.connections) == 0
 
 
+@pytest.mark.long
 async def test_a_client_that_keeps_sending_a_little_gains_no_time(parser: Parser) -> None:
     async with listening(parser, head_timeout=0.2) as server, calling(server) as caller:
         ending = asyncio.create_task(caller.rest())
@@ -216,6 +218,7 @@ async def test_a_client_that_keeps_sending_a_little_gains_no_time(parser: Parser
 
 
 @pytest.mark.parametrize("said", [b"", b"\r\n"])
+@pytest.mark.long
 async def test_a_connection_on_which_nothing_is_asked_is_ended(parser: Parser, said: bytes) -> None:
     async with listening(parser, head_timeout=0.2) as server, calling(server) as caller:
         await caller.say(said)
@@ -223,6 +226,7 @@ async def test_a_connection_on_which_nothing_is_asked_is_ended(parser: Parser, s
         assert len(server.connections) == 0
 
 
+@pytest.mark.long
 async def test_a_body_that_nobody_reads_and_does_not_end_is_refused(parser: Parser) -> None:
     desk = Desk()
     async with listening(parser, desk, body_timeout=0.2) as server, calling(server) as caller:
@@ -233,6 +237,7 @@ async def test_a_body_that_nobody_reads_and_does_not_end_is_refused(parser: Pars
         desk.go_on.set()
 
 
+@pytest.mark.long
 async def test_a_body_that_still_trickles_after_its_response_ends_the_connection(parser: Parser) -> None:
     async with listening(parser, body_timeout=0.2) as server, calling(server) as caller:
         await caller.say(b"POST /quick HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nx")
@@ -273,6 +278,7 @@ async def test_a_client_that_never_stops_sending_is_cut_off(parser: Parser) -> N
             await caller.say(b"GET /" + b"x" * HEAD_BYTES, *[b"x" * 1_000_000] * 100)
 
 
+@pytest.mark.long
 async def test_a_client_that_was_refused_and_stays_is_hung_up_on(
     parser: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,6 +361,7 @@ async def test_who_makes_room_and_asks_after_all_is_told_to_try_again(
             one.close()
 
 
+@pytest.mark.long
 async def test_who_waits_for_a_next_request_makes_room_and_requests_under_way_do_not(
     parser: Parser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -403,6 +410,7 @@ async def test_those_who_are_refused_are_held_in_bounds_and_told_all_the_same(
 # What clients do not read
 
 
+@pytest.mark.long
 async def test_a_client_that_does_not_read_is_cut_off(parser: Parser) -> None:
     async with listening(parser, read_timeout=1) as server, calling(server) as caller:
         await caller.say(get("/large"))
@@ -410,6 +418,7 @@ async def test_a_client_that_does_not_read_is_cut_off(parser: Parser) -> None:
         await eventually(lambda: len(server.connections) == 0)
 
 
+@pytest.mark.long
 async def test_a_client_that_was_told_goodbye_and_does_not_read_is_cut_off(parser: Parser) -> None:
     async with listening(parser, read_timeout=1) as server:
         with socket.socket() as client:

@@ -170,6 +170,7 @@ async def test_a_connection_closed_before_the_whole_response_leaves_open_what_wa
             await transport.exchange(CALL, lambda data: None)
 
 
+@pytest.mark.long
 async def test_nobody_listening_means_that_nothing_was_sent() -> None:
     async with HttpTransport(f"http://127.0.0.1:{closed_port()}/mcp") as transport:
         with pytest.raises(ConnectionError, match=r"cannot connect to http://127\.0\.0\.1:\d+/mcp: \w+") as caught:
@@ -177,6 +178,7 @@ async def test_nobody_listening_means_that_nothing_was_sent() -> None:
     assert not isinstance(caught.value, Lost)
 
 
+@pytest.mark.long
 async def test_a_server_that_speaks_http_is_not_reached_with_https() -> None:
     async with (
         Listening(MCPServer("shop").streamable_http_app()) as listening,
@@ -216,6 +218,7 @@ async def test_a_header_that_cannot_be_sent_is_not_said_to_be_a_request_that_was
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_a_server_that_says_nothing_for_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "SILENCE_SECONDS", 0.05)
     with pytest.raises(TimeoutError, match=r"http://.*/mcp went silent during tools/call"):
@@ -223,6 +226,7 @@ async def test_a_server_that_says_nothing_for_too_long_is_given_up(monkeypatch: 
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_comments_break_the_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_client, "SILENCE_SECONDS", 1.0)
     pieces: list[Any] = [b":\r\n\r\n", lambda: asyncio.sleep(0.1)] * 12  # together longer than the silence
@@ -313,6 +317,7 @@ async def test_giving_up_a_request_closes_its_connection(answered: str) -> None:
         await asyncio.wait_for(gone.wait(), 5)
 
 
+@pytest.mark.long
 async def test_as_many_requests_as_there_are_travel_at_once() -> None:
     number = 130
     everybody = asyncio.Barrier(number)
@@ -330,6 +335,7 @@ async def test_as_many_requests_as_there_are_travel_at_once() -> None:
     assert (len(done), len(waiting)) == (number, 0)
 
 
+@pytest.mark.long
 async def test_an_answer_that_is_packed_twice_is_not_unpacked_beyond_the_limit() -> None:
     packed = gzip.compress(gzip.compress(b"\0" * 80 * 1024 * 1024))
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip, gzip\r\n"

@@ -73,6 +73,7 @@ async def test_a_stream_that_ends_without_the_response_is_gone_on_with_after_the
     assert len(app.at("tools/call")) == 1
 
 
+@pytest.mark.long
 async def test_a_stream_is_gone_on_with_as_often_as_it_brings_something() -> None:
     parts = [streams(event(note(f"n{number}"), f"e-{number}")) for number in range(1, 9)]
     got: list[Any] = []
@@ -99,6 +100,7 @@ async def test_half_an_event_at_the_break_is_not_joined_to_what_comes_after() ->
     assert app.at("GET")[1].headers["last-event-id"] == "e-0"
 
 
+@pytest.mark.long
 async def test_a_stream_that_brings_nothing_any_more_is_given_up() -> None:
     app = resuming(streams())
     with pytest.raises(Lost, match=f"/mcp ended its stream before the response arrived; {UNKNOWN}"):

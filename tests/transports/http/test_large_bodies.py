@@ -113,6 +113,7 @@ LARGE = call("x" * 3 * LARGE_BYTES)
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/upload"])
+@pytest.mark.long
 async def test_who_finds_no_room_in_time_is_told_so_with_503_and_who_comes_later_is_served(path: str) -> None:
     mcp, reached, gate = counting(), asyncio.Event(), asyncio.Event()
 
@@ -137,6 +138,7 @@ async def test_who_finds_no_room_in_time_is_told_so_with_503_and_who_comes_later
             assert (await later.whole()).json["result"]["structuredContent"] == {"result": 3 * LARGE_BYTES}
 
 
+@pytest.mark.long
 async def test_a_large_body_that_never_ends_gives_its_room_back_when_its_time_is_up() -> None:
     app = counting().streamable_http_app(max_incoming_bytes=len(LARGE), request_body_timeout=0.2)
     async with Listening(app) as listening:

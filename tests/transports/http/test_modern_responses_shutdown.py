@@ -139,6 +139,7 @@ class Announced(uvicorn.Server):
         self.listens.set()
 
 
+@pytest.mark.long
 async def test_uvicorn_that_is_told_to_stop_answers_what_it_interrupts() -> None:
     body = Body()
 

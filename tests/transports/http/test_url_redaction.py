@@ -123,6 +123,7 @@ async def test_the_log_of_requests_that_others_send_is_left_as_it_is(log: pytest
 
 
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+@pytest.mark.long
 async def test_nothing_keeps_a_url_when_its_clients_are_closed(mode: str) -> None:
     token = secrets.token_hex(16)
     async with Listening(MCPServer("desk").streamable_http_app()) as listening:
@@ -154,6 +155,7 @@ async def test_nothing_keeps_a_url_that_could_not_be_used(status: int | None, mo
     await forgotten(backwards)
 
 
+@pytest.mark.long
 def test_nothing_keeps_a_url_of_a_client_that_was_never_opened() -> None:
     backwards = secrets.token_hex(16)
     Client(f"https://a.example/mcp?key={backwards[::-1]}")

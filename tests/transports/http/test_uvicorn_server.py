@@ -85,6 +85,7 @@ async def serving(desk: Desk) -> AsyncGenerator[asyncio.Task[None]]:
     await asyncio.wait_for(task, 20)
 
 
+@pytest.mark.long
 async def test_the_first_signal_waits_for_an_approved_body(heard: list[int]) -> None:
     desk = Desk()
     async with serving(desk):
@@ -98,6 +99,7 @@ async def test_the_first_signal_waits_for_an_approved_body(heard: list[int]) -> 
     assert (list(desk.http.ending.cut_off), heard) == ([], [signal.SIGINT])
 
 
+@pytest.mark.long
 async def test_a_second_interrupt_cuts_an_approved_body_off_and_still_leaves_the_lifespan(
     heard: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -116,6 +118,7 @@ async def test_a_second_interrupt_cuts_an_approved_body_off_and_still_leaves_the
     assert caplog.messages == [CUT_OFF], "and no traceback of the request that was cancelled"
 
 
+@pytest.mark.long
 async def test_two_interrupts_at_once_are_two(heard: list[int]) -> None:
     desk = Desk()
     async with serving(desk):
@@ -128,6 +131,7 @@ async def test_two_interrupts_at_once_are_two(heard: list[int]) -> None:
     assert (desk.log, desk.http.ending.cut_off) == (["begun", "left"], ["buy"])
 
 
+@pytest.mark.long
 async def test_a_lifespan_that_hangs_does_not_survive_a_second_interrupt(
     heard: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +183,7 @@ async def terminated(desk: Desk) -> None:
 
 
 @pytest.mark.usefixtures("terminable")
+@pytest.mark.long
 def test_a_termination_that_nobody_else_handles_ends_whoever_awaits_the_server() -> None:
     desk: list[Desk] = []
 
@@ -194,6 +199,7 @@ def test_a_termination_that_nobody_else_handles_ends_whoever_awaits_the_server()
 
 
 @pytest.mark.usefixtures("terminable")
+@pytest.mark.long
 def test_in_a_worker_a_late_termination_changes_nothing() -> None:
     async def main() -> None:
         desk = Desk()

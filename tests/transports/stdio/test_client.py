@@ -68,6 +68,7 @@ async def test_what_is_no_message_is_skipped_and_logged(puppet: Puppet, caplog: 
     assert caplog.text.count("the server sent a request, which this revision does not allow") == 1
 
 
+@pytest.mark.long
 async def test_a_message_larger_than_any_pipe_travels_both_ways(puppet: Puppet) -> None:
     large = "é" * 1_500_000
     async with Client(puppet.parameters()) as client:
@@ -150,6 +151,7 @@ async def test_a_child_that_dies_in_mid_call_loses_the_call_and_is_started_again
     assert puppet.alive() == []
 
 
+@pytest.mark.long
 async def test_a_child_that_closes_its_output_is_replaced(puppet: Puppet, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEAVE_SECONDS", 0.2)
     async with Client(puppet.parameters()) as client:
@@ -160,6 +162,7 @@ async def test_a_child_that_closes_its_output_is_replaced(puppet: Puppet, monkey
     assert puppet.alive() == []
 
 
+@pytest.mark.long
 async def test_a_request_that_cannot_be_sent_does_not_wait_for_an_answer(
     puppet: Puppet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

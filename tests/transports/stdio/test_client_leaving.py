@@ -94,6 +94,7 @@ async def test_a_child_that_leaves_when_its_input_is_closed_is_not_hurried(
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("mode", "killed"), [("slow", False), ("deaf", True)])
+@pytest.mark.long
 async def test_a_child_that_stays_is_told_to_terminate_and_then_killed(
     puppet: Puppet, mode: str, killed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -109,6 +110,7 @@ async def test_a_child_that_stays_is_told_to_terminate_and_then_killed(
 @pytest.mark.parametrize(
     "mode", ["deaf parent", "slow parent"], ids=["killed with it", "its parent obeys, it does not"]
 )
+@pytest.mark.long
 async def test_what_the_child_started_itself_goes_with_it(puppet: Puppet, started: list[int], mode: str) -> None:
     async with Client(puppet.parameters(mode)):
         await eventually(lambda: len(puppet.alive()) == 2)
@@ -117,6 +119,7 @@ async def test_what_the_child_started_itself_goes_with_it(puppet: Puppet, starte
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("mode", ["estranged", "slow estranged", "deaf estranged"])
+@pytest.mark.long
 async def test_a_grandchild_that_is_out_of_reach_does_not_hold_up_the_client(
     puppet: Puppet, started: list[int], mode: str
 ) -> None:
@@ -131,6 +134,7 @@ async def test_a_grandchild_that_is_out_of_reach_does_not_hold_up_the_client(
 
 
 @pytest.mark.usefixtures("impatient")
+@pytest.mark.long
 async def test_a_child_that_does_not_read_holds_up_neither_a_timeout_nor_the_end(puppet: Puppet) -> None:
     async with asyncio.timeout(10):
         async with Client(puppet.parameters()) as client:
@@ -163,6 +167,7 @@ async def test_a_client_can_be_opened_again(puppet: Puppet) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
+@pytest.mark.long
 async def test_a_client_that_is_cancelled_while_it_leaves_leaves_no_child_behind(puppet: Puppet) -> None:
     inside = asyncio.Event()
 
@@ -281,6 +286,7 @@ async def test_a_client_that_leaves_does_not_kill_a_server_whose_approved_call_s
     assert (tmp_path / "ended").exists()
 
 
+@pytest.mark.long
 async def test_a_child_killed_in_mid_question_is_started_again_and_the_call_goes_on(tmp_path: Path) -> None:
     script = tmp_path / "shop.py"
     script.write_text(SHOP)

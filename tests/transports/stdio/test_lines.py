@@ -191,6 +191,7 @@ async def test_a_writer_is_closed_as_soon_as_everything_is_sent(pipe: Pipe, begu
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_closing_waits_only_so_long_for_one_who_does_not_read(pipe: Pipe) -> None:
     writer = ThreadedWriter(pipe[1])
     writer.outbox.add(bytes(1_000_000))

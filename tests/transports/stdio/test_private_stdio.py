@@ -115,6 +115,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Program]]:
 Start = Callable[..., Program]
 
 
+@pytest.mark.long
 def test_what_authors_print_at_import_and_in_tools_does_not_get_between_the_messages(start: Start) -> None:
     program = start("-m", "bespeak.cli", "run", at_import='shout("at import")')
     assert program.ask(request(1, "server/discover"))["id"] == 1
@@ -127,6 +128,7 @@ def test_what_authors_print_at_import_and_in_tools_does_not_get_between_the_mess
             assert f"{way} {where}" in errors
 
 
+@pytest.mark.long
 def test_a_script_may_print_before_it_runs_and_its_tools_have_no_standard_input(start: Start) -> None:
     program = start(at_import='print("print at import")')
     assert program.ask(call(1, "listen"))["result"]["structuredContent"] == {"result": ["nothing", "", ""]}

@@ -103,6 +103,7 @@ async def test_claimed_bodies_finish_before_the_server_ends(leave: Leave) -> Non
 
 
 @WAYS
+@pytest.mark.long
 async def test_a_client_that_does_not_read_does_not_keep_the_server_from_ending(
     leave: Leave, monkeypatch: pytest.MonkeyPatch
 ) -> None:

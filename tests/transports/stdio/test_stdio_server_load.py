@@ -14,6 +14,7 @@ pytestmark = pytest.mark.timing
 # Clients that do not read
 
 
+@pytest.mark.long
 async def test_a_client_that_does_not_read_is_not_read_and_gets_every_response_once_it_reads() -> None:
     press = Press()
     async with Wire(press.mcp) as wire:

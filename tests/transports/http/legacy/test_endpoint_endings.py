@@ -71,6 +71,7 @@ async def test_a_body_that_goes_on_later_is_finished_if_somebody_approved_of_it_
 
 
 @pytest.mark.parametrize("how", ["cancel", "delete"])
+@pytest.mark.long
 async def test_at_whatever_moment_a_call_is_cancelled_its_body_is_whole_and_its_cleanups_run(how: str) -> None:
     log: list[str] = []
     mcp = MCPServer[Any]("whole")

@@ -44,6 +44,7 @@ async def test_a_question_is_taken_back_though_the_store_is_slow() -> None:
     assert taken_back["params"]["requestId"] == question["id"]
 
 
+@pytest.mark.long
 async def test_nothing_comes_twice_or_never_while_a_client_comes_and_goes() -> None:
     desk = Desk()
     async with served(desk.mcp, event_store=SlowStore()) as server:

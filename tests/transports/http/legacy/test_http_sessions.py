@@ -249,6 +249,7 @@ def alive_streams(app: Any) -> int:
     return sum(len(session.standing) for session in app._legacy._sessions.all())
 
 
+@pytest.mark.long
 async def test_a_hundred_sessions_that_are_abandoned_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     before = alive()
