@@ -57,10 +57,10 @@ def app() -> Any:
         from bare import bare
 
         return bare
-    from bespeak import Elicit, MCPServer, Resolve
+    from bespeak import Context, Elicit, MCPServer, Resolve
 
     mcp = MCPServer("Bench", log_level="ERROR")
-    register(mcp, Elicit, Resolve)
+    register(mcp, Elicit, Resolve, Context)
     return mcp.streamable_http_app()
 
 

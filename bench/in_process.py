@@ -18,10 +18,10 @@ LIBRARY, SCALE = sys.argv[1], float(sys.argv[2])
 
 started = time.perf_counter()
 if LIBRARY == "bespeak":
-    from bespeak import Client, Elicit, MCPServer, Resolve
+    from bespeak import Client, Context, Elicit, MCPServer, Resolve
 else:
     from mcp.server import MCPServer
-    from mcp.server.mcpserver import Elicit, Resolve
+    from mcp.server.mcpserver import Context, Elicit, Resolve
 
 mcp = MCPServer("Bench")
 IMPORT_SECONDS = time.perf_counter() - started
@@ -33,7 +33,7 @@ if LIBRARY == "mcp":
 from mcp_types import ElicitResult  # noqa: E402
 from tools import register  # noqa: E402
 
-register(mcp, Elicit, Resolve)
+register(mcp, Elicit, Resolve, Context)
 
 
 async def person(_context: Any, _params: Any) -> ElicitResult:

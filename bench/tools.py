@@ -25,8 +25,8 @@ def slow(number: int) -> Callable[[], Awaitable[int]]:
 WAITS = [slow(number) for number in range(8)]
 
 
-def register(mcp: Any, Elicit: Any, Resolve: Any) -> None:
-    """Register `plain`, `resolved`, `asked` and `waiting`, each of which adds two numbers."""
+def register(mcp: Any, Elicit: Any, Resolve: Any, Context: Any) -> None:
+    """Register `plain`, `resolved`, `asked`, `waiting` and `progressing`, each of which adds two numbers."""
 
     @mcp.tool()
     async def plain(a: int, b: int) -> str:
@@ -73,3 +73,11 @@ def register(mcp: Any, Elicit: Any, Resolve: Any) -> None:
     ) -> str:
         assert w0 + w1 + w2 + w3 + w4 + w5 + w6 + w7 == 28
         return str(a + b)
+
+    async def progressing(a: int, b: int, ctx: Any) -> str:
+        for step in range(3):
+            await ctx.report_progress(step, 3)
+        return str(a + b)
+
+    progressing.__annotations__["ctx"] = Context
+    mcp.tool()(progressing)

@@ -3,13 +3,22 @@
 """
 
 import asyncio
+import inspect
 from collections.abc import Coroutine
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import pytest
 
-from bespeak.aio.in_place import CancelledItself, await_in_place, catch_self_cancellation, within
+from bespeak.aio.in_place import (
+    CancelledItself,
+    await_in_place,
+    catch_self_cancellation,
+    finished,
+    take_back,
+    this_task,
+    within,
+)
 
 T = TypeVar("T")
 
@@ -115,7 +124,7 @@ async def test_work_that_is_abandoned_is_closed(catches: bool) -> None:
             closed.append("yes")
 
     async def outer() -> None:
-        await (catch_self_cancellation(work()) if catches else await_in_place(work(), nothing))
+        await (catch_self_cancellation(work(), this_task()) if catches else await_in_place(work(), nothing))
 
     abandoned: Coroutine[Any, Any, None] = outer()
     abandoned.send(None)
@@ -244,22 +253,22 @@ async def cancels(then: str) -> str:
 
 async def test_work_that_cancels_its_own_task_and_waits_is_told_apart() -> None:
     with pytest.raises(CancelledItself):
-        await catch_self_cancellation(cancels("waits"))
+        await catch_self_cancellation(cancels("waits"), this_task())
     assert current().cancelling() == 0
     assert await after(2) == "done"
 
 
 async def test_a_value_and_an_error_stand_though_the_work_cancelled_its_own_task() -> None:
-    assert await catch_self_cancellation(cancels("returns")) == "done"
+    assert await catch_self_cancellation(cancels("returns"), this_task()) == "done"
     with pytest.raises(LookupError, match="lost"):
-        await catch_self_cancellation(cancels("raises"))
+        await catch_self_cancellation(cancels("raises"), this_task())
     assert current().cancelling() == 0
     assert await after(2) == "done"
 
 
 async def test_a_cancellation_from_outside_goes_through() -> None:
     async def outer() -> str:
-        return await catch_self_cancellation(forever())
+        return await catch_self_cancellation(forever(), this_task())
 
     task = asyncio.create_task(outer())
     await asyncio.sleep(0)
@@ -277,4 +286,23 @@ async def test_an_error_of_what_the_work_waits_for_reaches_it() -> None:
             await future
         return "caught"
 
-    assert await catch_self_cancellation(work()) == "caught"
+    assert await catch_self_cancellation(work(), this_task()) == "caught"
+
+
+# Work that never waits
+
+
+async def test_work_that_never_waits_is_finished_by_calling_it() -> None:
+    assert finished(cancels("returns")) == "done"
+    await take_back(current(), 0)
+    assert current().cancelling() == 0
+    await asyncio.sleep(0)
+
+
+async def test_work_that_waits_all_the_same_is_closed_and_named() -> None:
+    work = cancels("waits")
+    with pytest.raises(RuntimeError, match="work that never waits has waited"):
+        finished(work)
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
+    await take_back(current(), 0)
+    assert current().cancelling() == 0

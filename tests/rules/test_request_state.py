@@ -45,7 +45,7 @@ HOSTILE: dict[str, tuple[Callable[[str], Any], str]] = {
     "more text": (lambda token: f"{token}-TAMPERED", ""),
     "more of the alphabet": (lambda token: f"{token}AAAA", "authentication failed"),
     "less text": (lambda token: token[:-4], ""),
-    "padding": (lambda token: f"{token}=", "not canonical base64url"),
+    "padding": (lambda token: f"{token}=", "not base64url"),
     "whitespace": (lambda token: f"{token}\n", ""),
     "empty": (lambda token: "", "not a token"),
     "one megabyte": (lambda token: "b1." + "A" * 1_000_000, "longer than any state"),

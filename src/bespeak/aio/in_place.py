@@ -7,7 +7,7 @@ import asyncio
 import signal
 import types
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -21,6 +21,28 @@ def await_in_place(work: Coroutine[Any, Any, T], on_first_wait: Callable[[], Non
         return done.value
     on_first_wait()
     return (yield from _resumed(work, waiting))
+
+
+class Begun(Generic[T]):
+    """Work that is waiting for something. Awaiting it continues the work."""
+
+    __slots__ = ("_waiting", "_work")
+
+    def __init__(self, work: Coroutine[Any, Any, T], waiting: Any) -> None:
+        self._work = work
+        self._waiting = waiting
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return _resumed(self._work, self._waiting)
+
+
+def begin(work: Coroutine[Any, Any, T]) -> "T | Begun[T]":
+    """Run work until it ends or waits. Returns its result, or the rest of it, which must be awaited at once."""
+    try:
+        waiting = work.send(None)
+    except StopIteration as done:
+        return done.value
+    return Begun(work, waiting)
 
 
 @types.coroutine
@@ -45,25 +67,31 @@ class CancelledItself(Exception):
     """Work cancelled the task it runs in, and nobody else did."""
 
 
+def this_task(loop: asyncio.AbstractEventLoop | None = None) -> "asyncio.Task[Any]":
+    """Return the current task of the running loop, which takes less if the loop is given."""
+    task = asyncio.current_task(loop)
+    assert task is not None, "work is awaited in a task"
+    return task
+
+
 @types.coroutine
-def catch_self_cancellation(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await `work` in the current task. Raises `CancelledItself` if the work cancels this task itself.
+def catch_self_cancellation(work: Coroutine[Any, Any, T], task: "asyncio.Task[Any]") -> Generator[Any, Any, T]:
+    """Await `work` in `task`, the current one. Raises `CancelledItself` if the work cancels this task itself.
 
     Other code can only cancel the task while the work waits. So a cancellation that happens while the work runs comes from
     the work, unless it is a keyboard interrupt.
     """
-    task = asyncio.current_task()
-    assert task is not None, "work is awaited in a task"
-    before, own = task.cancelling(), 0
+    count = before = task.cancelling()
+    own = 0
     step: Callable[[Any], Any] = work.send
     sent: Any = None
     try:
         while True:
-            count = task.cancelling()
             try:
                 waiting = step(sent)
             except StopIteration as done:
-                own += max(0, task.cancelling() - count)
+                if task.cancelling() != count:
+                    own += max(0, task.cancelling() - count)
                 if own and not _may_be_interrupt(task):
                     yield from _absorbed(task, own)
                 return done.value
@@ -87,8 +115,30 @@ def catch_self_cancellation(work: Coroutine[Any, Any, T]) -> Generator[Any, Any,
                 raise
             except BaseException as error:  # noqa: BLE001 - a cancellation is the work's to take
                 step, sent = work.throw, error
+            count = task.cancelling()
     finally:
         del task, sent, step  # a task holds what it raised, and the traceback of that holds this frame
+
+
+def finished(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of work that never waits."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return done.value
+    work.close()
+    raise RuntimeError("work that never waits has waited")
+
+
+async def take_back(task: "asyncio.Task[Any]", before: int) -> None:
+    """Take back what work that never waits has cancelled of the current task, which had so many cancellations before."""
+    if not _may_be_interrupt(task):
+        await _taken_back(task, task.cancelling() - before)
+
+
+@types.coroutine
+def _taken_back(task: "asyncio.Task[Any]", times: int) -> Generator[Any, Any, None]:
+    yield from _absorbed(task, times)
 
 
 def _may_be_interrupt(task: "asyncio.Task[Any]") -> bool:

@@ -42,10 +42,10 @@ def lacking(requires: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[st
     missing: dict[str, Any] = {}
     for name, parts in requires.items():
         has: Any = declared.get(name)
-        if not isinstance(has, Mapping):
+        if type(has) is not dict and not isinstance(has, Mapping):
             missing[name] = dict(parts)
             continue
-        given = set(cast("Mapping[str, Any]", has))
+        given = {*cast("Mapping[str, Any]", has)}
         if name == "elicitation" and "url" not in given:
             given.add("form")
         absent: dict[str, Any] = {part: {} for part in parts if part not in given}

@@ -17,7 +17,7 @@ def check_content(schema: Mapping[str, Any], content: Mapping[str, Any], *, form
     found = [f"{name}: is required" for name in schema.get("required") or () if name not in content]
     for name, value in content.items():
         shown = properties.get(name)
-        if isinstance(shown, Mapping) and (
+        if (type(shown) is dict or isinstance(shown, Mapping)) and (
             problem := check_value(cast("Mapping[str, Any]", shown), value, formats=formats)
         ):
             found.append(f"{name}: {problem}")

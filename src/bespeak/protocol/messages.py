@@ -22,6 +22,7 @@ from bespeak.protocol.versions import is_modern
 
 RequestId = str | int
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_ABSENT: Any = None
 MOST_IN_A_BATCH = 100
 ONE_AT_A_TIME = "one JSON-RPC message at a time: the body must be an object"
 NOT_FOR_A_BATCH = "this request must not be part of a batch; send it alone"
@@ -92,12 +93,14 @@ Message = Request | LegacyRequest | Notification | Response
 
 def read_message(raw: bytes | bytearray) -> Message | Batch:
     """Read one message or a batch. Raises `MalformedMessage`."""
+    # Every request passes here and below: `type(...) is dict` takes less than `isinstance` and a cast.
     try:
-        message = from_json(raw, allow_inf_nan=False)
+        message: Any = from_json(raw, allow_inf_nan=False)
+        body: dict[str, Any] = message
     except ValueError:
         raise MalformedMessage(MCPError(PARSE_ERROR, "the message is not valid JSON"), None) from None
-    if isinstance(message, dict):
-        return _read(cast("dict[str, Any]", message))
+    if type(message) is dict:
+        return _read(body)
     if not isinstance(message, list):
         raise no_batch()
     messages = cast("list[Any]", message)
@@ -132,9 +135,10 @@ def _read_one(message: Any) -> "Message | MalformedMessage":
 
 def _read(message: dict[str, Any]) -> Message:
     id_: Any = message.get("id")
-    known = id_ if is_id(id_) else None
+    known: RequestId | None = id_ if type(id_) is int or type(id_) is str else None
     method: Any = message.get("method")
     params: Any = message.get("params", {})
+    sent: dict[str, Any] = params
     if message.get("jsonrpc") != "2.0":
         raise MalformedMessage(MCPError(INVALID_REQUEST, 'the message must contain "jsonrpc": "2.0"'), known)
     if not isinstance(method, str):
@@ -142,24 +146,18 @@ def _read(message: dict[str, Any]) -> Message:
             return Response(known, message.get("result"), message.get("error"))
         raise MalformedMessage(MCPError(INVALID_REQUEST, "the message has no method"), known)
     if "id" not in message:
-        return Notification(method, cast("dict[str, Any]", params) if isinstance(params, dict) else {})
-    if not isinstance(params, dict):
+        return Notification(method, sent if type(params) is dict else {})
+    if type(params) is not dict:
         raise MalformedMessage(MCPError(INVALID_PARAMS, "params must be an object"), known)
     if known is None:
         raise MalformedMessage(MCPError(INVALID_REQUEST, "the id must be a string or an integer"), None)
-    sent = cast("dict[str, Any]", params)
-    if not _says_version(sent):
+    meta: Any = sent.get("_meta")
+    if type(meta) is not dict or PROTOCOL_VERSION_META_KEY not in meta:  # older clients may send a `_meta` without it
         return LegacyRequest(known, method, sent)
     try:
         return Request(known, method, sent, read_meta(sent))
     except MCPError as error:
         raise MalformedMessage(error, known) from None
-
-
-def _says_version(params: dict[str, Any]) -> bool:
-    """Whether a request names its own protocol version. Older clients may send a `_meta` without one."""
-    meta = params.get("_meta")
-    return isinstance(meta, dict) and PROTOCOL_VERSION_META_KEY in meta
 
 
 def is_id(value: Any) -> bool:
@@ -173,17 +171,17 @@ def read_meta(params: dict[str, Any]) -> Meta:
     Whether the version is supported is checked later. Members that a future revision may define differently are checked
     for supported versions only.
     """
-    raw = params.get("_meta")
-    if not isinstance(raw, dict):
+    raw = params.get("_meta", _ABSENT)
+    meta: dict[str, Any] = raw
+    if type(raw) is not dict:
         raise MCPError(INVALID_PARAMS, "params._meta is missing; it must contain the protocol version of the request")
-    meta = cast("dict[str, Any]", raw)
     version = meta.get(PROTOCOL_VERSION_META_KEY)
     if not isinstance(version, str):
         raise MCPError(INVALID_PARAMS, f"params._meta must contain {PROTOCOL_VERSION_META_KEY}, a string")
-    capabilities = meta.get(CLIENT_CAPABILITIES_META_KEY)
-    if not isinstance(capabilities, dict):
+    capabilities = meta.get(CLIENT_CAPABILITIES_META_KEY, _ABSENT)
+    declared: dict[str, Any] = capabilities
+    if type(capabilities) is not dict:
         raise MCPError(INVALID_PARAMS, f"params._meta must contain {CLIENT_CAPABILITIES_META_KEY}, an object")
-    declared = cast("dict[str, Any]", capabilities)
     for name, value in declared.items():
         if not isinstance(value, dict) and value is not None and name in CLIENT_CAPABILITIES:
             raise MCPError(INVALID_PARAMS, f"{CLIENT_CAPABILITIES_META_KEY}: {name} must be an object")
@@ -193,9 +191,8 @@ def read_meta(params: dict[str, Any]) -> Meta:
     token = meta.get("progressToken")
     if token is not None and not is_id(token) and is_modern(version):
         raise MCPError(INVALID_PARAMS, "progressToken must be a string or an integer")
-    info = meta.get(CLIENT_INFO_META_KEY)
-    client_info = cast("dict[str, Any]", info) if isinstance(info, dict) else None
-    return Meta(version, declared, client_info, level, token, meta)
+    info = meta.get(CLIENT_INFO_META_KEY, _ABSENT)
+    return Meta(version, declared, info if type(info) is dict else None, level, token, meta)
 
 
 def _write(message: dict[str, Any]) -> bytes:

@@ -263,7 +263,7 @@ class Dispatch:
 
     # Calls
 
-    async def _call_tool(self, incoming: Incoming) -> dict[str, Any]:
+    def _call_tool(self, incoming: Incoming) -> Coroutine[Any, Any, dict[str, Any]]:
         params, headers = incoming.request.params, incoming.headers
         name, sent = params.get("name"), params.get("arguments")
         tool = self._catalogue.tools.get(name) if isinstance(name, str) else None
@@ -274,7 +274,7 @@ class Dispatch:
         arguments = cast("dict[str, Any]", sent or {})
         if incoming.asker is None and headers is not None and tool.parameter_headers:
             check_parameter_headers(tool.parameter_headers, headers, arguments)
-        return await self._serving.serve(tool, arguments, incoming)
+        return self._serving.serve(tool, arguments, incoming)
 
     async def _get_prompt(self, incoming: Incoming) -> dict[str, Any]:
         params = incoming.request.params

@@ -40,7 +40,9 @@ class Lifespan:
     @property
     def needed(self) -> bool:
         """Whether there is anything to enter."""
-        return self._own is not None or self._around is not None or any(one.needed for one in self._included)
+        if self._own is not None or self._around is not None:
+            return True
+        return bool(self._included) and any(one.needed for one in self._included)
 
     @asynccontextmanager
     async def _enter(self) -> AsyncGenerator[Any]:
@@ -56,7 +58,7 @@ class Lifespan:
     @property
     def value(self) -> Any:
         """What the lifespan yielded in the running loop; `None` while it is not entered."""
-        here = self._here()
+        here = self._here() if self._loops else None
         return here.value if here is not None else None
 
     @property
@@ -68,7 +70,7 @@ class Lifespan:
     @property
     def ready(self) -> bool:
         """Whether the server has no lifespan, or it is entered in the running loop."""
-        if not self.needed:
+        if (self._own is None and self._around is None and not self._included) or not self.needed:
             return True
         here = self._here()
         return here is not None and here.entered

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -261,7 +262,7 @@ class Ledger:
         return there
 
     def _new_owner(self) -> str:
-        return f"{self._owner}.{secrets.token_hex(4)}"
+        return f"{self._owner}.{os.urandom(4).hex()}"
 
     def _entry(self, spending: "Spending", owner: str) -> Entry:
         """Return the entry for a claim, which is kept for as long as any state of its call can be valid."""

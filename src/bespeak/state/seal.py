@@ -7,7 +7,7 @@ progress and everything it is bound to. The client sees the same error for every
 import os
 import secrets
 import time
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -23,6 +23,9 @@ BUDGET = 64 * 1024
 SHORTEST_KEY = 32
 KEYS_VARIABLE = "BESPEAK_STATE_KEYS"
 _PREFIX = "b1"
+_TO_URL = bytes.maketrans(b"+/", b"-_")
+_FROM_URL = bytes.maketrans(b"-_+/=", b"+/***")
+"""The two alphabets of Base64, and what neither of them has in place of what belongs to the other one."""
 _NONCE = 12
 
 
@@ -65,7 +68,7 @@ class AESGCMRequestStateCodec:
         nonce = os.urandom(_NONCE)
         head = f"{_PREFIX}.{self._first}."
         sealed = nonce + self._ring[self._first].encrypt(nonce, payload, head.encode())
-        return head + urlsafe_b64encode(sealed).rstrip(b"=").decode()
+        return head + _pack(sealed)
 
     def unseal(self, token: str) -> bytes:
         from cryptography.exceptions import InvalidTag
@@ -109,13 +112,20 @@ def _derive(key: bytes, purpose: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=b"bespeak request state v1 " + purpose).derive(key)
 
 
+def _pack(sealed: bytes) -> str:
+    return b2a_base64(sealed, newline=False).translate(_TO_URL, b"=").decode()
+
+
 def _unpack(body: str) -> bytes:
+    """The bytes in a body, which have one spelling only: otherwise a token could be altered unnoticed."""
+    spelt = body.encode().translate(_FROM_URL)
     try:
-        sealed = urlsafe_b64decode(body + "=" * (-len(body) % 4))
+        sealed = a2b_base64(spelt + b"=" * (-len(spelt) % 4), strict_mode=True)
     except ValueError:
         raise InvalidRequestState("the body is not base64url") from None
-    # The last character has bits that decode to nothing: one spelling only, or a token could be altered unnoticed.
-    if urlsafe_b64encode(sealed).rstrip(b"=").decode() != body:
+    # The last character may have bits that decode to nothing.
+    tail = len(sealed) % 3
+    if tail and not body.endswith(_pack(sealed[-tail:])):
         raise InvalidRequestState("the body is not canonical base64url")
     return sealed
 
@@ -320,4 +330,4 @@ class Seal:
 
 def new_call_id() -> str:
     """Return a random id for one call, which can be used as an idempotency key."""
-    return secrets.token_urlsafe(16)
+    return _pack(os.urandom(16))

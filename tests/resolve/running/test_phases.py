@@ -117,10 +117,11 @@ async def test_a_lone_ready_resolver_is_awaited_in_place() -> None:
     assert tasks == [asyncio.current_task()] * 2
 
 
-async def test_several_ready_resolvers_each_get_a_task() -> None:
+async def test_several_ready_resolvers_that_may_wait_each_get_a_task() -> None:
     tasks: set[Any] = set()
 
     async def first() -> int:
+        await asyncio.sleep(0)
         tasks.add(asyncio.current_task())
         return 1
 

@@ -30,10 +30,12 @@ _NESTED: frozenset[type] = frozenset({dict, list, tuple})
 
 def _sorted(value: Any) -> Any:
     """An object or array with the members of all objects in order."""
-    if type(value) is dict:
-        members = cast("dict[str, Any]", value)
-        return {name: _sorted(one) if type(one) in _NESTED else one for name, one in sorted(members.items())}
-    return [_sorted(one) if type(one) in _NESTED else one for one in value]
+    if type(value) is not dict:
+        return [_sorted(one) if type(one) in _NESTED else one for one in value]
+    members = cast("dict[str, Any]", value)
+    return {
+        name: _sorted(members[name]) if type(members[name]) in _NESTED else members[name] for name in sorted(members)
+    }
 
 
 NOTHING = digest([])

@@ -63,7 +63,9 @@ class Form:
 
     def faults(self, content: Mapping[str, Any]) -> list[str]:
         """Return the ways in which the content does not match the flat schema, read strictly. Empty if it does."""
-        given = {name: value for name, value in content.items() if value is not None or name not in self.nullable}
+        given = content
+        if self.nullable:
+            given = {name: value for name, value in content.items() if value is not None or name not in self.nullable}
         found = check_content(self.schema, given)
         if self.closed:
             known = self.schema["properties"]
@@ -74,9 +76,10 @@ class Form:
         """Return the author's value for content that fits the flat schema; raises `Refused` with the validator's
         message.
         """
-        shown = self.schema["properties"]
-        read = {name: value for name, value in content.items() if name in shown or name not in self.unshown}
-        filled = dict.fromkeys(self.absent) | read
+        filled = {**dict.fromkeys(self.absent), **content}
+        if self.unshown:
+            shown = self.schema["properties"]
+            filled = {name: value for name, value in filled.items() if name in shown or name not in self.unshown}
         try:
             answer = self._read(filled)
         except ValidationError as error:
@@ -85,6 +88,8 @@ class Form:
 
     def _read(self, content: dict[str, Any]) -> Any:
         """Read as JSON, so that a strict model still takes dates; choices whose values are not JSON, as Python."""
+        if not self.decode:
+            return self.adapter.validator.validate_json(to_json(content, fallback=str))
         decoded = {name: self._decode(name, value) for name, value in content.items()}
         plain = {name: _plain_all(value) if name in self.decode else value for name, value in decoded.items()}
         try:
@@ -115,13 +120,14 @@ def form_of(wanted: Any, choices: Mapping[str, str] | None = None) -> Form:
         return _chosen(wanted, choices)
     try:
         # Equal is not the same: Literal["a", "b"] == Literal["b", "a"], and the two are different questions.
-        known = _forms.get((wanted, repr(wanted)))
+        key = wanted if isinstance(wanted, type) else (wanted, repr(wanted))
+        known = _forms.get(key)
     except TypeError:
         return _render(wanted)
     if known is None:
         if len(_forms) >= _MOST_FORMS:  # types made per call must not pile up
             _forms.clear()
-        known = _forms[wanted, repr(wanted)] = _render(wanted)
+        known = _forms[key] = _render(wanted)
     return known
 
 

@@ -5,8 +5,7 @@ the question depends on. The full key names the question on the wire, where anyb
 `once` value: the value could be guessed from a digest if it is short.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from bespeak.protocol.question_keys import full_key
 from bespeak.resolve.asking.digests import NOTHING, digest, digest_of
@@ -14,6 +13,13 @@ from bespeak.resolve.asking.progress import Progress, Settled
 from bespeak.resolve.asking.questions import Outcome, Rendered
 from bespeak.resolve.graph.model import Graph, Node
 from bespeak.resolve.outcomes import NotAsked
+
+
+class Outcomes(Protocol):
+    """The outcomes of one round's resolvers."""
+
+    outcomes: list[Outcome | None]
+    not_asked: dict[int, NotAsked]
 
 
 class Pins:
@@ -24,15 +30,13 @@ class Pins:
         graph: Graph,
         progress: Progress,
         call: str,
-        outcomes: Sequence[Outcome | None],
-        not_asked: Mapping[int, NotAsked],
+        outcomes: Outcomes,
     ) -> None:
         self._graph = graph
         self._progress = progress
         self._call = call
         """What is called, with a digest of the arguments: two calls may ask in the same words."""
-        self._outcomes = outcomes
-        self._not_asked = not_asked
+        self._settled = outcomes
         self.keys: dict[int, str] = {}
         """The full keys of the questions met in this round, by the index of their resolver."""
 
@@ -57,8 +61,8 @@ class Pins:
         if node.once:
             kept = self._progress.once.get(node.key_name)
             return [node.key_name, kept and [kept.rests, kept.value]]
-        if node.index in self._not_asked:
-            return [node.key_name, self._not_asked[node.index].reason]
+        if node.index in self._settled.not_asked:
+            return [node.key_name, self._settled.not_asked[node.index].reason]
         entry = self._entry(node)
         return [node.key_name, entry and [entry.pin, entry.action, entry.content]]
 
@@ -69,5 +73,5 @@ class Pins:
 
     def _entry(self, node: Node) -> Settled | None:
         """The answer that a resolver has in this round; `None` if it computed its value without asking."""
-        asked = self._outcomes[node.index] is not None and node.index in self.keys
+        asked = self._settled.outcomes[node.index] is not None and node.index in self.keys
         return self._progress.settled.get(node.key_name) if asked else None

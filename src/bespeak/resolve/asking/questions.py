@@ -89,7 +89,7 @@ def _render_form(name: str, marker: Elicit[Any]) -> Rendered:
     marker.message.encode()  # raises for what JSON cannot carry: text from a file name, say, may not be text
     form = form_of(marker.schema, marker.choices)
     params = {"mode": "form", "message": marker.message, "requestedSchema": form.schema}
-    return Rendered(name, ELICIT, params, requirements(ELICIT, params), marker.attempts, form)
+    return Rendered(name, ELICIT, params, {"elicitation": {"form": {}}}, marker.attempts, form)
 
 
 def _render_url(name: str, marker: ElicitUrl) -> Rendered:

@@ -130,6 +130,7 @@ class _Compiler:
             guards=phases[0],
             questions=phases[1],
             rest=phases[2],
+            at_once=frozenset(phase for phase in phases if phase and all(nodes[index].at_once for index in phase)),
             chains=frozenset(
                 phase
                 for phase in phases
@@ -139,6 +140,9 @@ class _Compiler:
             signatures=self.signatures,
             has_generators=any(node.kind.is_generator for node in nodes),
             may_ask=any(node.may_ask for node in nodes),
+            straight=bool(nodes)
+            and not any(node.may_ask or node.kind.is_generator or node.overridden for node in nodes),
+            uses_context=any(isinstance(taken, FromContext) for node in nodes for taken in node.inputs),
             may_wait_at_last=any(nodes[index].may_wait for index in phases[2]),
             overridden=any(node.overridden for node in nodes),
         )
@@ -156,14 +160,17 @@ class _Compiler:
 
     def _node(self, index: int, key: str, once: TypeAdapter[Any] | None) -> Node:
         draft = self.drafts[index]
+        signature, marker = draft.signature, draft.marker
+        waits = signature.kind is not Kind.VALUE and may_wait(draft.fn)
+        ordinary = signature.kind is Kind.ASYNC and marker.timeout is None and once is None
         return Node(
             index=index,
             key_name=key,
             fn=draft.fn,
             path=draft.path,
             once=once,
-            guard=draft.marker.guard,
-            timeout=draft.marker.timeout,
+            guard=marker.guard,
+            timeout=marker.timeout,
             inputs=tuple(draft.inputs),
             needs=tuple(dict.fromkeys(taken.node for taken in draft.inputs if isinstance(taken, FromNode))),
             rests_on=tuple(
@@ -171,14 +178,15 @@ class _Compiler:
                 for below in sorted(draft.below)
                 if self.drafts[below].signature.may_ask or self.drafts[below].marker.once
             ),
-            name=draft.signature.name,
-            kind=draft.signature.kind,
-            may_ask=draft.signature.may_ask,
-            may_wait=draft.signature.kind is not Kind.VALUE and may_wait(draft.fn),
-            asks=tuple(dict.fromkeys(filter(None, map(question_class, draft.signature.question_arms)))),
-            returns=draft.signature.returns,
-            ruled_out=ruled_out(draft.signature.returns),
-            overridden=draft.fn is not draft.marker.fn,
+            name=signature.name,
+            kind=signature.kind,
+            may_ask=signature.may_ask,
+            may_wait=waits,
+            at_once=ordinary and not waits and not signature.may_ask,
+            asks=tuple(dict.fromkeys(filter(None, map(question_class, signature.question_arms)))),
+            returns=signature.returns,
+            ruled_out=ruled_out(signature.returns),
+            overridden=draft.fn is not marker.fn,
         )
 
     # Walking the functions

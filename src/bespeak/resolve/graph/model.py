@@ -91,6 +91,8 @@ class Node:
     may_ask: bool
     may_wait: bool = True
     """Whether its function may wait for something while it runs."""
+    at_once: bool = False
+    """Whether it is run by calling it and no more: it is async, never waits, never asks and has no options."""
     asks: tuple[type[Question], ...] = ()
     """The questions that its return annotation names; empty for one that may ask if the annotation does not say what."""
     returns: Any = EMPTY
@@ -128,6 +130,8 @@ class Graph:
     """Phase one: resolvers that may ask and what they depend on, without phase zero. Runs in every round."""
     rest: tuple[int, ...]
     """Phase two: runs once per call, when nothing is open."""
+    at_once: frozenset[tuple[int, ...]]
+    """The phases in which every resolver is run at once."""
     chains: frozenset[tuple[int, ...]]
     """The phases in which each resolver only needs the value of the one before it. They need no scheduling."""
     identities: Mapping[Hashable, int]
@@ -135,6 +139,10 @@ class Graph:
     """The signature of every function, so that the graph can be compiled again without the frames it was read from."""
     has_generators: bool
     may_ask: bool
+    straight: bool
+    """Whether nothing has to be kept for a call: no resolver may ask, opens something or is overridden."""
+    uses_context: bool
+    """Whether a resolver takes the context."""
     may_wait_at_last: bool = True
     """Whether a resolver of phase two may wait."""
     overridden: bool = False

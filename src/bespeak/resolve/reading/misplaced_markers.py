@@ -68,9 +68,9 @@ def is_official(cls: type[Any], names: set[str]) -> bool:
     return any(base.__module__.partition(".")[0] == "mcp" and base.__name__ in names for base in cls.__mro__)
 
 
-def is_official_question(value: Any) -> bool:
-    """Return whether a value is a question of the official SDK, which would otherwise pass as a plain value."""
-    return is_official(cast("type[Any]", type(value)), {"Elicit", "Sample", "ListRoots"})
+def is_official_question(cls: type[Any]) -> bool:
+    """Return whether a class is a question of the official SDK, which would otherwise pass as a plain value."""
+    return is_official(cls, {"Elicit", "Sample", "ListRoots"})
 
 
 def is_reply(value: Any) -> bool:

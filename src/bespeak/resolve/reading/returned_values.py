@@ -4,10 +4,14 @@ A forgotten `await` gives a coroutine, which counts as true wherever a consent i
 other classes are not checked: a resolver may return whatever behaves like what it says.
 """
 
+import functools
 import re
 from types import CoroutineType, NoneType
 from typing import Any
 
+from bespeak.resolve.markers import Question
+from bespeak.resolve.outcomes import NotAsked
+from bespeak.resolve.reading.misplaced_markers import is_official_question
 from bespeak.resolve.reading.signatures import EMPTY
 from bespeak.resolve.reading.type_hints import OUTCOMES, arms, is_class, question_class, spell
 
@@ -39,6 +43,12 @@ def ruled_out(returns: Any) -> frozenset[type]:
             return COROUTINE
         allowed |= _ALLOWED[arm]
     return PLAIN - allowed | COROUTINE if allowed else COROUTINE
+
+
+@functools.lru_cache(maxsize=1024)
+def is_value(cls: type[Any]) -> bool:
+    """Return whether instances of a class are values, and neither questions nor outcomes, of ours or of the official SDK."""
+    return not (issubclass(cls, (Question, NotAsked, *OUTCOMES)) or is_official_question(cls))
 
 
 def why_ruled_out(value: Any, returns: Any) -> str:

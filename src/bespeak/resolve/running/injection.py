@@ -12,8 +12,8 @@ from bespeak.resolve.asking.questions import Outcome
 from bespeak.resolve.errors import Aborted, MissingCapability, ResolverFailed
 from bespeak.resolve.graph.model import FromNode, Graph, Node
 from bespeak.resolve.outcomes import AcceptedElicitation, NotAsked
+from bespeak.resolve.reading.returned_values import is_value
 from bespeak.resolve.reading.signatures import Factory
-from bespeak.resolve.reading.type_hints import OUTCOMES
 
 logger = logging.getLogger("bespeak.resolve")
 
@@ -25,6 +25,8 @@ class Settlements:
         count = len(graph.nodes)
         self._graph = graph
         self.done = [False] * count
+        self.plain = [False] * count
+        """Those that are settled with a value, and not with an outcome."""
         self._values: list[Any] = [None] * count
         self.outcomes: list[Outcome | None] = [None] * count
         self.not_asked: dict[int, NotAsked] = {}
@@ -51,13 +53,13 @@ class Settlements:
 
     def put(self, node: Node, result: Any) -> None:
         """Settle a resolver with what it returned. An outcome, handed on from another resolver, stays what it is."""
-        if isinstance(result, OUTCOMES):
-            self.take(node, cast("Outcome", result))
+        if is_value(cast("type[Any]", type(result))):
+            self._values[node.index] = result
+            self.done[node.index] = self.plain[node.index] = True
         elif isinstance(result, NotAsked):
             self._take_not_asked(node, result, None)
         else:
-            self._values[node.index] = result
-            self.done[node.index] = True
+            self.take(node, result)
 
     def take(self, node: Node, outcome: Outcome) -> None:
         """Settle a resolver with an outcome. If a consumer cannot do with it, the call ends."""
@@ -91,6 +93,8 @@ class Settlements:
     def injected(self, wanted: FromNode) -> Any:
         """Return a settled resolver's value or outcome as one of its consumers wants it."""
         index = wanted.node
+        if self.plain[index] and not wanted.takes:
+            return self._values[index]
         if not self.done[index]:
             node = self._graph.nodes[index]
             raise ResolverFailed(node.name, node.path, "has no value that this parameter could use")

@@ -3,18 +3,22 @@
 import asyncio
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from mcp_types import InputRequiredResult
 
-from bespeak.aio.in_place import CancelledItself, catch_self_cancellation
+from bespeak.aio.in_place import CancelledItself, catch_self_cancellation, this_task
 from bespeak.aio.tasks import is_cancelled
 from bespeak.aio.threads import BODIES, in_thread
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, ClientVisibleError, MCPError
+from bespeak.resolve.asking.progress import Progress
 from bespeak.resolve.errors import UNASKED_CANCELLATION, MissingCapability
 from bespeak.resolve.markers import Question
 from bespeak.resolve.reading.callables import Kind
+from bespeak.resolve.running.rounds import Round
 from bespeak.server.calls.replies import Consumer
+from bespeak.server.context import end
 
 
 async def run_plain(
@@ -28,15 +32,38 @@ async def run_plain(
         return failed(consumer, error, raise_exceptions=raise_exceptions)
 
 
+async def run_straight(
+    consumer: Consumer, sent: dict[str, Any], make_context: Callable[[], Any], *, raise_exceptions: bool
+) -> dict[str, Any]:
+    """Return the wire result of a consumer whose resolvers never ask. No state has to be kept for such a call either."""
+    try:
+        arguments = consumer.arguments.read(sent)
+        graph = consumer.graph
+        context = make_context() if graph.uses_context or consumer.context_parameters else None
+        try:
+            round_ = Round(graph, arguments=arguments, context=context, progress=Progress(), answers={}, declared={})
+            await round_.guard()
+            values = {**arguments, **await round_.finish()}
+            for name in consumer.context_parameters:
+                values[name] = context
+            value = await run_body(consumer, values)
+        finally:
+            if context is not None:
+                end(context)
+        return result_with_resolvers(consumer, value)
+    except Exception as error:  # noqa: BLE001 - the same edge
+        return failed(consumer, error, raise_exceptions=raise_exceptions)
+
+
 async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
     """Return what an author's function returns."""
     loop = asyncio.get_running_loop()
     try:
         if consumer.kind is Kind.ASYNC:
-            return await catch_self_cancellation(consumer.fn(**values))
+            return await catch_self_cancellation(consumer.fn(**values), this_task(loop))
         result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)
         if inspect.iscoroutine(result):
-            return await catch_self_cancellation(result)
+            return await catch_self_cancellation(result, this_task(loop))
         return await result if inspect.isawaitable(result) else result
     except asyncio.CancelledError as error:
         if is_cancelled():
@@ -50,6 +77,13 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
         if loop.is_closed():  # the program ended under it; the function itself did not fail
             raise
         raise RuntimeError(f"{consumer.name!r} raised {type(error).__name__}") from error
+
+
+def result_with_resolvers(consumer: Consumer, value: Any) -> dict[str, Any]:
+    """Return the wire result for the return value of a function with resolvers, which must not ask by hand."""
+    if isinstance(value, InputRequiredResult):
+        raise TypeError(f"{consumer.name!r} has resolvers and returned an InputRequiredResult; ask in a resolver")
+    return result_of(consumer, value)
 
 
 def result_of(consumer: Consumer, value: Any) -> dict[str, Any]:

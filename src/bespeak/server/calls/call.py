@@ -21,7 +21,7 @@ from bespeak.resolve.asking.digests import digest, digest_of, json_bytes
 from bespeak.resolve.asking.progress import Progress
 from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted
 from bespeak.resolve.running.rounds import Round
-from bespeak.server.calls.body import failed, result_of, run_body
+from bespeak.server.calls.body import failed, result_of, result_with_resolvers, run_body
 from bespeak.server.calls.by_hand import questions_of, read_state, state_of
 from bespeak.server.calls.call_tasks import CallTasks, Outliving
 from bespeak.server.calls.replies import Consumer
@@ -299,11 +299,7 @@ class Call(Outliving):
             resolved = await round_.finish()
             ran = True
             value = await self._body({**arguments, **resolved})
-            if isinstance(value, InputRequiredResult):
-                raise TypeError(
-                    f"{self.consumer.name!r} has resolvers and returned an InputRequiredResult; ask in a resolver"
-                )
-            result = result_of(self.consumer, value)
+            result = result_with_resolvers(self.consumer, value)
         except BaseException as error:
             self.closed = True
             await round_.close(error, body_ran=ran)

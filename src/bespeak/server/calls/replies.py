@@ -1,8 +1,7 @@
 """What a call runs, and how it ended: a consumer, and the reply that is stored for repeated requests."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pydantic_core import from_json, to_json
 
@@ -67,8 +66,7 @@ class Consumer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """How a call ended, as it is stored for repeated requests."""
 
     result: dict[str, Any] | None

@@ -8,7 +8,7 @@ from mcp_types import InputRequiredResult
 
 from bespeak.protocol.input_responses import read_answers
 from bespeak.resolve.errors import ToolError
-from bespeak.server.calls.body import run_plain
+from bespeak.server.calls.body import run_plain, run_straight
 from bespeak.server.calls.call import Call, Calls
 from bespeak.server.calls.concurrency import CallLimits, RunningCalls, TooManyCalls
 from bespeak.server.calls.replies import Consumer
@@ -61,6 +61,13 @@ class CallServing:
         facts = CallFacts(
             consumer.name, consumer.home, principal=incoming.principal, address=incoming.address, answers=answers
         )
+        if consumer.graph.straight and not self.hooks and "requestState" not in params:
+            return await run_straight(
+                consumer,
+                arguments,
+                lambda: self._context(facts, incoming),
+                raise_exceptions=incoming.raise_exceptions,
+            )
         context = self._context(facts, incoming)
         call = Call(
             self._calls,

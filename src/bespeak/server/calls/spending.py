@@ -9,8 +9,7 @@ one that failed.
 """
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from bespeak.protocol.errors import MCPError
@@ -63,16 +62,22 @@ class ApprovalSpender:
     async def settled(self, approval: Approval) -> dict[str, Any] | None:
         """Return the reply to a request that was settled before; `None` if it is new."""
         idempotent = self._consumer.idempotent
-        with self._refusals_recorded():
+        try:
             stored = await self._ledger.settled(approval.key, approval.request, approval.ticket, idempotent=idempotent)
             return self._opened(approval.key, stored) if stored is not None else None
+        except LedgerError as error:
+            self._refused(error)
+            raise
 
     async def spend(self, approval: Approval, answers: Any, work: Work) -> dict[str, Any]:
         """Run `work` once, and return its one reply to every request with the same answers."""
-        with self._refusals_recorded():
+        try:
             claimed = await self._claim(approval, answers)
             if isinstance(claimed, bytes):
                 return self._opened(approval.key, claimed)
+        except LedgerError as error:
+            self._refused(error)
+            raise
         self._call.approved = True
         if self._record is not None:
             self._record.claimed()
@@ -107,14 +112,9 @@ class ApprovalSpender:
             found = await ledger.take_over(key, settled, spending)
         return found
 
-    @contextlib.contextmanager
-    def _refusals_recorded(self) -> Generator[None]:
-        try:
-            yield
-        except LedgerError as error:
-            if self._record is not None:
-                self._record.refused(error)
-            raise
+    def _refused(self, error: LedgerError) -> None:
+        if self._record is not None:
+            self._record.refused(error)
 
     def _opened(self, key: str, stored: bytes) -> dict[str, Any]:
         """Return the stored reply of the claim that came first."""

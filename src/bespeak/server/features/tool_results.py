@@ -57,6 +57,11 @@ class Output:
 
     def result(self, value: Any) -> dict[str, Any]:
         """Return a return value as a `tools/call` result, without the members that are added to every result."""
+        if (
+            type(value) is str and self._plain is str and self._adapter is not None
+        ):  # as below, for what most tools return
+            content = [{"type": "text", "text": value}]
+            return {"content": content, "structuredContent": {"result": value}, "isError": False}
         if isinstance(value, CallToolResult):
             if self._adapter is not None and not value.is_error:
                 promised: Any = value.structured_content or {}

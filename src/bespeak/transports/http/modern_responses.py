@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any
 
-from bespeak.aio.in_place import await_in_place
+from bespeak.aio.in_place import Begun, begin
 from bespeak.protocol.errors import INTERNAL_ERROR, MCPError, http_status
 from bespeak.protocol.messages import RequestId, write_error
 from bespeak.protocol.server_sent_events import write_event
@@ -49,7 +49,18 @@ class ModernResponse:
     async def run(self, work: Coroutine[Any, Any, WrittenResponse]) -> None:
         """Do the work and send its response. If the client disconnects, the work is cancelled."""
         try:
-            answer = await await_in_place(work, self._suspended)
+            answer = begin(work)
+            if isinstance(answer, Begun):
+                self._suspended()
+                answer = await answer
+            elif self._stream is None:
+                # `respond`, written out: every plain call passes here.
+                self._answering = True
+                status = 200 if answer.code is None else http_status(answer.code)
+                headers = [JSON, (b"content-length", b"%d" % len(answer.message))]
+                await self._send({"type": "http.response.start", "status": status, "headers": headers})
+                await self._send({"type": "http.response.body", "body": answer.message})
+                return
             if self._only_gone():  # it took the cancellation and went on all the same
                 await self._end_for_nobody()
                 return
@@ -57,11 +68,8 @@ class ModernResponse:
             if self._timer is not None:
                 self._timer.cancel()
             if self._stream is None:
-                # `respond`, written out: every plain call passes here.
                 status = 200 if answer.code is None else http_status(answer.code)
-                headers = [JSON, (b"content-length", b"%d" % len(answer.message))]
-                await self._send({"type": "http.response.start", "status": status, "headers": headers})
-                await self._send({"type": "http.response.body", "body": answer.message})
+                await respond(self._send, status, answer.message, JSON)
             else:
                 await self._stream.finish(write_event(answer.message))
         except asyncio.CancelledError:
