@@ -1,4 +1,4 @@
-"""The same tools for FastMCP. It has no resolvers that ask: a tool returns its question, and reads the answer when it runs again."""
+"""The same tools for FastMCP, where a tool that asks returns its question, and reads the answer when it runs again."""
 
 # pyright: basic, reportMissingImports=false
 # The peer is not installed where the types are checked.

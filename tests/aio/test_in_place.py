@@ -3,6 +3,8 @@
 """
 
 import asyncio
+import contextvars
+import functools
 import inspect
 from collections.abc import Coroutine
 from contextvars import ContextVar
@@ -12,10 +14,10 @@ import pytest
 
 from bespeak.aio.in_place import (
     CancelledItself,
+    at_once,
     await_in_place,
     catch_self_cancellation,
-    finished,
-    take_back,
+    in_context,
     this_task,
     within,
 )
@@ -29,7 +31,7 @@ def current() -> "asyncio.Task[Any]":
     return task
 
 
-async def at_once(value: str = "done") -> str:
+async def immediately(value: str = "done") -> str:
     return value
 
 
@@ -147,7 +149,7 @@ async def test_work_in_time_returns_its_value_and_leaves_no_timer(monkeypatch: p
     monkeypatch.setattr(loop, "call_later", remember)
     assert await within(60, after(2)) == "done"
     assert [timer.cancelled() for timer in timers] == [True]
-    assert await within(60, at_once()) == "done"
+    assert await within(60, immediately()) == "done"
     assert len(timers) == 1, "work that never waits needs no timer"
 
 
@@ -292,17 +294,65 @@ async def test_an_error_of_what_the_work_waits_for_reaches_it() -> None:
 # Work that never waits
 
 
-async def test_work_that_never_waits_is_finished_by_calling_it() -> None:
-    assert finished(cancels("returns")) == "done"
-    await take_back(current(), 0)
+async def test_work_that_never_waits_is_awaited_for_less() -> None:
+    assert await at_once(cancels("returns"), this_task()) == "done"
+    assert current().cancelling() == 0
+    with pytest.raises(LookupError, match="lost"):
+        await at_once(cancels("raises"), this_task())
     assert current().cancelling() == 0
     await asyncio.sleep(0)
 
 
-async def test_work_that_waits_all_the_same_is_closed_and_named() -> None:
-    work = cancels("waits")
-    with pytest.raises(RuntimeError, match="work that never waits has waited"):
-        finished(work)
-    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED
-    await take_back(current(), 0)
+async def test_work_that_cancels_its_own_task_and_says_so_is_told_apart() -> None:
+    async def cancels_itself() -> None:
+        current().cancel()
+        raise asyncio.CancelledError
+
+    async def only_says_so() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(CancelledItself):
+        await at_once(cancels_itself(), this_task())
+    with pytest.raises(asyncio.CancelledError):
+        await at_once(only_says_so(), this_task())
     assert current().cancelling() == 0
+    await asyncio.sleep(0)
+
+
+VARIABLE = contextvars.ContextVar("VARIABLE", default="unset")
+
+
+async def sets(then: asyncio.Future[str] | None = None) -> str:
+    VARIABLE.set("set")
+    try:
+        return await then if then is not None else VARIABLE.get()
+    except LookupError:
+        return "caught"
+    finally:
+        assert VARIABLE.get() == "set"
+
+
+async def test_work_in_a_context_of_its_own_changes_nothing_outside() -> None:
+    assert await in_context(sets(), contextvars.copy_context()) == "set"
+    assert VARIABLE.get() == "unset"
+
+
+@pytest.mark.parametrize("error", [None, LookupError("it")])
+async def test_work_in_a_context_of_its_own_may_wait(error: Exception | None) -> None:
+    future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    settle = functools.partial(future.set_exception, error) if error else functools.partial(future.set_result, "done")
+    asyncio.get_running_loop().call_soon(settle)
+    assert await in_context(sets(future), contextvars.copy_context()) == ("caught" if error else "done")
+    assert VARIABLE.get() == "unset"
+
+
+async def test_work_in_a_context_of_its_own_is_closed_when_it_is_abandoned() -> None:
+    work = sets(asyncio.get_running_loop().create_future())
+
+    async def in_another_context() -> str:
+        return await in_context(work, contextvars.Context())
+
+    outer = in_another_context()
+    assert outer.send(None) is not None
+    outer.close()
+    assert inspect.getcoroutinestate(work) == inspect.CORO_CLOSED

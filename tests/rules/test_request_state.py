@@ -175,7 +175,7 @@ async def test_in_memory_the_principal_is_none(in_memory: Connect, hook: str | N
     async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
         token = await ask(client)
         assert (await retry(client, token))["isError"] is False
-    assert json.loads(desk.security.codec.unseal(token)[1:])[5] is None
+    assert json.loads(desk.security.codec.unseal(token)[1:].partition(b"\n")[0])[5] is None
 
 
 def seven(_: Any) -> int:
@@ -237,8 +237,8 @@ async def test_a_state_whose_progress_cannot_be_read_is_refused_before_author_co
 ) -> None:
     desk = Desk(keys=[NEW])
     async with in_memory(desk.mcp, elicitation_callback=Person()) as client:
-        payload = json.loads(desk.security.codec.unseal(await ask(client))[1:])
-        token = desk.security.codec.seal(b"s" + json.dumps([*payload[:-1], '{"an older":"progress"}']).encode())
+        payload, _, _ = desk.security.codec.unseal(await ask(client)).partition(b"\n")
+        token = desk.security.codec.seal(payload + b'\n{"an older":"progress"}')
         desk.ran.clear()
         await refused(client, token)
     assert desk.ran == []

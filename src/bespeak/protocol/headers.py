@@ -71,6 +71,11 @@ class Headers(Mapping[str, str]):
         return value.strip(_OWS)
 
 
+def is_plain(text: str) -> bool:
+    """Return whether a text may stand in a header as it is, and is not taken for an encoded one."""
+    return _PLAIN.fullmatch(text) is not None and not text.startswith(_PREFIX)
+
+
 def encode_value(text: str) -> str:
     """Return a text as a header value: unchanged if it is plain ASCII, else in Base64 between markers."""
     if _PLAIN.fullmatch(text) and not (text.startswith(_PREFIX) and text.endswith(_SUFFIX)):
@@ -104,8 +109,7 @@ def check_routing(headers: Headers, version: str, method: str, params: Mapping[s
         and isinstance(named, str)
         and last.get(b"mcp-name") == named.encode()
         and method.isascii()
-        and _PLAIN.fullmatch(named)
-        and not named.startswith(_PREFIX)
+        and is_plain(named)
     ):
         return  # nearly every request: each header is there once, and not encoded
     _same(headers, "MCP-Protocol-Version", version, "the protocol version in params._meta")

@@ -93,12 +93,21 @@ Message = Request | LegacyRequest | Notification | Response
 
 def read_message(raw: bytes | bytearray) -> Message | Batch:
     """Read one message or a batch. Raises `MalformedMessage`."""
-    # Every request passes here and below: `type(...) is dict` takes less than `isinstance` and a cast.
+    return message_of(read_json(raw))
+
+
+def read_json(raw: bytes | bytearray) -> Any:
+    """Return the JSON of a message. Raises `MalformedMessage`."""
     try:
-        message: Any = from_json(raw, allow_inf_nan=False)
-        body: dict[str, Any] = message
+        return from_json(raw, allow_inf_nan=False)
     except ValueError:
         raise MalformedMessage(MCPError(PARSE_ERROR, "the message is not valid JSON"), None) from None
+
+
+def message_of(message: Any) -> Message | Batch:
+    """Return the message or the batch that JSON stands for. Raises `MalformedMessage`."""
+    # Every request passes here and below: `type(...) is dict` takes less than `isinstance` and a cast.
+    body: dict[str, Any] = message
     if type(message) is dict:
         return _read(body)
     if not isinstance(message, list):

@@ -126,9 +126,9 @@ class Dispatch:
             result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
             if request.method in TARGET_PARAMETERS:
                 log_result(incoming, result, began)
-            return WrittenResponse(self._written(request, result, self._stamped), None)
+            return WrittenResponse(self._written(request, result, self.stamped), None)
         except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
-            return self._failed(incoming, error, began)
+            return self.failed(incoming, error, began)
 
     def answer_legacy(
         self, request: Request, notify: Notify, headers: Headers | None, *, asker: Asker, raise_exceptions: bool
@@ -152,7 +152,7 @@ class Dispatch:
                 self._written(request, result, lambda known: result_at(version, request.method, known))
             )
         except Exception as error:  # noqa: BLE001 - the same edge
-            return self._failed(incoming, error, began)
+            return self.failed(incoming, error, began)
 
     async def _around(self, handle: Handler, incoming: Incoming) -> dict[str, Any]:
         """Handle a request inside the author's hooks."""
@@ -188,7 +188,8 @@ class Dispatch:
             raise MCPError(METHOD_NOT_FOUND, f"unknown method {request.method!r}")
         return handle
 
-    def _failed(self, incoming: Incoming, error: Exception, began: float) -> WrittenResponse:
+    def failed(self, incoming: Incoming, error: Exception, began: float) -> WrittenResponse:
+        """Return the response for a request that failed."""
         request = incoming.request
         if request.method in TARGET_PARAMETERS:
             log_error(incoming, error, began)
@@ -204,7 +205,8 @@ class Dispatch:
             raise error
         return WrittenResponse(write_error(request.id, MCPError(INTERNAL_ERROR, "internal error")), INTERNAL_ERROR)
 
-    def _stamped(self, result: dict[str, Any]) -> dict[str, Any]:
+    def stamped(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Return a result with what every modern result has."""
         result.setdefault("resultType", "complete")
         result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp
         return result

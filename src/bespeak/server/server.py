@@ -42,11 +42,19 @@ from bespeak.server.registration import Registration
 from bespeak.server.running import RunnableServer
 from bespeak.server.server_extensions import declared_extensions
 from bespeak.server.shared_store import SharedStore, choose_store
+from bespeak.server.straight_calls import StraightCalls
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.store import Store
 from bespeak.transports.http.custom_routes import Route
-from bespeak.transports.interfaces import Notify, OpenQuestions, SessionPeer, SharedSessions, WrittenResponse
+from bespeak.transports.interfaces import (
+    Notify,
+    OpenQuestions,
+    SessionPeer,
+    SharedSessions,
+    StraightCall,
+    WrittenResponse,
+)
 
 if TYPE_CHECKING:
     from bespeak.server.auth.access_tokens import TokenVerifier
@@ -176,7 +184,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             catalogue.tools.add(tool)
         limits = CallLimits(max_concurrent_calls, max_concurrent_calls_per_caller)
         self._serving = CallServing(self._calls, self._context, limits)
-        self._dispatch = Dispatch(
+        self._dispatch = dispatch = Dispatch(
             info=info,
             instructions=instructions,
             catalogue=catalogue,
@@ -194,6 +202,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
                 )
             ),
         )
+        self._straight = StraightCalls(catalogue.tools, dispatch, self._serving)
         defined(self)
 
     @property
@@ -387,6 +396,10 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
     ) -> Coroutine[Any, Any, WrittenResponse]:
         """Return the response to one request that a transport has read."""
         return self._dispatch.answer(request, notify, headers, raise_exceptions=raise_exceptions)
+
+    def straight(self, message: Any, headers: Headers) -> StraightCall | None:
+        """Return a call that needs nothing but its arguments, ready to be run; `None` for any other message."""
+        return self._straight.begin(message, headers)
 
     def end_subscriptions(self) -> None:
         """End the streams of modern clients that listen, because the server stops."""

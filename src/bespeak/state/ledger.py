@@ -185,6 +185,8 @@ class Ledger:
         This is checked before any question is asked, because the effects of a settled call could change its questions.
         """
         there = await self._read(call, ticket)
+        if there is None:
+            return None
         sent, give_up = _short(request), self._steady() + WAIT_SECONDS
         while there is not None and there.request == sent:
             if there.done:

@@ -218,7 +218,7 @@ class Opened(NamedTuple):
     expiry: float
 
 
-_Payload = tuple[int, str, str, str, str, str | None, float, float, float, int, str, bool, str]
+_Payload = tuple[int, str, str, str, str, str | None, float, float, float, int, str, bool]
 _read_payload = TypeAdapter[_Payload](_Payload).validator.validate_json
 _STATE, _RESULT, _SHARED = b"s", b"r", b"w"
 
@@ -245,9 +245,8 @@ class Seal:
             state.round,
             state.call_id,
             state.by_hand,
-            state.body,
         )
-        token = self._security.codec.seal(_STATE + to_json(payload))
+        token = self._security.codec.seal(b"%b%b\n%b" % (_STATE, to_json(payload), state.body.encode()))
         if len(token) > BUDGET:
             raise BadAnswer(
                 f"the call's progress is too large to send ({len(token)} bytes, {BUDGET} at most): {heaviest()} is the "
@@ -265,6 +264,7 @@ class Seal:
         try:
             if not opened.startswith(_STATE):
                 raise ValueError
+            payload, _, body = opened[1:].partition(b"\n")  # which no JSON has in it
             (
                 version,
                 method,
@@ -278,8 +278,7 @@ class Seal:
                 round_,
                 call_id,
                 by_hand,
-                body,
-            ) = _read_payload(opened[1:])
+            ) = _read_payload(payload)
         except (ValidationError, ValueError):
             raise InvalidRequestState("not a state of this version") from None
         if version != FORMAT:
@@ -293,7 +292,7 @@ class Seal:
             raise ExpiredRequestState("past the deadline of the call", call_id, round_)
         if now >= expiry:
             raise ExpiredRequestState("expired", call_id, round_)
-        return Opened(State(call_id, round_, deadline, by_hand, body), issued, expiry)
+        return Opened(State(call_id, round_, deadline, by_hand, body.decode()), issued, expiry)
 
     def close_result(self, call: str, result: bytes) -> bytes:
         """Return a result sealed for the ledger. It can only be opened for the same call."""

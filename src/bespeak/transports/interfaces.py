@@ -33,6 +33,15 @@ class WrittenResponse(NamedTuple):
     code: int | None = None
 
 
+class StraightCall(NamedTuple):
+    """A call that needs nothing but its arguments."""
+
+    work: Coroutine[Any, Any, WrittenResponse]
+    id: RequestId
+    may_wait: bool
+    """Whether the work may wait for something."""
+
+
 class Channel(Protocol):
     """Sends messages to an older client while one of its requests is being served."""
 
@@ -255,6 +264,13 @@ class SessionServer(Answering, Protocol):
         other_workers: OpenQuestions | None = None,
     ) -> SessionPeer:
         """As for any server. `other_workers` are told of its questions, if a client's answers may arrive at them."""
+        ...
+
+    def straight(self, message: Any, headers: Headers) -> StraightCall | None:
+        """Return a call that needs nothing but its arguments, ready to be run; `None` for any other message.
+
+        Its response is the one that `answer` would give. Only for servers without authentication.
+        """
         ...
 
     @property

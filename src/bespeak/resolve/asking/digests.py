@@ -17,7 +17,7 @@ def digest(value: Any) -> str:
 
 def digest_of(raw: bytes) -> str:
     """Return a short digest of bytes."""
-    return hashlib.sha256(raw).hexdigest()[:32]
+    return hashlib.blake2b(raw, digest_size=16).hexdigest()
 
 
 def json_bytes(value: Any) -> bytes:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 Action = Literal["accept", "decline", "cancel"]
+_ACTIONS = ("accept", "decline", "cancel")
 
 
 class Settled(NamedTuple):
@@ -48,26 +48,22 @@ class Progress:
     once: dict[str, Kept] = field(default_factory=dict[str, Kept])
 
     def encode(self) -> bytes:
-        return to_json(
-            [
-                self.settled,
-                self.shown,
-                self.once,
-            ]
-        )
+        # As plain tuples, which take half the time.
+        parts = (self.settled, self.shown, self.once)
+        return to_json([{key: tuple(entry) for key, entry in part.items()} for part in parts])
 
     @staticmethod
     def decode(encoded: bytes) -> "Progress":
         """Return the progress that `encode` has written. Raises `ValueError` for anything else."""
         try:
-            settled, shown, once = _read_parts(encoded)
-        except ValidationError:
+            settled, shown, once = from_json(encoded)
+            return Progress(
+                {key: _settled(*entry) for key, entry in settled.items()},
+                {key: _shown(*entry) for key, entry in shown.items()},
+                {key: _kept(*entry) for key, entry in once.items()},
+            )
+        except (ValueError, TypeError, AttributeError):
             raise ValueError("not the progress of a call in this version") from None
-        return Progress(
-            {key: Settled._make(entry) for key, entry in settled.items()},
-            {key: Shown._make(entry) for key, entry in shown.items()},
-            {key: Kept._make(entry) for key, entry in once.items()},
-        )
 
     def heaviest(self) -> str:
         """Return a description of the largest entry, for an error message."""
@@ -77,9 +73,29 @@ class Progress:
         return f"{name} ({sizes[name]} bytes)" if name in sizes else name
 
 
-_Parts = tuple[
-    dict[str, tuple[str, Action, Any]],
-    dict[str, tuple[str, str, int, int, tuple[str, ...]]],
-    dict[str, tuple[str, Any]],
-]
-_read_parts = TypeAdapter[_Parts](_Parts).validator.validate_json
+# Each raises `TypeError` or `ValueError` unless it is given what was encoded.
+
+
+def _settled(pin: Any, action: Any, content: Any) -> Settled:
+    if type(pin) is not str or action not in _ACTIONS:
+        raise ValueError
+    return Settled(pin, action, content)
+
+
+def _shown(pin: Any, rests: Any, drift: Any, attempts: Any, renderings: Any) -> Shown:
+    if not (type(pin) is type(rests) is str and type(drift) is type(attempts) is int):
+        raise ValueError
+    return Shown(pin, rests, drift, attempts, _texts(renderings))
+
+
+def _texts(renderings: Any) -> tuple[str, ...]:
+    texts = tuple(renderings)
+    if type(renderings) is not list or not all(type(one) is str for one in texts):
+        raise ValueError
+    return texts
+
+
+def _kept(rests: Any, value: Any) -> Kept:
+    if type(rests) is not str:
+        raise ValueError
+    return Kept(rests, value)

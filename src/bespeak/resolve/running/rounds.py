@@ -24,7 +24,7 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter
 
-from bespeak.aio.in_place import CancelledItself, catch_self_cancellation, finished, take_back, this_task
+from bespeak.aio.in_place import CancelledItself, at_once, catch_self_cancellation, in_context, this_task
 from bespeak.aio.tasks import is_cancelled
 from bespeak.aio.threads import in_thread
 from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle, lacking
@@ -130,13 +130,13 @@ class Round:
     def settled(self) -> dict[str, list[Any]]:
         """Return the answers that the round depends on. If one of them ends the call, later ones are left out, because which of
         them arrived depends on timing."""
-        last = self._settlements.last
-        late = {node.key_name for node in self.graph.nodes if node.index > last}
+        last, nodes = self._settlements.last, self.graph.nodes
+        late = {node.key_name for node in nodes if node.index > last} if last < len(nodes) else ()
         entries = self.progress.settled.items()
         return {key: [one.pin, one.action, one.content] for key, one in entries if key not in late}
 
     async def close(self, error: BaseException | None = None, *, body_ran: bool) -> None:
-        """Run the cleanups. See `OpenGenerators.close`."""
+        """Run the cleanups, if there are any. See `OpenGenerators.close`."""
         await self._generators.close(error, body_ran=body_ran)
 
     # Running resolvers
@@ -163,29 +163,26 @@ class Round:
 
         Unless each needs the one before, what one sets in its context variables is not seen by the others.
         """
-        settlements, task = self._settlements, this_task()
+        settlements, loop = self._settlements, asyncio.get_running_loop()
         apart = indices not in self.graph.chains
-        before = task.cancelling()
-        try:
-            for index in indices:
-                node = self.graph.nodes[index]
-                if index >= settlements.limit or not all(map(settlements.done.__getitem__, node.needs)):
-                    continue
-                try:
-                    work = node.fn(**self._inputs(node))
-                    result = copy_context().run(finished, work) if apart else finished(work)
-                    settlements.put(node, self._checked(node, result))
-                except asyncio.CancelledError as error:
-                    reason = CANCELLED_ITSELF if task.cancelling() > before else UNASKED_CANCELLATION
-                    raise ResolverFailed(node.name, node.path, reason) from error
-                except _PASSED_ON:
+        for index in indices:
+            node = self.graph.nodes[index]
+            if index >= settlements.limit or not all(map(settlements.done.__getitem__, node.needs)):
+                continue
+            try:
+                work = at_once(node.fn(**self._inputs(node)), this_task(loop))
+                result = await (in_context(work, copy_context()) if apart else work)
+                settlements.put(node, self._checked(node, result))
+            except _PASSED_ON:
+                raise
+            except CancelledItself as error:
+                raise ResolverFailed(node.name, node.path, CANCELLED_ITSELF) from error
+            except asyncio.CancelledError as error:
+                if is_cancelled():
                     raise
-                except BaseException as error:
-                    raise ResolverFailed(node.name, node.path) from error
-        finally:
-            if task.cancelling() > before:
-                await take_back(task, before)
-            del task
+                raise ResolverFailed(node.name, node.path, UNASKED_CANCELLATION) from error
+            except BaseException as error:
+                raise ResolverFailed(node.name, node.path) from error
 
     async def _step_in_turn(self, node: Node) -> None:
         await self._step(node)
@@ -228,16 +225,21 @@ class Round:
         cls = cast("type[Any]", type(result))
         if cls in node.ruled_out:
             raise _ruled_out(node, result)
-        if not is_value(cls):
-            if is_official_question(cls):
-                raise _official(node, result)
-            if isinstance(result, Question) and not node.may_ask:
+        if is_value(cls):
+            return result
+        if issubclass(cls, Question):
+            if not node.may_ask:
                 raise _not_allowed(node)
+        elif is_official_question(cls):
+            raise _official(node, result)
         return result
 
     async def _call(self, node: Node) -> Any:
         inputs = self._inputs(node)
         if node.timeout is None:
+            if node.kind is Kind.ASYNC:
+                run = catch_self_cancellation if node.may_wait else at_once
+                return await run(node.fn(**inputs), this_task())
             return await self._invoke(node, inputs)
         limit = asyncio.timeout(node.timeout)
         try:

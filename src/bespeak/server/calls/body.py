@@ -3,12 +3,11 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable
 from typing import Any
 
 from mcp_types import InputRequiredResult
 
-from bespeak.aio.in_place import CancelledItself, catch_self_cancellation, this_task
+from bespeak.aio.in_place import CancelledItself, at_once, catch_self_cancellation, this_task
 from bespeak.aio.tasks import is_cancelled
 from bespeak.aio.threads import BODIES, in_thread
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, ClientVisibleError, MCPError
@@ -18,7 +17,7 @@ from bespeak.resolve.markers import Question
 from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.running.rounds import Round
 from bespeak.server.calls.replies import Consumer
-from bespeak.server.context import end
+from bespeak.server.context import Context, end
 
 
 async def run_plain(
@@ -33,13 +32,15 @@ async def run_plain(
 
 
 async def run_straight(
-    consumer: Consumer, sent: dict[str, Any], make_context: Callable[[], Any], *, raise_exceptions: bool
+    consumer: Consumer, sent: dict[str, Any], context: Context[Any, Any] | None, *, raise_exceptions: bool
 ) -> dict[str, Any]:
-    """Return the wire result of a consumer whose resolvers never ask. No state has to be kept for such a call either."""
+    """Return the wire result of a consumer whose resolvers never ask. No state has to be kept for such a call either.
+
+    `context` may be left out if nobody takes it.
+    """
     try:
         arguments = consumer.arguments.read(sent)
         graph = consumer.graph
-        context = make_context() if graph.uses_context or consumer.context_parameters else None
         try:
             round_ = Round(graph, arguments=arguments, context=context, progress=Progress(), answers={}, declared={})
             await round_.guard()
@@ -59,6 +60,8 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
     """Return what an author's function returns."""
     loop = asyncio.get_running_loop()
     try:
+        if consumer.at_once:
+            return await at_once(consumer.fn(**values), this_task(loop))
         if consumer.kind is Kind.ASYNC:
             return await catch_self_cancellation(consumer.fn(**values), this_task(loop))
         result = await in_thread(functools.partial(consumer.fn, **values), consumer.name, BODIES)

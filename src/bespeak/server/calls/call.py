@@ -30,7 +30,15 @@ from bespeak.server.context import Context, facts_of
 from bespeak.server.context_errors import NoClient
 from bespeak.server.decisions import CallDecisions, Decisions, Era
 from bespeak.state.ledger import Ledger, Ticket
-from bespeak.state.seal import Binding, InvalidRequestState, RequestStateSecurity, Seal, State, new_call_id
+from bespeak.state.seal import (
+    Binding,
+    InvalidRequestState,
+    RequestStateSecurity,
+    Seal,
+    State,
+    authenticated_principal,
+    new_call_id,
+)
 
 logger = logging.getLogger("bespeak.server")
 
@@ -56,6 +64,8 @@ class Calls:
     def binding(self, consumer: Consumer, arguments: str, context: Context[Any, Any]) -> Binding:
         """What a state of this call is bound to."""
         bind = self.security.bind_principal
+        if bind is authenticated_principal:
+            return Binding(consumer.method, consumer.name, arguments, self._audience, facts_of(context).principal)
         principal: Any = bind(context) if bind is not None else None
         if not isinstance(principal, (str, type(None))):
             raise TypeError(f"bind_principal must return a string or None, not {type(principal).__name__}")
@@ -162,14 +172,15 @@ class Call(Outliving):
             return f"principal {principal}"
         return f"address {self._facts.address}" if self._facts.address is not None else None
 
-    async def run(self) -> dict[str, Any]:
+    def run(self) -> Coroutine[Any, Any, dict[str, Any]]:
         """The wire result. Raises `MCPError` for a protocol error."""
-        if self._record is None:
-            return await self._run()
+        return self._run() if self._record is None else self._recorded(self._record)
+
+    async def _recorded(self, record: CallDecisions) -> dict[str, Any]:
         try:
             return await self._run()
         finally:
-            await self._record.written()
+            await record.written()
 
     async def _run(self) -> dict[str, Any]:
         try:
@@ -248,7 +259,8 @@ class Call(Outliving):
             await round_.close(error, body_ran=False)
             raise
         self.closed = True
-        await round_.close(body_ran=False)
+        if self.consumer.graph.has_generators:
+            await round_.close(body_ran=False)
         return result
 
     async def _run_round(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -305,7 +317,8 @@ class Call(Outliving):
             await round_.close(error, body_ran=ran)
             raise
         self.closed = True
-        await round_.close(body_ran=True)
+        if self.consumer.graph.has_generators:
+            await round_.close(body_ran=True)
         return result
 
     async def _ask(self, questions: dict[str, dict[str, Any]], progress: Progress) -> dict[str, Any]:

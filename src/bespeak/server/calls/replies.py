@@ -53,6 +53,11 @@ class Consumer(Protocol):
         ...
 
     @property
+    def at_once(self) -> bool:
+        """Whether its function is async and never waits."""
+        ...
+
+    @property
     def may_wait(self) -> bool:
         """Whether its function may wait for something while it runs."""
         ...

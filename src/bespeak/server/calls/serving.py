@@ -31,6 +31,11 @@ class CallServing:
         self._running = RunningCalls(limits)
         self.hooks: list[CallHook] = []
 
+    @property
+    def follows_calls(self) -> bool:
+        """Whether calls pass through an author's hooks, or are counted."""
+        return bool(self.hooks) or self._running.bounded
+
     def serve(
         self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming
     ) -> Coroutine[Any, Any, dict[str, Any]]:
@@ -51,35 +56,23 @@ class CallServing:
         if incoming.asker is not None:
             return await self._legacy(consumer, arguments, incoming, incoming.asker)
         params = incoming.request.params
-        answers = read_answers(params)
-        asked: InputRequiredResult | None = None
+        answers = read_answers(params) if "inputResponses" in params else None
         if consumer.plain and not self.hooks and "requestState" not in params:
             result = await run_plain(consumer, arguments, raise_exceptions=incoming.raise_exceptions)
             if not isinstance(result, InputRequiredResult):
                 return result
-            asked = result
+            return await self.ask(consumer, arguments, incoming, result)
+        straight = consumer.graph.straight and not self.hooks and "requestState" not in params
+        if straight and not (consumer.graph.uses_context or consumer.context_parameters):
+            return await run_straight(consumer, arguments, None, raise_exceptions=incoming.raise_exceptions)
         facts = CallFacts(
             consumer.name, consumer.home, principal=incoming.principal, address=incoming.address, answers=answers
         )
-        if consumer.graph.straight and not self.hooks and "requestState" not in params:
-            return await run_straight(
-                consumer,
-                arguments,
-                lambda: self._context(facts, incoming),
-                raise_exceptions=incoming.raise_exceptions,
-            )
         context = self._context(facts, incoming)
-        call = Call(
-            self._calls,
-            consumer,
-            arguments,
-            context,
-            declared=incoming.request.meta.capabilities,
-            raise_exceptions=incoming.raise_exceptions,
-        )
+        if straight:
+            return await run_straight(consumer, arguments, context, raise_exceptions=incoming.raise_exceptions)
+        call = self._call(consumer, arguments, context, incoming)
         try:
-            if asked is not None:
-                return await call.ask(asked)
             own_task = consumer.graph.has_generators
             if "requestState" in params:
                 call.resume(params["requestState"], incoming.request.id)
@@ -88,6 +81,29 @@ class CallServing:
             return await self._run(call, context, arguments, own_task=own_task)
         finally:
             end(context)
+
+    async def ask(
+        self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming, asked: InputRequiredResult
+    ) -> dict[str, Any]:
+        """Return the wire result of a plain consumer that turned out to ask by hand."""
+        facts = CallFacts(consumer.name, consumer.home, principal=incoming.principal, address=incoming.address)
+        context = self._context(facts, incoming)
+        try:
+            return await self._call(consumer, arguments, context, incoming).ask(asked)
+        finally:
+            end(context)
+
+    def _call(
+        self, consumer: Consumer, arguments: dict[str, Any], context: Context[Any, Any], incoming: Incoming
+    ) -> Call:
+        return Call(
+            self._calls,
+            consumer,
+            arguments,
+            context,
+            declared=incoming.request.meta.capabilities,
+            raise_exceptions=incoming.raise_exceptions,
+        )
 
     async def _run(
         self, call: Call, context: Context[Any, Any], arguments: dict[str, Any], *, own_task: bool

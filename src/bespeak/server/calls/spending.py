@@ -58,6 +58,8 @@ class ApprovalSpender:
         self._record = record
         self._raise_exceptions = raise_exceptions
         self._raised: Exception | None = None
+        self._may_wait = consumer.may_wait or consumer.graph.may_wait_at_last or record is not None
+        """Whether the work may wait. Otherwise its lease cannot run out, and is not renewed."""
 
     async def settled(self, approval: Approval) -> dict[str, Any] | None:
         """Return the reply to a request that was settled before; `None` if it is new."""
@@ -81,7 +83,7 @@ class ApprovalSpender:
         self._call.approved = True
         if self._record is not None:
             self._record.claimed()
-        reply = await claimed.hold(self._reply(work))
+        reply = await (claimed.hold(self._reply(work)) if self._may_wait else self._reply(work))
         try:
             raw = reply.encode()
         except ValueError as error:

@@ -202,6 +202,7 @@ class CompletionRun:
     idempotent = False
     plain = False
     may_ask = False
+    at_once = False
     may_wait = True
     home: Any = None
 

@@ -208,6 +208,7 @@ class Registered(Resolving):
         self.arguments = arguments
         self.kind: Kind = read.signature.kind
         self.may_wait = may_wait(fn)
+        self.at_once = self.kind is Kind.ASYNC and not self.may_wait
         self.context_parameters = read.context_parameters
         signature = read.signature
         returns = signature.returns

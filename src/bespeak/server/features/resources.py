@@ -212,6 +212,7 @@ class TemplateRead:
         self.fn = template.fn
         self.kind = template.kind
         self.may_wait = template.may_wait
+        self.at_once = template.at_once
         self.arguments = template.arguments
         self.context_parameters = template.context_parameters
         self.plain = template.plain

@@ -94,6 +94,14 @@ class Tool(Registered):
         """Return a tool to pass to `MCPServer(tools=[...])`. Takes the options of `MCPServer.tool`."""
         return cls(fn, ToolOptions(name, **options), calling_frame())
 
+    @property
+    def straight(self) -> bool:
+        """Whether a call needs nothing but its arguments."""
+        if self.scopes or self.parameter_headers:
+            return False
+        graph = self.graph
+        return self.plain or (graph.straight and not graph.uses_context and not self.context_parameters)
+
     def result(self, value: Any) -> dict[str, Any]:
         """Return the function's return value as a wire result."""
         return self._output.result(value)

@@ -59,6 +59,9 @@ class MockServer(RunnableServer):
     async def running(self) -> AsyncGenerator[None]:
         yield
 
+    def straight(self, message: Any, headers: Headers) -> None:
+        """Return `None`: a recording has no tools that could be called."""
+
     async def answer(
         self, request: Request, notify: Notify, headers: Headers | None = None, *, raise_exceptions: bool = False
     ) -> WrittenResponse:

@@ -17,8 +17,9 @@ from bespeak.protocol.messages import (
     Message,
     Notification,
     Request,
+    message_of,
     no_batch,
-    read_message,
+    read_json,
     read_meta,
     write_error,
 )
@@ -30,7 +31,7 @@ from bespeak.transports.http.client_addresses import ClientAddresses
 from bespeak.transports.http.custom_routes import Bounds, Route, serve_routes
 from bespeak.transports.http.large_bodies import LARGE_BYTES, LargeBodies, LargeBody
 from bespeak.transports.http.legacy.endpoint import LegacyHttp, LegacyOptions
-from bespeak.transports.http.modern_responses import ModernResponse
+from bespeak.transports.http.modern_responses import ModernResponse, respond_at_once
 from bespeak.transports.http.public_documents import is_at, serve_document
 from bespeak.transports.http.refusals import NO_ROOM, challenge, refuse
 from bespeak.transports.interfaces import MESSAGE_LIMIT, Authenticator, CannotStart, Challenge, SessionServer
@@ -115,8 +116,17 @@ class HttpApp:
                 await large.turn(len(body))
                 send = large.until_answered(send)
             try:
-                request = read_message(body)
+                parsed = read_json(body)
                 del body  # a call may wait for a person, and does not need it meanwhile
+                if large is None and self._authenticator is None:
+                    call = self._server.straight(parsed, headers)
+                    if call is not None and call.may_wait:
+                        json_only = self._options.json_response
+                        return await ModernResponse(call.id, receive, send, json_only=json_only).run(call.work)
+                    if call is not None:
+                        return await respond_at_once(send, await call.work)
+                request = message_of(parsed)
+                del parsed
                 if large is not None:
                     large.begun()
                 if not isinstance(request, Request):

@@ -23,6 +23,14 @@ QUICK_SECONDS = 0.005
 """A call that suspends for no longer than this is not worth watching."""
 
 
+async def respond_at_once(send: Send, answer: WrittenResponse) -> None:
+    """Send the response to a request that never waited. `respond`, written out: every plain call passes here."""
+    status = 200 if answer.code is None else http_status(answer.code)
+    headers = [JSON, (b"content-length", b"%d" % len(answer.message))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.message})
+
+
 class ModernResponse:
     """Sends the response to one request."""
 
@@ -54,12 +62,8 @@ class ModernResponse:
                 self._suspended()
                 answer = await answer
             elif self._stream is None:
-                # `respond`, written out: every plain call passes here.
                 self._answering = True
-                status = 200 if answer.code is None else http_status(answer.code)
-                headers = [JSON, (b"content-length", b"%d" % len(answer.message))]
-                await self._send({"type": "http.response.start", "status": status, "headers": headers})
-                await self._send({"type": "http.response.body", "body": answer.message})
+                await respond_at_once(self._send, answer)
                 return
             if self._only_gone():  # it took the cancellation and went on all the same
                 await self._end_for_nobody()

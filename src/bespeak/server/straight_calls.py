@@ -1,0 +1,126 @@
+"""The shortest way from an HTTP request to a tool: for calls that need nothing but their arguments.
+
+Nearly all calls of tools that ask nothing are like that. Everything else takes the general way through `Dispatch`, and so does
+everything that is wrong, before anything has been done. Both ways give the same bytes, which tests compare.
+"""
+
+import logging
+from typing import Any
+
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, PROTOCOL_VERSION_META_KEY, InputRequiredResult
+
+from bespeak.protocol.headers import Headers, is_plain
+from bespeak.protocol.messages import Request, RequestId, read_meta, write_result
+from bespeak.protocol.versions import LATEST_MODERN_VERSION
+from bespeak.server.call_log import SLOW_SECONDS, clock, log_result
+from bespeak.server.call_log import logger as call_logger
+from bespeak.server.calls.body import run_plain, run_straight
+from bespeak.server.calls.serving import CallServing
+from bespeak.server.dispatch import Dispatch
+from bespeak.server.features.registered import Registry
+from bespeak.server.features.tools import Tool
+from bespeak.server.incoming import Incoming
+from bespeak.server.tracing import is_tracing
+from bespeak.transports.interfaces import StraightCall, WrittenResponse
+
+_METHOD = "tools/call"
+_METHOD_HEADER = _METHOD.encode()
+_VERSION_HEADER = LATEST_MODERN_VERSION.encode()
+_IDS = frozenset({int, str})
+_TOKENS = frozenset({int, str, type(None)})
+_ABSENT: Any = None
+_NO_HEADER = b"\n"
+"""What no header can be, for names that are encoded in headers."""
+
+
+class StraightCalls:
+    """The straight calls of one server."""
+
+    def __init__(self, tools: Registry[Tool], dispatch: Dispatch, serving: CallServing) -> None:
+        self._tools = tools
+        self._dispatch = dispatch
+        self._serving = serving
+        self._name_headers: dict[str, bytes] = {}
+
+    def begin(self, message: Any, headers: Headers) -> StraightCall | None:
+        """Return a straight call, ready to be run; `None` for any other message."""
+        envelope: dict[str, Any] = message
+        if type(message) is not dict or envelope.get("method") != _METHOD or envelope.get("jsonrpc") != "2.0":
+            return None
+        params = envelope.get("params", _ABSENT)
+        sent: dict[str, Any] = params
+        if type(params) is not dict or type(sent.get("name")) is not str:
+            return None
+        tool = self._tools.get(sent["name"])
+        if tool is None or not tool.straight or self._is_watched():
+            return None
+        id_ = envelope.get("id", _ABSENT)
+        if (
+            type(id_) not in _IDS
+            or type(sent.get("_meta")) is not dict
+            or type(sent.get("arguments")) is not dict
+            or "requestState" in sent
+            or "inputResponses" in sent
+            or not self._is_ordinary(sent["_meta"])
+            or not self._is_routed(tool.name, headers)
+        ):
+            return None
+        waits = tool.may_wait or tool.graph.may_wait_at_last
+        return StraightCall(self._call(tool, sent, id_, headers), id_, waits)
+
+    @staticmethod
+    def _is_ordinary(meta: dict[str, Any]) -> bool:
+        """Whether the metadata of a request is valid, and asks for nothing that a straight call could give."""
+        capabilities: Any = meta.get(CLIENT_CAPABILITIES_META_KEY)
+        if (
+            meta.get(PROTOCOL_VERSION_META_KEY) != LATEST_MODERN_VERSION
+            or type(capabilities) is not dict
+            or LOG_LEVEL_META_KEY in meta
+            or type(meta.get("progressToken")) not in _TOKENS
+        ):
+            return False
+        declared: dict[str, Any] = meta[CLIENT_CAPABILITIES_META_KEY]
+        return all(type(capability) is dict for capability in declared.values())
+
+    def _is_routed(self, name: str, headers: Headers) -> bool:
+        """Whether the routing headers are there once each, and agree with the body."""
+        last = headers.last
+        wanted = self._name_headers.get(name)
+        if wanted is None:
+            wanted = self._name_headers[name] = name.encode() if is_plain(name) else _NO_HEADER
+        return (
+            last.get(b"mcp-name") == wanted
+            and last.get(b"mcp-method") == _METHOD_HEADER
+            and last.get(b"mcp-protocol-version") == _VERSION_HEADER
+            and len(last) == len(headers.raw)
+        )
+
+    def _is_watched(self) -> bool:
+        """Whether somebody follows every call: hooks, bounds, spans, or a log of everything."""
+        return (
+            bool(self._dispatch.hooks)
+            or self._serving.follows_calls
+            or is_tracing()
+            or call_logger.isEnabledFor(logging.DEBUG)
+        )
+
+    async def _call(self, tool: Tool, params: dict[str, Any], id_: RequestId, headers: Headers) -> WrittenResponse:
+        began = clock()
+        sent: dict[str, Any] = params["arguments"]
+        try:
+            if tool.plain:
+                result = await run_plain(tool, sent, raise_exceptions=False)
+                if isinstance(result, InputRequiredResult):
+                    result = await self._serving.ask(tool, sent, self._incoming(params, id_, headers), result)
+            else:
+                result = await run_straight(tool, sent, None, raise_exceptions=False)
+            if result.get("isError") or clock() - began > SLOW_SECONDS:
+                log_result(self._incoming(params, id_, headers), result, began)
+            return WrittenResponse(write_result(id_, self._dispatch.stamped(result)))
+        except Exception as error:  # noqa: BLE001 - the last edge, as in `Dispatch`
+            return self._dispatch.failed(self._incoming(params, id_, headers), error, began)
+
+    @staticmethod
+    def _incoming(params: dict[str, Any], id_: RequestId, headers: Headers) -> Incoming:
+        """The request as the general way sees it."""
+        return Incoming(Request(id_, _METHOD, params, read_meta(params)), lambda _: None, headers)
