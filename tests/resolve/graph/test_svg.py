@@ -42,7 +42,7 @@ def test_every_parameter_and_resolver_has_a_box_and_the_foot_says_what_is_needed
     said = texts(root)
     for text in ("title", "from the model", "copies", "may ask the user in round 1", "in_store", "ok", "order"):
         assert text in said
-    assert said[-1] == "at most 1 round; the client needs elicitation.form"
+    assert said[-1] == "at most 2 rounds; the client needs elicitation.form"
     assert root.findtext(f"{SVG}title") == "order"
 
 
@@ -60,7 +60,7 @@ def test_no_two_boxes_overlap_and_all_lie_within_the_picture() -> None:
 def test_a_tool_without_parameters_is_drawn_too() -> None:
     async def nothing() -> None: ...
 
-    assert texts(drawn(nothing, "nothing")) == ["nothing", "asks nothing"]
+    assert texts(drawn(nothing, "nothing")) == ["nothing", "1 round: asks nothing"]
 
 
 def test_a_name_is_text_and_nothing_is_loaded_or_run() -> None:
