@@ -1,4 +1,7 @@
-"""Every Python snippet in the documents runs, in the order it is read."""
+"""Every Python snippet in the documents runs, in the order it is read: with clients of one era, then of the other.
+
+A snippet that says `mode=` chooses the era itself.
+"""
 
 import re
 import sys
@@ -11,8 +14,6 @@ from bespeak import Client, MCPServer
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-IN_BOTH_ERAS = [document for document in DOCUMENTS if document.parent.parent.name == "docs"]
-"""The pages in folders of docs. Where their snippets do not say `mode=`, clients are of one era, then of the other."""
 FILE = re.compile(r"# \S+\.py\n")
 SNIPPET = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -39,8 +40,8 @@ def test_the_snippets_of_a_document_run(document: Path, monkeypatch: pytest.Monk
     run_snippets(document, monkeypatch)
 
 
-@pytest.mark.parametrize("document", IN_BOTH_ERAS, ids=named)
-def test_the_snippets_of_a_page_run_with_older_clients(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("document", DOCUMENTS, ids=named)
+def test_the_snippets_of_a_document_run_with_older_clients(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     talk_as("2025-11-25", monkeypatch)
     run_snippets(document, monkeypatch)
 

@@ -45,10 +45,10 @@ async def test_the_refund_desk_as_a_program_on_stdio(
 @pytest.mark.timing
 @pytest.mark.long
 def test_the_demo_shows_one_conversation_in_full_and_one_line_for_each_transport_and_era(
-    capsys: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     demo.main()
-    shown = capsys.readouterr()
+    shown = capfd.readouterr()  # what its servers print as well
     conversation, _, lines = shown.out.partition("The same server and the same calls")
     check(conversation.rstrip("\n") + "\n", "2026-07-28")
     results = [

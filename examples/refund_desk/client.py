@@ -206,7 +206,8 @@ def desk(how: str) -> Generator[Server]:
         with listening(workers=2) as url:
             yield url
     elif how == "--stdio":
-        yield StdioServerParameters(sys.executable, ["-m", "bespeak.cli", "run", str(SERVER)])
+        # Not with `bespeak run`, which would log a line for each call in between.
+        yield StdioServerParameters(sys.executable, [str(SERVER)])
     else:
         yield how or mcp
 

@@ -85,6 +85,13 @@ def test_five_different_errors_are_all_reported_with_drawing_file_line_and_fix(w
         assert fix.startswith("    fix: ")
 
 
+def test_a_tool_at_fault_is_named_once(write: Write) -> None:
+    marked = f"{ONE}\nfrom typing import Annotated\nfrom bespeak import Resolve\n"
+    tool = "@mcp.tool()\ndef buy(price: Annotated[int, Resolve]) -> str:\n    return str(price)\n"
+    result = check(str(write("check_named_once.py", f"{marked}\n{tool}")))
+    assert "1. cannot register 'buy': parameter 'price' is marked with `Resolve` without a call\n" in result.stdout
+
+
 def test_a_program_can_read_the_errors(write: Write) -> None:
     file = write("check_five_json.py", FIVE)
     result = check(str(file), "--json")

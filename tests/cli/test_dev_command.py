@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import httpx2
 import pytest
@@ -65,6 +67,7 @@ class Idle:
 @pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dev_command, "Supervisor", Idle)
+    monkeypatch.setattr(dev_command, "has_npx", lambda: False)
 
 
 # Before it starts
@@ -82,6 +85,40 @@ def test_it_prints_the_full_urls_of_the_endpoint_and_of_the_page(
     found = re.fullmatch(rf" +Page: +http://127\.0\.0\.1:{port}/bespeak-dev/([\w-]+)/", page)
     assert found
     assert len(found[1]) == 32
+
+
+class Terminal(StringIO):
+    """A terminal of eighty columns."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_at_a_terminal_each_url_stays_in_one_piece(idle: None, write: Write) -> None:
+    port = free_port()
+    with redirect_stderr(Terminal()) as stderr:
+        develop(Flags(str(write("one.py", ONE)), port, False))
+    endpoint, page = (line for line in stderr.getvalue().splitlines() if "http" in line)
+    assert endpoint == f"         MCP endpoint: http://127.0.0.1:{port}/mcp"
+    assert re.fullmatch(rf" {{9}}Page:         http://127\.0\.0\.1:{port}/bespeak-dev/[\w-]{{32}}/", page)
+
+
+def test_where_node_is_installed_it_says_how_to_open_the_inspector(
+    idle: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dev_command, "has_npx", lambda: True)
+    develop(Flags("server.py", free_port(), False))
+    assert capsys.readouterr().err.endswith("\n         Inspector:    add --inspector to open the MCP Inspector\n")
+
+
+def test_an_inspector_that_is_started_is_not_suggested(
+    idle: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dev_command, "has_npx", lambda: True)
+    monkeypatch.setattr(dev_command, "find_npx", lambda: "npx")
+    monkeypatch.setattr(dev_command, "Inspector", mock.Mock())
+    develop(Flags("server.py", free_port(), True))
+    assert "--inspector" not in capsys.readouterr().err
 
 
 def test_each_run_has_another_token(idle: None, write: Write, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,7 +82,7 @@ async def test_the_page_gets_the_drawings_that_bespeak_graph_makes(write: Write,
     assert (told["name"], told["url"], told["error"]) == ("shop", "http://127.0.0.1:8000/mcp", None)
     buy, look = told["drawings"]
     assert (buy["kind"], buy["name"], buy["draws"], look["draws"]) == ("tool", "buy", True, False)
-    assert buy["summary"] == "at most 1 round; the client needs elicitation.form"
+    assert buy["summary"] == "at most 2 rounds; the client needs elicitation.form"
     assert "sure <- sure [may ask the user in round 1]" in buy["tree"]
     status, svg = await get(app, f"{PREFIX}{TOKEN}/api/graph?kind=tool&name=buy")
     assert status == 200

@@ -46,11 +46,11 @@ def test_without_a_name_everything_is_drawn_with_its_rounds_and_capabilities(sho
         "├─ title <- the model",
         "└─ consent <- consent [may ask the user in round 1]",
         "   └─ title <- the model",
-        "at most 1 round; the client needs elicitation.form",
+        "at most 2 rounds; the client needs elicitation.form",
         "",
         f"advise   {shop}:14",
         "└─ title <- the model",
-        "asks nothing",
+        "1 round: asks nothing",
     ]
 
 
@@ -62,9 +62,9 @@ def test_a_name_draws_one(shop: str) -> None:
 
 def test_a_program_can_read_it(shop: str) -> None:
     told = json.loads(graph(shop, "--form", "json").stdout)
-    assert [(one["kind"], one["name"], one["most_rounds"]) for one in told] == [
-        ("tool", "order_book", 1),
-        ("prompt", "advise", 0),
+    assert [(one["kind"], one["name"], one["mostRounds"]) for one in told] == [
+        ("tool", "order_book", 2),
+        ("prompt", "advise", 1),
     ]
 
 

@@ -65,7 +65,7 @@ Tools
     stock      computed by stock (runs after the last answer)
     consent    asked by consent (may ask the user in round 1)
     condition  from the model: "new" or "used"
-    at most 1 round; the client needs elicitation.form
+    at most 2 rounds; the client needs elicitation.form
   ping: A title only
     left  from the model: integer or null
 
@@ -110,7 +110,7 @@ def test_a_program_can_read_the_list(shop: str) -> None:
     found = json.loads(bespeak("list", shop, "--json").stdout)
     assert list(found) == ["tools", "prompts", "resources", "resourceTemplates"]
     order = found["tools"][0]
-    assert (order["name"], order["title"], order["mostRounds"]) == ("order_book", "Order", 1)
+    assert (order["name"], order["title"], order["mostRounds"]) == ("order_book", "Order", 2)
     assert order["capabilities"] == ["elicitation.form"]
     assert order["parameters"] == [
         {"name": "title", "from": "model", "type": "string", "required": True, "description": "Its title"},

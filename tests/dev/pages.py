@@ -16,7 +16,7 @@ from tests.wires import Listening
 
 TOKEN = "the-token-of-this-test"
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
-GRAPH = Drawing("tool", "buy", "at most 1 round", "buy\n└─ sure <- confirm", lambda: "<svg xmlns='a'/>")
+GRAPH = Drawing("tool", "buy", "at most 2 rounds", "buy\n└─ sure <- confirm", lambda: "<svg xmlns='a'/>")
 
 
 class _WithPage:

@@ -109,6 +109,7 @@ def test_the_refund_desk_is_clicked_through(window: Browser, era: str) -> None:
             lambda: window.run("return document.querySelector('.graph img')?.naturalWidth > 100"),
             "the drawing of the graph",
         )
+        assert window.texts("#list small") == ["Refund an order, or one line of it.", "may ask: at most 3 rounds"]
         picture(window, f"dev-list-{NAMED[era]}")
         fill(window, "order_id", "ORD-7002")
         fill(window, "reason", "changed my mind")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bespeak.dev import inspector
-from bespeak.dev.inspector import Inspector, NoInspector, find_npx, inspector_command
+from bespeak.dev.inspector import Inspector, NoInspector, find_npx, has_npx, inspector_command
 
 URL = "http://127.0.0.1:8000/mcp"
 
@@ -31,6 +31,14 @@ def test_the_inspector_is_given_the_endpoint() -> None:
         "--server-url",
         URL,
     ]
+
+
+def test_node_is_found_by_the_program_that_runs_its_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not has_npx()
+    npx = tmp_path / ("npx.cmd" if sys.platform == "win32" else "npx")
+    npx.touch(0o755)
+    assert has_npx()
 
 
 def test_without_node_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -56,7 +56,11 @@ def check_server(flags: Flags) -> int:
 
 
 def _written(found: Sequence[tuple[str, Fault]]) -> list[str]:
-    return [f"{number}. cannot register {consumer!r}: {fault}" for number, (consumer, fault) in enumerate(found, 1)]
+    # A fault that was found while the consumer itself was read begins with its name.
+    return [
+        f"{number}. cannot register {consumer!r}: {str(fault).removeprefix(f'{consumer}: ')}"
+        for number, (consumer, fault) in enumerate(found, 1)
+    ]
 
 
 def _summary(target: str, found: Sequence[tuple[str, Fault]], server: MCPServer[Any] | None) -> str:

@@ -3,14 +3,15 @@
 import importlib.util
 import secrets
 import socket
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from bespeak.cli.dev_settings import HOST, DevSettings
 from bespeak.cli.exit_codes import ExitCode
-from bespeak.cli.output import complain, tell
+from bespeak.cli.output import INDENT, complain, tell
 from bespeak.cli.signals import stoppable
-from bespeak.dev.inspector import Inspector, NoInspector, find_npx
+from bespeak.dev.inspector import Inspector, NoInspector, find_npx, has_npx
 from bespeak.dev.page_gate import PREFIX
 from bespeak.dev.server_process import ServerProcess
 from bespeak.dev.source_files import SourceFiles
@@ -51,7 +52,7 @@ def develop(flags: Flags) -> int:
         listening = stack.enter_context(socket.create_server((HOST, port), backlog=BACKLOG))
 
         def ready() -> None:
-            _welcome(settings)
+            _welcome(settings, npx is None and has_npx())
             if npx is not None:
                 stack.callback(Inspector(npx, settings.endpoint).stop)
 
@@ -69,9 +70,10 @@ def _require_http() -> None:
         raise MissingExtra("the page of bespeak dev needs httpx2: pip install 'bespeak[http]'")
 
 
-def _welcome(settings: DevSettings) -> None:
-    tell(
-        f"Serving {settings.target}; it starts again when its source changes. Press Ctrl-C to stop.\n"
-        f"MCP endpoint: {settings.endpoint}\n"
-        f"Page:         http://{HOST}:{settings.port}{PREFIX}{settings.token}/"
-    )
+def _welcome(settings: DevSettings, suggest_inspector: bool) -> None:
+    tell(f"Serving {settings.target}; it starts again when its source changes. Press Ctrl-C to stop.")
+    # Not wrapped: a URL must stay in one piece, to be opened or copied.
+    print(f"{INDENT}MCP endpoint: {settings.endpoint}", file=sys.stderr)
+    print(f"{INDENT}Page:         http://{HOST}:{settings.port}{PREFIX}{settings.token}/", file=sys.stderr)
+    if suggest_inspector:
+        print(f"{INDENT}Inspector:    add --inspector to open the MCP Inspector", file=sys.stderr)

@@ -27,6 +27,11 @@ def find_npx() -> str:
     return found
 
 
+def has_npx() -> bool:
+    """Return whether there is the program that runs packages of node."""
+    return shutil.which("npx") is not None
+
+
 def inspector_command(npx: str, url: str) -> Sequence[str]:
     """Return the command that starts the Inspector for an endpoint."""
     return [npx, "--yes", PACKAGE, "--transport", "http", "--server-url", url]

@@ -53,13 +53,13 @@ def by_name(graph: Graph) -> dict[str, int]:
 def test_a_question_is_one_round_later_than_the_questions_it_depends_on() -> None:
     graph = graph_of(order)
     assert by_name(graph) == {"stock": 0, "consent": 1, "copies": 2, "total": 2, "summarised": 3}
-    assert most_rounds(graph) == 3
+    assert most_rounds(graph) == 4
 
 
 def test_questions_that_do_not_depend_on_each_other_share_a_round() -> None:
     async def both(a: Annotated[bool, Resolve(consent)], b: Annotated[Any, Resolve(folders)], title: str) -> None: ...
 
-    assert most_rounds(graph_of(both)) == 1
+    assert most_rounds(graph_of(both)) == 2
 
 
 def test_the_capabilities_are_those_of_all_questions() -> None:
@@ -74,22 +74,22 @@ def test_the_capabilities_are_those_of_all_questions() -> None:
     graph = graph_of(many)
     assert needed_capabilities(graph) == ["elicitation.form", "elicitation.url", "sampling", "roots"]
     assert summary(graph) == (
-        "at most 3 rounds, and more until the web page is done; "
+        "at most 4 rounds, and more until the web page is done; "
         "the client needs elicitation.form, elicitation.url, sampling, roots"
     )
 
 
-def test_a_call_that_asks_nothing_says_so() -> None:
+def test_a_call_that_asks_nothing_has_one_round_and_says_so() -> None:
     graph = graph_of(plain)
-    assert summary(graph) == "asks nothing"
-    assert most_rounds(graph) == 0
+    assert summary(graph) == "1 round: asks nothing"
+    assert most_rounds(graph) == 1
     assert [traits(graph, node) for node in graph.nodes] == [[]]
 
 
-def test_one_round_is_not_written_as_several() -> None:
+def test_a_call_with_one_question_has_a_round_that_asks_and_a_round_that_runs_the_body() -> None:
     async def ask(title: str, consent: Annotated[bool, Resolve(consent)]) -> None: ...
 
-    assert summary(graph_of(ask)) == "at most 1 round; the client needs elicitation.form"
+    assert summary(graph_of(ask)) == "at most 2 rounds; the client needs elicitation.form"
 
 
 def test_a_resolver_that_does_not_say_what_it_returns_may_ask_anything() -> None:
@@ -98,7 +98,7 @@ def test_a_resolver_that_does_not_say_what_it_returns_may_ask_anything() -> None
     async def ask(title: str, value: Annotated[Any, Resolve(anything)]) -> None: ...  # pyright: ignore[reportUnknownArgumentType]
 
     graph = graph_of(ask)
-    assert summary(graph) == "at most 1 round; what is asked is not in every annotation"
+    assert summary(graph) == "at most 2 rounds; what is asked is not in every annotation"
     assert traits(graph, graph.nodes[0]) == ["may ask anything in round 1"]
     assert as_json(graph)["resolvers"][0]["asks"] == []
 
@@ -124,4 +124,4 @@ def test_as_plain_data_it_has_all_that_the_pictures_show() -> None:
         ],
     }
     assert told["resolvers"][0]["asks"] is None
-    assert (told["most_rounds"], told["capabilities"]) == (3, ["elicitation.form", "sampling"])
+    assert (told["mostRounds"], told["capabilities"]) == (4, ["elicitation.form", "sampling"])

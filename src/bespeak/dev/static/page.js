@@ -46,7 +46,7 @@ function showLists(lists) {
       const pressed = button(name, () => select(kind, item, pressed));
       if (item.description) pressed.append(element("small", { text: item.description.split("\n")[0] }));
       const summary = drawingOf(kind, item)?.summary;
-      if (summary?.startsWith("at most")) pressed.append(element("small", { class: "asks", text: `asks: ${summary.split(";")[0]}` }));
+      if (summary?.startsWith("at most")) pressed.append(element("small", { class: "asks", text: `may ask: ${summary.split(";")[0]}` }));
       first ??= () => select(kind, item, pressed);
       if (selected?.kind === kind && selected.name === name) before = () => select(kind, item, pressed, { again: true });
       return element("li", {}, pressed);

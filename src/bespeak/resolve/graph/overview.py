@@ -29,8 +29,8 @@ def first_rounds(graph: Graph) -> tuple[int, ...]:
 
 
 def most_rounds(graph: Graph) -> int:
-    """How many rounds the call can take if each question is answered at once, and the answer is valid."""
-    return max(first_rounds(graph), default=0)
+    """How many rounds the call can take if every answer is valid: those that ask, and the one that runs the body."""
+    return max(first_rounds(graph), default=0) + 1
 
 
 def needed_capabilities(graph: Graph) -> list[str]:
@@ -69,10 +69,9 @@ def traits(graph: Graph, node: Node) -> list[str]:
 
 def summary(graph: Graph) -> str:
     """The most rounds of a call, and the capabilities that its client needs, in one line."""
-    most = most_rounds(graph)
-    if not most:
-        return "asks nothing"
-    rounds = "at most 1 round" if most == 1 else f"at most {most} rounds"
+    if not graph.may_ask:
+        return "1 round: asks nothing"
+    rounds = f"at most {most_rounds(graph)} rounds"
     if any(ElicitUrl in node.asks for node in graph.nodes):
         rounds += ", and more until the web page is done"
     if any(node.may_ask and not node.asks for node in graph.nodes):
@@ -108,6 +107,6 @@ def as_json(graph: Graph) -> dict[str, Any]:
             }
             for node in graph.nodes
         ],
-        "most_rounds": most_rounds(graph),
+        "mostRounds": most_rounds(graph),
         "capabilities": needed_capabilities(graph),
     }

@@ -14,12 +14,14 @@ END, LANE = 14, 8
 """The room of an edge: where it arrives at a box, and where it passes a column."""
 GAP_ACROSS, GAP_DOWN, MARGIN = 70, 18, 20
 _STYLE = """
-text{font:13px system-ui,sans-serif;fill:#1d2330}.small{font-size:11px;fill:#5a6275}
+text{font:13px system-ui,sans-serif;fill:#1d2330}.small,.edge{font-size:11px;fill:#5a6275}
 rect{fill:#fff;stroke:#8a93a8;stroke-width:1.2}path{fill:none;stroke:#8a93a8;stroke-width:1.2}
 .model{fill:#e8eefc;stroke:#4a6fd0}.context{fill:#eee}.computed{fill:#e6f4ea;stroke:#2e7d46}
 .asked{fill:#fff1dc;stroke:#c77700}.call{stroke-width:2}
-@media (prefers-color-scheme:dark){text{fill:#e8ebf2}.small{fill:#a9b1c4}rect{fill:#20242e}
-.model{fill:#1f2c52}.context{fill:#333}.computed{fill:#173a24}.asked{fill:#4a3209}}
+.canvas{fill:#fff;stroke:none}.edge{paint-order:stroke;stroke:#fff;stroke-width:4px}
+@media (prefers-color-scheme:dark){text{fill:#e8ebf2}.small,.edge{fill:#a9b1c4}rect{fill:#20242e}
+.model{fill:#1f2c52}.context{fill:#333}.computed{fill:#173a24}.asked{fill:#4a3209}
+.canvas{fill:#1c2028}.edge{stroke:#1c2028}}
 """
 
 
@@ -121,7 +123,7 @@ class _Picture:
             for number in range(len(box.inputs))
         ]
         labels = [
-            f'<text class="small" x="{box.x + box.width + 6:.0f}" y="{box.middle - 5 - 12 * number:.0f}">{escape(text)}</text>'
+            f'<text class="edge" x="{box.x + box.width + 6:.0f}" y="{box.middle - 5 - 12 * number:.0f}">{escape(text)}</text>'
             for number, (box, text) in self._numbered()
         ]
         return [*edges, *labels, *map(self._drawn, self._boxes)]
@@ -164,4 +166,6 @@ def as_svg(graph: Graph, name: str) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height + LINE:.0f}" role="img">'
     foot = f'<text class="small" x="{MARGIN}" y="{height + 4:.0f}">{escape(said)}</text></svg>'
     title = f"<title>{escape(name)}</title>"
-    return "\n".join([head, title, f"<style>{_STYLE}</style>", *picture.parts(), foot])
+    # The colours are those of the system, and the page around the picture may have others.
+    canvas = '<rect class="canvas" width="100%" height="100%" rx="8"/>'
+    return "\n".join([head, title, f"<style>{_STYLE}</style>", canvas, *picture.parts(), foot])
