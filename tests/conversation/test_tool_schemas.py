@@ -1,5 +1,6 @@
 """Whether results keep the schemas of their tools: protocol.md sections 10 and 21."""
 
+import sys
 import time
 from typing import Any
 
@@ -146,3 +147,9 @@ def test_a_schema_that_is_nested_without_end_is_not_judged() -> None:
     endless: Json = {}
     endless["not"] = endless
     assert schema_faults(outputSchema=endless) == []
+
+
+def test_without_jsonschema_no_schema_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    assert schema_faults(outputSchema={"type": 5}) == []
+    assert output({"type": "array"}, structuredContent=1) == []

@@ -216,6 +216,20 @@ async def test_a_server_of_old_clients_may_take_a_request_without_the_header_for
     ]
 
 
+async def test_a_session_that_a_probe_began_is_ended(tmp_path: Path) -> None:
+    lax = guarded("origin", NOVEMBER, session="checked")
+    assert told(await held(lax, tmp_path)) == [
+        "a request from a page of another site was answered with a result and status 200"
+    ]
+    old = Raw([[]], test="probe: headers", http=True, gate={"headers": True, "session": "checked"}, agreed=NOVEMBER)
+    assert told(await held(old, tmp_path)) == []
+
+
+async def test_a_server_without_tools_gets_no_wrong_names(tmp_path: Path) -> None:
+    few = Raw([[]], test="probe: headers", http=True, gate={"session": ""}, capabilities={"prompts": {}})
+    assert not any("Mcp-Name" in one for one in told(await held(few, tmp_path)))
+
+
 async def test_a_server_may_look_at_the_revision_in_the_header_first(tmp_path: Path) -> None:
     first = Raw([[]], test="probe: headers", http=True, gate={"headers": True, "versions": -32022})
     assert told(await held(first, tmp_path)) == []
