@@ -53,7 +53,8 @@ async def get(wire: ProbeWire) -> list[Finding]:
         return await _stream(wire)
     described = as_object((await wire.request("server/discover")).message.get("result"))
     versions = as_array(described.get("supportedVersions"))
-    if any(isinstance(one, str) and not is_modern(one) for one in versions):
+    older = any(isinstance(one, str) and not is_modern(one) for one in versions)
+    if older or not is_modern(await _agreed(wire, NOVEMBER) or MODERN):  # not every server lists them
         raise NotReached("the server also serves older revisions, which have GET and DELETE")
     found: list[Finding] = []
     for method in ("GET", "DELETE"):
@@ -126,7 +127,8 @@ async def _wrong_headers(wire: ProbeWire) -> list[_Wrong]:
             {"MCP-Protocol-Version": _LATER},
         ),
     ]
-    if not await _speaks_without_header(wire):
+    agreed = await _agreed(wire, MARCH)
+    if agreed is None or agreed >= JUNE:  # otherwise the server has clients that do not send the header
         wrong.append((method, {}, "without the header MCP-Protocol-Version", {"MCP-Protocol-Version": None}))
     if wire.connection.server.tools is not None:  # a tool that does not exist: nothing is called
         called = {"name": NOWHERE}
@@ -138,14 +140,14 @@ async def _wrong_headers(wire: ProbeWire) -> list[_Wrong]:
     return wrong
 
 
-async def _speaks_without_header(wire: ProbeWire) -> bool:
-    """Whether the server has clients of revisions that do not have the header MCP-Protocol-Version."""
-    reply = await initialize(wire, MARCH, {})
-    agreed: Any = as_object(reply.message.get("result")).get("protocolVersion")
+async def _agreed(wire: ProbeWire, version: str) -> str | None:
+    """The revision that the server agrees to in a handshake; `None` if it has none."""
+    reply = await initialize(wire, version, {})
     session = begun(wire, reply)
     if session.id is not None:
         await session.end()
-    return isinstance(agreed, str) and agreed < JUNE
+    agreed: Any = as_object(reply.message.get("result")).get("protocolVersion")
+    return agreed if isinstance(agreed, str) else None
 
 
 async def token(wire: ProbeWire) -> list[Finding]:
