@@ -61,7 +61,40 @@ UNCHECKED = (
         "results should carry serverInfo in _meta, unless the server is configured not to",
         "its configuration is not known",
     ),
+    _later(
+        f'{_BASE} "Messages"',
+        "the id of a server's request is a string or an integer",
+        "the client drops such a request before it can be checked",
+        None,
+        NOVEMBER,
+    ),
+    _later(
+        f'{_BASE} "Messages"',
+        "several messages that come in one array are answered",
+        "no test sends several messages at once",
+        "2025-03-26",
+        "2025-03-26",
+    ),
+    _unseen(
+        f'{_BASE} "JSON Schema Usage"',
+        "a server supports JSON Schema 2020-12, and follows no $ref to the network unless it is told to",
+        _INSIDE,
+    ),
     # Versions and capabilities
+    _later(
+        "basic/lifecycle",
+        "initialize with a revision that the server does not support is answered with one that it supports",
+        "handshakes are made only at revisions that the tool speaks",
+        None,
+        NOVEMBER,
+    ),
+    _later(
+        "basic/utilities/tasks",
+        "tasks keep their rules: states, identifiers, results, cancellation",
+        "tasks are experimental at this revision, and no test uses them",
+        NOVEMBER,
+        NOVEMBER,
+    ),
     _unseen(
         "server/discover",
         "a server implements server/discover",
@@ -89,7 +122,36 @@ UNCHECKED = (
         None,
     ),
     _unseen(_CANCELLATION, "over HTTP, closing the stream of a response cancels its request", _INSIDE),
+    _later(
+        "basic/patterns/subscriptions",
+        "no logs are sent on the stream of a subscription",
+        "a probe ends its subscription after the first message",
+    ),
+    _unseen(
+        _CANCELLATION,
+        "a server that ends a subscription over stdio sends notifications/cancelled",
+        "when a server ends one is its own decision",
+    ),
     # Transports
+    _later(
+        _HTTP,
+        "the header of a parameter that is missing or differs from the body is answered with -32020 and status 400",
+        "probes call no tools of the server",
+    ),
+    _later(
+        _HTTP,
+        "the id of an event is used once in a session",
+        "ids of events are looked at only at 2026-07-28, where there are none",
+        "2025-03-26",
+        NOVEMBER,
+    ),
+    _later(
+        _HTTP,
+        "each message is sent on only one stream",
+        "messages of different streams are not compared",
+        "2025-03-26",
+        NOVEMBER,
+    ),
     _unseen(_HTTP, "the stream of a response should be closed after the response", "nothing says how soon"),
     _unseen(
         _HTTP,
@@ -116,11 +178,21 @@ UNCHECKED = (
         "lists may also change for other reasons",
     ),
     _unseen("server/resources", "a server validates URIs, and sanitises file paths", _INSIDE, None),
-    _later("server/utilities/caching", "lists that differ by user are not public", "a suite has one caller"),
+    _later(
+        "server/utilities/caching",
+        "lists that differ by user are not public",
+        "only tamper: other-caller has a second caller, and lists are not compared",
+    ),
     _unseen("server/utilities/logging", "logs contain no secrets", "needs judgement", None),
     # Questions
     _unseen(_ELICITATION, "a form does not ask for secrets", "needs judgement", JUNE),
     _unseen(_ELICITATION, "who opens a page is the user who was asked", "happens in the browser", NOVEMBER),
+    _unseen(
+        _ELICITATION,
+        "a page is not a way to log in to the server itself, and no credentials of third parties come to the client",
+        "happens in the browser, and inside the server",
+        NOVEMBER,
+    ),
     _unseen(_ELICITATION, "decline, cancel and clients that fail are handled", "a suite can say so with expect", JUNE),
     _unseen("client/sampling", "loops of tool use should be limited", "maxRounds ends the test", NOVEMBER),
 )

@@ -1,5 +1,6 @@
 """What stands before a raw server over HTTP, and refuses what a server should refuse, or does not."""
 
+import itertools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -9,8 +10,15 @@ from tests.conversation.raw_servers import Json, failed
 
 
 def gated(app: ASGIApp, gate: Mapping[str, Any]) -> ASGIApp:
-    """Check what the gate names: `origin`, `headers`, `session`, `token` (the challenge), `get` (a status), `document`,
-    `notified` (the status and the body of what answers a notification)."""
+    """Check what the gate names.
+
+    `origin`, `headers`, `session`, `delete` (a status), `versions`, `token` (the challenge), `also` (another token that is
+    taken), `get` (a status), `kind` (its content type), `document`, `notified` (the status and the body of what answers a
+    notification).
+    """
+
+    numbers = itertools.count(1)
+    ended: set[str] = set()
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         given = {name.decode(): value.decode() for name, value in scope["headers"]}
@@ -23,16 +31,22 @@ def gated(app: ASGIApp, gate: Mapping[str, Any]) -> ASGIApp:
             await respond(send, status, said.encode(), kind)
         elif method == "GET" and "document" in gate and scope["path"] == "/document":
             await respond(send, 200, json.dumps(gate["document"]).encode(), kind)
+        elif method == "DELETE" and "session" in gate:
+            ended.add(given.get("mcp-session-id", ""))
+            await respond(send, gate.get("delete", 204), b"")
         elif method != "POST":
-            await respond(send, gate.get("get", 405), b"")
+            await respond(send, gate.get("get", 405), b"", (b"content-type", gate.get("kind", "text/plain").encode()))
         elif gate.get("origin") and "origin" in given:
-            await respond(send, 403, b"")
-        elif "token" in gate and "authorization" not in given:
+            await respond(send, 403 if gate["origin"] is True else gate["origin"], b"")
+        elif "token" in gate and given.get("authorization") not in ("Bearer x", gate.get("also", "")):
             host = f"http://{given['host']}"
             await respond(send, 401, b"", *_challenge(gate["token"].replace("$host", host)))
-        elif gate.get("session") == "checked" and given.get("mcp-session-id", "mine") != "mine":
+        elif gate.get("versions") and given.get("mcp-protocol-version") == "2031-01-01":
+            refused = {**failed(gate["versions"]), "id": request["id"]}
+            await respond(send, 400, json.dumps(refused).encode(), kind)
+        elif gate.get("session") == "checked" and given.get("mcp-session-id") in ended:
             await respond(send, 404, b"")
-        elif gate.get("headers") and not _same(given, request, meta):
+        elif gate.get("headers") and request["method"] != "initialize" and not _same(given, request, meta, gate):
             mismatch = {**failed(-32020), "id": request["id"]}
             await respond(send, 400, json.dumps(mismatch).encode(), kind)
         else:
@@ -42,7 +56,8 @@ def gated(app: ASGIApp, gate: Mapping[str, Any]) -> ASGIApp:
 
             async def named(message: Any) -> None:
                 if message["type"] == "http.response.start" and "session" in gate and request["method"] == "initialize":
-                    message["headers"] = [*message["headers"], (b"mcp-session-id", b"mine")]
+                    session = f"session-{next(numbers)}".encode()
+                    message["headers"] = [*message["headers"], (b"mcp-session-id", session)]
                 await send(message)
 
             await app(scope, again, named)
@@ -54,6 +69,10 @@ def _challenge(challenge: str) -> list[tuple[bytes, bytes]]:
     return [(b"www-authenticate", challenge.encode())] if challenge else []
 
 
-def _same(given: Mapping[str, str], request: Json, meta: Mapping[str, Any]) -> bool:
+def _same(given: Mapping[str, str], request: Json, meta: Mapping[str, Any], gate: Mapping[str, Any]) -> bool:
     version = meta.get("io.modelcontextprotocol/protocolVersion")
+    if request["method"] == "tools/call" and given.get("mcp-name") != request["params"]["name"]:
+        return False
+    if gate["headers"] is not True and "mcp-protocol-version" not in given:
+        version = None
     return given.get("mcp-method") == request["method"] and given.get("mcp-protocol-version") == version

@@ -7,6 +7,7 @@ from tests.conversation.raw_servers import ID, MODERN, NOVEMBER, SCHEMA, Json, R
 RESULT: Json = result(
     resultType="complete", ttlMs=0, cacheScope="private", tools=[], prompts=[], resources=[], contents=[]
 )
+NO_METHOD = "bespeak-probe/that-does-not-exist"
 WATCHED: Json = {"tools": {"listChanged": True}, "prompts": {"listChanged": True}}
 VERSIONS: Json = {"supported": [MODERN], "requested": "2031-01-01"}
 CHALLENGE = 'Bearer resource_metadata="$host/document"'
@@ -64,9 +65,22 @@ PAIRS: dict[str, tuple[Raw, Raw]] = {
         answering("level", "tools/list", RESULT),
         answering("level", "tools/list", failed(-32602)),
     ),
-    "unknown-session": (
+    "ended-session": (
         guarded("session", NOVEMBER, session="ignored"),
         guarded("session", NOVEMBER, session="checked"),
+    ),
+    "unknown-method": (
+        answering("method", NO_METHOD, failed(-32602)),
+        answering("method", NO_METHOD, failed(-32601)),
+    ),
+    "version-header": (
+        guarded("version", NOVEMBER),
+        guarded("version", NOVEMBER, versions=True),
+    ),
+    "stream": (guarded("get", NOVEMBER, get=200), guarded("get", NOVEMBER, get=405)),
+    "ping": (
+        answering("ping", "ping", result(pong=True), revision=NOVEMBER),
+        answering("ping", "ping", result(), revision=NOVEMBER),
     ),
     "tool-order": (
         probed("order", tools=[{"name": name, "inputSchema": SCHEMA} for name in "xy"], shuffles=True),

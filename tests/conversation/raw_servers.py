@@ -86,6 +86,8 @@ class Raw:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict[str, str])
     """Headers of the responses to calls."""
+    kind: str = "application/json"
+    """The content type of the responses to calls."""
     event: str = ""
     """The lines of each event before its data."""
     accepted: int = 202

@@ -74,11 +74,11 @@ async def test_a_notification_is_accepted_and_not_answered(status: int, body: by
     ("sent", "told"),
     [
         (b'{"jsonrpc": "2.0", "id": "push", "result": {}}', ["a response was answered with the status 200, not 202"]),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', []),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}', ["ping was answered with the content type none"]),
         (b"", []),
     ],
 )
-async def test_an_answer_to_the_server_is_accepted_in_the_same_way(sent: bytes, told: list[str]) -> None:
+async def test_an_answer_to_the_server_is_accepted_and_a_request_has_a_response(sent: bytes, told: list[str]) -> None:
     watch = HttpWatch()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:

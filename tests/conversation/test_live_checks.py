@@ -10,11 +10,28 @@ import pytest
 
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.connection_settings import EVERYTHING
+from bespeak.conversation.http_watch import HttpWatch
+from bespeak.conversation.live_checks import LiveChecks
 from bespeak.conversation.responses import Question
+from bespeak.protocol.headers import SESSION_HEADER
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
 from tests.conversation import raw_servers
-from tests.conversation.raw_servers import LAST, MODERN, NOVEMBER, Raw, done, failed, log, note, progress, said, written
+from tests.conversation.raw_servers import (
+    LAST,
+    MODERN,
+    NOVEMBER,
+    Json,
+    Raw,
+    done,
+    failed,
+    log,
+    note,
+    progress,
+    result,
+    said,
+    written,
+)
 from tests.conversation.test_protocol_rules import over_http
 from tests.wires import Listening
 
@@ -122,7 +139,72 @@ async def test_a_request_that_was_given_up_may_still_be_answered(tmp_path: Path)
         assert received.findings + connection.astray() == []
 
 
+# Errors that the protocol defines, and what a server declares
+
+
+@pytest.mark.parametrize(
+    ("needed", "is_declared"),
+    [
+        ({"elicitation": {}}, True),
+        ({"elicitation": {"form": {}}}, True),
+        ({"sampling": {"tools": {}}, "roots": {}}, True),
+        ({"elicitation": {"video": {}}}, False),
+        ({"extensions": {"com.example/x": {}}}, False),
+        ({}, False),
+    ],
+)
+async def test_an_error_for_a_missing_capability_names_one_that_is_missing(
+    needed: Json, is_declared: bool, tmp_path: Path
+) -> None:
+    found = await findings(said(failed(-32021, data={"requiredCapabilities": needed})), tmp_path)
+    names = ", ".join(f"'{name}'" for name in needed)
+    text = f"the error -32021 asks for {names}, which the client declared"
+    assert found == ([("error-meaning", text)] if is_declared else [])
+
+
+async def test_an_error_for_headers_needs_a_transport_with_headers(tmp_path: Path) -> None:
+    assert await findings(said(failed(-32020)), tmp_path) == [
+        ("error-meaning", "the error -32020 came over a transport without headers")
+    ]
+    assert await findings(said(failed(-32020), http=True, status=400), tmp_path) == []
+
+
+async def test_an_error_for_the_revision_does_not_say_that_it_is_supported(tmp_path: Path) -> None:
+    data = {"supported": [MODERN], "requested": MODERN}
+    text = f"the error -32022 says that {MODERN} is supported, which is the revision of the request"
+    assert await findings(said(failed(-32022, data=data)), tmp_path) == [("error-meaning", text)]
+    assert await findings(said(failed(-32022, data={**data, "supported": ["2031-01-01"]})), tmp_path) == []
+
+
+async def test_completion_had_no_capability_at_2024_11_05(tmp_path: Path) -> None:
+    values = result(completion={"values": []})
+    for revision, rules in (("2024-11-05", []), ("2025-03-26", ["capability"])):
+        server = Raw([[values]], revision=revision, capabilities={})
+        (tmp_path / "raw.json").write_text(written(server))
+        child = StdioServerParameters("python", [raw_servers.__file__, str(tmp_path / "raw.json")])
+        async with Connection(StdioTransport(child), revision, EVERYTHING, 20) as connection:
+            received = await connection.send("completion/complete", {}, nobody)
+        assert [one.rule for one in received.findings] == rules
+
+
 # HTTP
+
+
+async def test_ids_begin_anew_in_a_new_session_and_without_one() -> None:
+    old = over_http(said(done(), revision=NOVEMBER))
+    async with (
+        Listening(old) as listening,
+        Connection(HttpTransport(listening.url), NOVEMBER, EVERYTHING, 20) as connection,
+    ):
+        checks = LiveChecks(connection.session, "info", HttpWatch(), EVERYTHING)
+        checks.asked(1)
+        checks.asked(1)
+        for session in ("a", "b"):
+            checks.responded(1, 200, {SESSION_HEADER: session}, streamed=False)
+            checks.asked(1)
+        assert checks.taken() == []
+        checks.asked(1)
+        assert [one.text for one in checks.taken()] == ["the server sent another request with the id 1"]
 
 
 async def test_a_status_that_was_sent_before_the_error_was_known_is_right(tmp_path: Path) -> None:

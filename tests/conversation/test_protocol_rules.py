@@ -85,6 +85,14 @@ def completing(*messages: Any) -> Raw:
     return said(*messages, capabilities={"completions": {}}, test=f"method: completion/complete, {ref}")
 
 
+def image(data: str) -> Json:
+    return {"type": "image", "data": data, "mimeType": "image/png"}
+
+
+def prompted(content: Json) -> Json:
+    return result(resultType="complete", messages=[{"role": "user", "content": content}])
+
+
 def priced(sum_: int) -> Json:
     question = form()
     return {**question, "params": {**question["params"], "message": f"Pay {sum_}?"}}
@@ -127,6 +135,18 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         said(done(**OLD), http=True, revision=NOVEMBER, accepted=200),
         said(done(**OLD), http=True, revision=NOVEMBER),
     ),
+    "content-type": (
+        said(done(), http=True, kind="text/plain"),
+        said(done(), http=True, kind="application/json; charset=utf-8"),
+    ),
+    "request-id": (
+        said(pushed(form()), pushed(form()), done(**OLD), revision=NOVEMBER),
+        said(pushed(form()), {**pushed(form()), "id": "push 2"}, done(**OLD), revision=NOVEMBER),
+    ),
+    "trace-context": (
+        said(done(_meta={"traceparent": "00-1-1-01"})),
+        said(done(_meta={"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"})),
+    ),
     "meta-keys": (said(done(_meta={"dev.mcp/x": 1})), said(done(_meta={"com.example.mcp/x": 1}))),
     # Results
     "no-result-type": (said(done(resultType=...)), said(done(resultType=...), revision=NOVEMBER)),
@@ -137,6 +157,22 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
     "result": (said(done(isError="no")), said(done(isError=False))),
     "content": (said(done(content=...)), said(done(content=[]))),
     "later-block": (said(heard(), revision="2024-11-05"), said(heard(), revision="2025-03-26")),
+    "base64": (said(done(content=[image("a*b=")])), said(done(content=[image("YQ==")]))),
+    "prompt-media": (
+        said(prompted({"type": "image", "data": "", "mimeType": "png"}), test="prompt: x"),
+        said(prompted({"type": "image", "data": "", "mimeType": "image/png"}), test="prompt: x"),
+    ),
+    "prompt-resource": (
+        said(prompted({"type": "resource", "resource": {"uri": "file:///a", "text": "x"}}), test="prompt: x"),
+        said(
+            prompted({"type": "resource", "resource": {"uri": "file:///a", "text": "x", "mimeType": "text/plain"}}),
+            test="prompt: x",
+        ),
+    ),
+    "resource-uri": (
+        said(done(content=[{"type": "resource_link", "uri": "my notes:1", "name": "x"}])),
+        said(done(content=[{"type": "resource_link", "uri": "my-notes:1", "name": "x"}])),
+    ),
     "structured-text": (said(done(structuredContent={}, content=[])), said(done(structuredContent={}))),
     "structured-object": (
         said(done(**(OLD | {"structuredContent": None})), revision=NOVEMBER),
@@ -155,6 +191,10 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
     "tool-schema": (
         said(done(), tools=[{"name": "x", "inputSchema": {"type": "array"}}]),
         said(done(), tools=[{"name": "x", "inputSchema": {"type": "object"}}]),
+    ),
+    "valid-schema": (
+        said(done(), tools=[{"name": "x", "inputSchema": {"type": "object", "required": "n"}}]),
+        said(done(), tools=[{"name": "x", "inputSchema": {"type": "object", "required": ["n"]}}]),
     ),
     "tool-name": (
         said(done(), tools=[{"name": "x y", "inputSchema": SCHEMA}], test="tool: x y"),
@@ -195,6 +235,10 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
     "page-required": (
         said(failed(-32042), revision=NOVEMBER, test="tool: x, expect: {error: {code: -32042}}"),
         said(failed(-32042, data=PAGES), revision=NOVEMBER, test="tool: x, expect: {error: {code: -32042}}"),
+    ),
+    "error-meaning": (
+        said(failed(-32021, data=NEEDS), test="tool: x, expect: {error: {code: -32021}}"),
+        said(failed(-32021, data=NEEDS), test=UNASKED),
     ),
     "unknown-tool": (
         said(failed(-32603), test="tool: y, expect: {error: {code: -32603}}"),
@@ -262,6 +306,10 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         Raw([[asks(sampled(USE))], [done()]], test=SAMPLED),
         Raw([[asks(sampled(USE, USED))], [done()]], test=SAMPLED),
     ),
+    "sampling-message": (
+        Raw([[asks(sampled({"role": "system", "content": {"type": "text", "text": "x"}}))], [done()]], test=SAMPLED),
+        Raw([[asks(sampled({"role": "user", "content": {"type": "text", "text": "x"}}))], [done()]], test=SAMPLED),
+    ),
     "declined": (
         Raw([[asks()], [asks()], [done()]], test="tool: x, inputResponses: {q: decline}"),
         Raw([[asks()], [asks(key="r")], [done()]], test="tool: x, inputResponses: {q: decline, r: y}"),
@@ -327,6 +375,15 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         said(failed(-32602), capabilities={"prompts": {}}, test="tool: x, expect: {error: {code: -32602}}"),
         said(failed(-32601), capabilities={"prompts": {}}, test="tool: x, expect: {error: {code: -32601}}"),
     ),
+    "declared-list": (
+        said(done(), test="method: tools/list, expect: {error: {}}", answers={"tools/list": [failed(-32601)]}),
+        said(
+            done(),
+            test="method: tools/list, expect: {error: {}}",
+            answers={"tools/list": [failed(-32601)]},
+            capabilities={"prompts": {}},
+        ),
+    ),
     "capability": (said(done(), capabilities={"prompts": {}}), said(done(), capabilities={"tools": {}})),
     **PAIRS,
 }
@@ -359,6 +416,7 @@ def over_http(raw: Raw) -> ASGIApp:
         if len(messages) > 1:
             kind, body = b"text/event-stream", "".join(f"{raw.event}data: {one}\n\n" for one in messages).encode()
         called = request["method"] == "tools/call"
+        kind = raw.kind.encode() if called and len(messages) == 1 else kind
         more = [(name.encode(), value.encode()) for name, value in raw.headers.items()] if called else []
         await respond(send, raw.status if called else 200, body, (b"content-type", kind), *more)
 

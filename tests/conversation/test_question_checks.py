@@ -138,7 +138,7 @@ TEXT: Json = {"type": "text", "text": "x"}
     ("contents", "faults"),
     [
         ([TEXT], []),
-        ([5, None, "x", [TEXT, 5]], []),
+        ([[TEXT, 5]], []),
         ([USE, USED, TEXT], []),
         ([[TEXT, USE], [USED]], []),
         ([USE], ["the last message has a tool use that nothing answers"]),
@@ -154,8 +154,19 @@ def test_tool_results_follow_their_tool_uses(contents: list[Any], faults: list[s
     assert question_findings(asked, JUNE) == []
 
 
-def test_a_message_that_is_no_object_has_no_blocks() -> None:
-    assert question_findings(Question("q", "sampling/createMessage", {"messages": [5], "maxTokens": 1}), MODERN) == []
+@pytest.mark.parametrize(
+    ("message", "faults"),
+    [
+        ({"role": "assistant", "content": [TEXT]}, []),
+        ({"role": "system", "content": TEXT}, ['messages[0] has the role "system"']),
+        ({"role": "user", "content": "x"}, ["messages[0] has no content"]),
+        (5, ["messages[0] has the role null", "messages[0] has no content"]),
+    ],
+)
+def test_a_sampling_message_has_a_role_and_content(message: Any, faults: list[str]) -> None:
+    asked = Question("q", "sampling/createMessage", {"messages": [message], "maxTokens": 1})
+    for version in (MODERN, JUNE):
+        assert [one.text for one in question_findings(asked, version)] == [f"the question 'q': {one}" for one in faults]
 
 
 def test_roots_and_the_compatibility_dialect_have_nothing_to_check() -> None:

@@ -33,8 +33,8 @@ def test_what_is_no_result_is_judged_elsewhere(envelope: Any) -> None:
         {"type": "image", "data": "", "mimeType": "image/png"},
         {"type": "audio", "data": "", "mimeType": "audio/wav"},
         {"type": "resource_link", "uri": "file:///a", "name": "a"},
-        {"type": "resource", "resource": {"uri": "file:///a", "text": ""}},
-        {"type": "resource", "resource": {"uri": "file:///a", "blob": ""}},
+        {"type": "resource", "resource": {"uri": "file:///a", "mimeType": "text/plain", "text": ""}},
+        {"type": "resource", "resource": {"uri": "file:///a", "mimeType": "image/png", "blob": ""}},
         {**TEXT, "annotations": {}, "_meta": {}, "more": 1},
     ],
 )
@@ -55,7 +55,7 @@ def test_every_kind_of_block_is_allowed(block: Json) -> None:
         ({"type": "image", "data": ""}, "has no mimeType"),
         ({"type": "resource"}, "has a resource that is not an object"),
         ({"type": "resource", "resource": {}}, "has a resource that has no uri"),
-        ({"type": "resource", "resource": {"uri": "a"}}, "has a resource that has no text or blob"),
+        ({"type": "resource", "resource": {"uri": "a:b"}}, "has a resource that has no text or blob"),
     ],
 )
 def test_a_block_that_the_schema_does_not_have_is_found(block: Any, fault: str) -> None:

@@ -1,5 +1,6 @@
 """Whether results keep the schemas of their tools: protocol.md sections 10 and 21."""
 
+import sys
 import time
 from typing import Any
 
@@ -108,3 +109,47 @@ def test_the_first_fault_of_arguments_is_told_if_the_schema_can_be_used() -> Non
     assert argument_fault({"inputSchema": NUMBER}, {"n": "1"}) == "n: '1' is not of type 'integer'"
     assert argument_fault({"inputSchema": NUMBER}, {}) == "'n' is a required property"
     assert argument_fault({"inputSchema": {"type": "nothing"}}, {}) is argument_fault({}, {}) is None
+
+
+def schema_faults(**tool: Any) -> list[str]:
+    return [one.text for one in tool_findings("x", {"inputSchema": {"type": "object"}, **tool})]
+
+
+def test_a_schema_that_is_not_valid_is_found_with_its_place() -> None:
+    assert schema_faults(inputSchema={"type": "object", "properties": {"n": {"type": "integr"}}}) == [
+        "the inputSchema of the tool 'x' is not valid: schema.properties.n.type: 'integr' is not valid under any of the "
+        "given schemas"
+    ]
+    assert schema_faults(outputSchema={"required": "n"}) == [
+        "the outputSchema of the tool 'x' is not valid: schema.required: 'n' is not of type 'array'"
+    ]
+
+
+DRAFT_4 = "http://json-schema.org/draft-04/schema#"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$schema": DRAFT_4, "minimum": 1, "exclusiveMinimum": True},
+        {"$schema": "https://example.com/a-dialect-of-its-own", "type": 5},
+        {"$ref": "https://example.com/elsewhere"},
+        {"type": "string", "x-unknown": 5},
+        True,
+        {},
+    ],
+)
+def test_a_schema_is_valid_in_its_own_dialect_or_nobody_can_say(schema: Any) -> None:
+    assert schema_faults(outputSchema=schema) == []
+
+
+def test_a_schema_that_is_nested_without_end_is_not_judged() -> None:
+    endless: Json = {}
+    endless["not"] = endless
+    assert schema_faults(outputSchema=endless) == []
+
+
+def test_without_jsonschema_no_schema_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    assert schema_faults(outputSchema={"type": 5}) == []
+    assert output({"type": "array"}, structuredContent=1) == []

@@ -42,6 +42,7 @@ def test_revisions_are_told_in_words() -> None:
         "all",
         "2026-07-28",
         "2025-11-25",
+        "2025-03-26",
         "from 2025-03-26",
         "from 2025-06-18",
         "from 2025-11-25",

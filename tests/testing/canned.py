@@ -1,6 +1,7 @@
 """What the tests of live conversations share: servers without a wire, whose every answer is written down beforehand."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -146,6 +147,7 @@ class Pushing(Canned):
         self._version = version
         self._result = result or {"content": [{"type": "text", "text": "ok"}]}
         self._answers: asyncio.Queue[Json] = asyncio.Queue()
+        self._ids = itertools.count()
         self.answered: list[Json] = []
         """What came back for its questions: `result` or `error`."""
 
@@ -160,9 +162,9 @@ class Pushing(Canned):
         if request.method == "tools/list":
             return written(message["id"], {"tools": []})
         self.sent.append(message)
-        for number, question in enumerate(self._questions):
+        for question in self._questions:
             assert ask is not None
-            ask({"jsonrpc": "2.0", "id": f"q{number}", **question})
+            ask({"jsonrpc": "2.0", "id": f"q{next(self._ids)}", **question})
             self.answered.append(await self._answers.get())
         return written(message["id"], {"result": self._result})
 

@@ -140,7 +140,7 @@ class Connection:
         """The questions of the call that are not answered yet, by the ids of their requests."""
         self._notifications: list[dict[str, Any]] = []
         self._findings: list[Finding] = []
-        self._checks = LiveChecks(self._session, log_level, watch or HttpWatch())
+        self._checks = LiveChecks(self._session, log_level, watch or HttpWatch(), self._declared)
         if isinstance(transport, HttpTransport | StdioTransport):
             transport.watch(self._checks)
 

@@ -46,6 +46,9 @@ class HttpWatch:
         sent = as_object(parsed(request.content))
         if sent and not ("method" in sent and "id" in sent):
             self._note_accepted(response, str(sent.get("method", "a response")))
+        elif sent and response.is_success and media_type(response) not in (EVENTS, "application/json"):
+            what = f"{sent.get('method')} was answered with the content type {media_type(response) or 'none'}"
+            self._found.append(Finding("content-type", what))
         elif media_type(response) == EVENTS and "content-encoding" not in response.headers:
             response.stream = _watched(response, self._found)
 

@@ -93,6 +93,27 @@ def first_error(schema: Mapping[str, Any], value: Any, seconds: float = LONGEST_
     return None if wrong is None else (reduce(join, wrong.absolute_path, ""), printable(wrong.message))
 
 
+def schema_fault(schema: Any) -> str | None:
+    """Return where and how a server's schema is not valid in its dialect; `None` if it is, or nobody can say."""
+    if not isinstance(schema, dict):
+        return None
+    try:
+        import jsonschema
+    except ImportError:
+        return None
+    library: Any = jsonschema
+    named: Any = cast("dict[str, Any]", schema).get("$schema", DIALECT)
+    draft: Any = library.validators.validator_for({"$schema": str(named)}, default=None)
+    try:
+        if draft is not None:
+            draft.check_schema(schema)
+    except library.SchemaError as error:
+        return f"{reduce(join, error.absolute_path, 'schema')}: {printable(error.message)}"
+    except RecursionError:
+        return None
+    return None
+
+
 def _until(deadline: float, check: Any) -> Any:
     def checked(validator: Any, wanted: Any, instance: Any, schema: Any) -> Any:
         if time.monotonic() > deadline:

@@ -13,14 +13,21 @@ from bespeak.client.session import ClientSession
 from bespeak.conversation.differences import shown
 from bespeak.conversation.feature_checks import FeatureChecks
 from bespeak.conversation.http_watch import HttpWatch
-from bespeak.conversation.json_values import as_object, is_whole
+from bespeak.conversation.json_values import as_array, as_object, is_whole
 from bespeak.conversation.notification_checks import NotificationChecks
 from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.conversation.question_checks import question_findings
 from bespeak.conversation.responses import Question, read_question
 from bespeak.conversation.result_checks import response_findings
-from bespeak.protocol.errors import HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
+from bespeak.conversation.rule_types import MARCH
+from bespeak.protocol.errors import (
+    HEADER_MISMATCH,
+    METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
 from bespeak.protocol.headers import SESSION_HEADER
+from bespeak.terminal.safe_text import quoted
 
 STATUSES = {-32601: 404, -32020: 400, -32021: 400, -32022: 400}
 """The HTTP status of each error that has one."""
@@ -33,6 +40,9 @@ FEATURES = {
 }
 """The capability of each feature, by the first part of its methods."""
 
+LISTS = ("tools/list", "prompts/list", "resources/list")
+"""What a server answers if it declares the feature."""
+
 MOST_LATE = 1000
 """How many messages that nothing waited for are kept."""
 _BEFORE_METHODS = (HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION)
@@ -42,11 +52,15 @@ _BEFORE_METHODS = (HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION)
 class LiveChecks:
     """The checks of one connection."""
 
-    def __init__(self, session: ClientSession, log_level: str | None, watch: HttpWatch) -> None:
+    def __init__(
+        self, session: ClientSession, log_level: str | None, watch: HttpWatch, declared: Mapping[str, Any]
+    ) -> None:
+        self._declared = declared
         self.server = ServerCapabilities()
         """What the server declares."""
         self.has_session = False
         """Whether a response over HTTP named a session."""
+        self._session_id: str | None = None
         self.listener: Callable[[dict[str, Any]], None] | None = None
         """Takes all notifications while the client has a subscription, in place of the checks."""
         self._session = session
@@ -75,7 +89,8 @@ class LiveChecks:
         self._notifications.finished.add(id_)
         found = self._notifications.of_request(id_, self._heard)
         found += response_findings(method, envelope, self._session.version)
-        found += self._holding([*self._capability(method, envelope), *self._status(id_, envelope)])
+        others = (self._capability(method, envelope), self._status(id_, envelope), self._meaning(envelope))
+        found += self._holding([finding for one in others for finding in one])
         self._features.keep(method, params, envelope)
         return found
 
@@ -85,20 +100,43 @@ class LiveChecks:
 
     def _capability(self, method: str, envelope: Any) -> list[Finding]:
         name = FEATURES.get(method.partition("/")[0])
-        if name is None or getattr(self.server, name) is not None:
+        if name is None or (name == "completions" and self._session.version < MARCH):  # which did not have it
             return []
+        if getattr(self.server, name) is not None:
+            return self._list(method, envelope, name)
         if "result" in as_object(envelope):
             return [Finding("capability", f"the server answers {method}, but does not declare the capability {name}")]
-        code: Any = as_object(as_object(envelope).get("error")).get("code")
+        code = _code(envelope)
         if code in (METHOD_NOT_FOUND, *_BEFORE_METHODS) or not is_whole(code):
             return []
         what = f"{method} was answered with {code}, but the server does not declare the capability {name}"
         return [Finding("undeclared-method", what)]
 
+    def _list(self, method: str, envelope: Any, name: str) -> list[Finding]:
+        if method not in LISTS or _code(envelope) != METHOD_NOT_FOUND:
+            return []
+        what = f"the server declares the capability {name}, and answers {method} with {METHOD_NOT_FOUND}"
+        return [Finding("declared-list", what)]
+
+    def _meaning(self, envelope: Any) -> list[Finding]:
+        """What is wrong with the use of an error that the protocol defines."""
+        code, data = _code(envelope), as_object(as_object(as_object(envelope).get("error")).get("data"))
+        if code == HEADER_MISMATCH and not self._session.transport.sends_headers:
+            return [Finding("error-meaning", f"the error {code} came over a transport without headers")]
+        if code == UNSUPPORTED_PROTOCOL_VERSION and self._session.version in as_array(data.get("supported")):
+            what = (
+                f"the error {code} says that {self._session.version} is supported, which is the revision of the request"
+            )
+            return [Finding("error-meaning", what)]
+        needed = as_object(data.get("requiredCapabilities"))
+        if code == MISSING_REQUIRED_CLIENT_CAPABILITY and needed and _declares(self._declared, needed):
+            what = f"the error {code} asks for {', '.join(map(quoted, needed))}, which the client declared"
+            return [Finding("error-meaning", what)]
+        return []
+
     def _status(self, id_: int, envelope: Any) -> list[Finding]:
         status, streamed = self._responses.get(id_, (0, False))
-        error: Any = as_object(envelope).get("error")
-        code: Any = as_object(error).get("code")
+        code = _code(envelope)
         wanted = STATUSES.get(code) if is_whole(code) else None
         if not status or wanted in (None, status):
             return []
@@ -122,6 +160,9 @@ class LiveChecks:
         self._responses[request] = status, streamed
         if SESSION_HEADER in headers:
             self.has_session = True
+            if headers[SESSION_HEADER] != self._session_id:  # ids begin anew in a new session
+                self._notifications.asked.clear()
+            self._session_id = headers[SESSION_HEADER]
             self._found.append(Finding("session-id", f"the server sent the header {SESSION_HEADER}"))
 
     def unclaimed(self, message: bytes) -> None:
@@ -174,6 +215,8 @@ class LiveChecks:
 
     def asked(self, id_: Any) -> None:
         """Note the id of a question that the server sends as a request of its own."""
+        if id_ in self._notifications.asked and (self.has_session or not self._session.transport.sends_headers):
+            self._found.append(Finding("request-id", f"the server sent another request with the id {shown(id_)}"))
         self._notifications.asked.add(id_)
 
     def pushed(self, question: Question) -> None:
@@ -190,3 +233,20 @@ class LiveChecks:
     async def check_features(self) -> None:
         """Compare the calls since the last time with what the server lists."""
         self._found += await self._features.check(self.server)
+
+
+def _code(envelope: Any) -> Any:
+    return as_object(as_object(envelope).get("error")).get("code")
+
+
+def _declares(declared: Mapping[str, Any], needed: Mapping[str, Any]) -> bool:
+    """Whether a client declares all that is needed. `elicitation: {}` means forms."""
+    for name, part in needed.items():
+        if name not in declared:
+            return False
+        has, wants = as_object(declared[name]), as_object(part)
+        if name == "elicitation":
+            has, wants = has or {"form": {}}, wants or {"form": {}}
+        if not _declares(has, wants):
+            return False
+    return True

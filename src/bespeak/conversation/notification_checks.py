@@ -64,7 +64,7 @@ class NotificationChecks:
 
     def _any(self, message: Mapping[str, Any]) -> Iterator[Finding]:
         method, params = message.get("method"), _params(message)
-        yield from key_findings(params)
+        yield from key_findings(params, self.version)
         if method == PROGRESS:
             token: Any = params.get("progressToken")
             if is_whole(token) and token in self.finished:

@@ -25,6 +25,20 @@ PROBE_RULES = (
         _HTTP,
         "2026-07-28",
     ),
+    modern(
+        "unknown-method",
+        "a method that the server does not have is answered with -32601, and over HTTP with status 404",
+        _HTTP,
+    ),
+    Rule(
+        "version-header",
+        "a revision in the header MCP-Protocol-Version that the server does not support is answered with status 400",
+        _HTTP,
+        first=JUNE,
+        last=NOVEMBER,
+    ),
+    Rule("stream", "GET is answered with a stream of events or with status 405", _HTTP, first=MARCH, last=NOVEMBER),
+    Rule("ping", "a ping is answered with an empty result", "basic/utilities/ping", last=NOVEMBER),
     Rule("notification", "a notification is not answered", f'{_BASE} "Messages"'),
     # What is not there
     modern("unknown-resource", "a resource that is not found is answered with -32602", f'{_BASE} "Error Codes"'),
@@ -32,8 +46,8 @@ PROBE_RULES = (
     advice("unknown-cursor", "an invalid cursor should be answered with -32602", "server/utilities/pagination"),
     advice("unknown-level", "an unknown level should be answered with -32602", "server/utilities/logging"),
     Rule(
-        "unknown-session",
-        "an unknown session id is answered with status 404",
+        "ended-session",
+        "the id of a session that was ended is answered with status 404",
         _HTTP,
         first=MARCH,
         last=NOVEMBER,

@@ -16,6 +16,7 @@ _MRTR = "basic/patterns/mrtr"
 _PROGRESS = "basic/patterns/progress"
 _HTTP = "basic/transports/streamable-http"
 _TOOLS = "server/tools"
+_RESOURCES = "server/resources"
 _ELICITATION = "client/elicitation"
 _CACHING = "server/utilities/caching"
 _LOGGING = "server/utilities/logging"
@@ -34,12 +35,20 @@ _ALL = (
     modern("session-id", "a server does not send the header Mcp-Session-Id", _HTTP),
     modern("event-ids", "events have no ids, because streams cannot be resumed", _HTTP),
     Rule("accepted", "a notification is answered with status 202 and no body", _HTTP),
+    Rule("content-type", "a request over HTTP is answered with JSON or with a stream of events", _HTTP),
+    Rule(
+        "request-id",
+        "a request of the server has an id that the server has not used before in the session",
+        f'{_BASE} "Messages"',
+        last=NOVEMBER,
+    ),
     Rule(
         "meta-keys",
         "the keys of _meta follow the grammar for names, and reserved prefixes are not used",
         _BASE,
         first=JUNE,
     ),
+    modern("trace-context", "traceparent in _meta has the form that W3C Trace Context defines", _BASE),
     # Results
     modern("no-result-type", "each result has a resultType", f'{_BASE} "ResultType"'),
     modern(
@@ -50,6 +59,14 @@ _ALL = (
     Rule("result", "the members of a result have the types that the schema defines", "schema"),
     Rule("content", "a complete result has its required members, with blocks as the schema defines them", "schema"),
     Rule("later-block", "a result has no blocks that came with a later revision", "schema", last=MARCH),
+    Rule("base64", "binary data is encoded as base64", _RESOURCES),
+    Rule("prompt-media", "an image and a sound in a prompt have a valid MIME type", "server/prompts"),
+    advice(
+        "prompt-resource",
+        "a resource in a prompt should have its MIME type; the page says must, the schema says that it is optional",
+        "server/prompts",
+    ),
+    Rule("resource-uri", "the URI of a resource follows RFC 3986", _RESOURCES, first=JUNE),
     advice("structured-text", "structured content should be given as text, too", _TOOLS, JUNE),
     Rule("structured-object", "structuredContent is an object", _TOOLS, first=JUNE, last=NOVEMBER),
     Rule(
@@ -59,6 +76,12 @@ _ALL = (
         first=JUNE,
     ),
     Rule("tool-schema", "the inputSchema of a tool is a JSON Schema whose type is object", _TOOLS),
+    Rule(
+        "valid-schema",
+        "the inputSchema and the outputSchema of a tool are valid in their dialect of JSON Schema",
+        f'{_BASE} "JSON Schema Usage"',
+        first=NOVEMBER,
+    ),
     advice("tool-name", "names should have 1 to 128 letters, digits, '_', '-' and '.'", _TOOLS, MODERN),
     modern("parameter-header", "x-mcp-header is a valid, unique header name on a string, integer or boolean", _TOOLS),
     Rule("completion", "a completion has at most 100 values, all of them strings", "server/utilities/completion"),
@@ -96,9 +119,16 @@ _ALL = (
         first=NOVEMBER,
         last=NOVEMBER,
     ),
-    Rule("unknown-tool", "an unknown tool is answered with -32602", _TOOLS),
-    Rule("unknown-prompt", "an unknown prompt or a missing argument is answered with -32602", "server/prompts"),
-    modern("argument-errors", "arguments that do not match the schema are a result with isError", _TOOLS),
+    modern(
+        "error-meaning",
+        "-32020 is only used over HTTP, -32021 for a capability that was not declared, -32022 for another revision",
+        f'{_BASE} "Error Codes"',
+    ),
+    advice("unknown-tool", "an unknown tool should be answered with -32602", _TOOLS),
+    advice(
+        "unknown-prompt", "an unknown prompt or a missing argument should be answered with -32602", "server/prompts"
+    ),
+    advice("argument-errors", "arguments that do not match the schema should be a result with isError", _TOOLS, MODERN),
     # Questions
     modern(
         "dialect",
@@ -137,6 +167,7 @@ _ALL = (
         "client/sampling",
         first=NOVEMBER,
     ),
+    Rule("sampling-message", "a sampling message has the role user or assistant, and content", "client/sampling"),
     advice("declined", "a question that was declined should not be asked again unchanged", _ELICITATION, JUNE),
     advice("complete-asks", "a complete result should not carry inputRequests, which no client answers", _MRTR, MODERN),
     advice("missing-answer", "if an answer is missing, the server should ask again", _MRTR, MODERN),
@@ -186,7 +217,10 @@ _ALL = (
     ),
     Rule("cancels-own", "a server cancels only its own requests", "basic/patterns/cancellation", last=NOVEMBER),
     # Capabilities
-    Rule("undeclared-method", "a method without its declared capability is answered with -32601", "basic/versioning"),
+    modern("undeclared-method", "a method without its declared capability is answered with -32601", _HTTP),
+    modern(
+        "declared-list", "a server that declares tools, prompts or resources answers the request for their list", _TOOLS
+    ),
     Rule("capability", "a server declares the capability of each feature that it serves", "server/discover"),
 )
 

@@ -29,6 +29,7 @@ def question_findings(question: Question, version: str) -> list[Finding]:
     elif question.is_form:
         found += [Finding("form", f"the form {name} {fault}") for fault in _form(question.schema, version)]
     elif question.method == SAMPLE:
+        found += [Finding("sampling-message", f"the question {name}: {fault}") for fault in _messages(question.params)]
         found += [Finding("tool-results", f"the question {name}: {fault}") for fault in _sampling(question.params)]
     return [finding for finding in found if RULES[finding.rule].holds_at(version)]
 
@@ -113,6 +114,15 @@ def _is_titled(choice: Any) -> bool:
 
 
 # Sampling
+
+
+def _messages(params: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the messages themselves."""
+    for number, message in enumerate(map(as_object, params["messages"])):
+        if message.get("role") not in ("user", "assistant"):
+            yield f"messages[{number}] has the role {shown(message.get('role'))}"
+        if not isinstance(message.get("content"), dict | list):
+            yield f"messages[{number}] has no content"
 
 
 def _sampling(params: Mapping[str, Any]) -> Iterator[str]:

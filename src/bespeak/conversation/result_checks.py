@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from bespeak.conversation.differences import shown
 from bespeak.conversation.json_values import as_array, as_object, is_whole, kind_of
+from bespeak.conversation.media_checks import media_findings
 from bespeak.conversation.meta_keys import key_findings
 from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.conversation.question_checks import question_findings
@@ -33,7 +34,7 @@ def response_findings(method: str, envelope: Any, version: str) -> list[Finding]
         found += _error(message["error"])
     elif isinstance(message.get("result"), dict):
         found += _result(method, message["result"], version)
-        found += key_findings(message["result"])
+        found += key_findings(message["result"], version)
     return [finding for finding in found if RULES[finding.rule].holds_at(version)]
 
 
@@ -58,6 +59,7 @@ def _result(method: str, result: Mapping[str, Any], version: str) -> Iterator[Fi
     check = _CHECKS.get(method)
     if check is not None:
         yield from check(result)
+    yield from media_findings(method, result)
     for block in _blocks(result):
         kind: Any = block.get("type")
         if isinstance(kind, str) and version < _SINCE.get(kind, ""):

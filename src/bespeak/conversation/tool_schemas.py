@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from bespeak.conversation.json_schemas import Uncheckable, first_error
+from bespeak.conversation.json_schemas import Uncheckable, first_error, schema_fault
 from bespeak.conversation.json_values import as_object
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.protocol.parameter_headers import InvalidParameterHeader, read_parameter_headers
@@ -30,6 +30,10 @@ def tool_findings(name: str, tool: Mapping[str, Any]) -> list[Finding]:
         found.append(
             Finding("tool-name", f"the tool {quoted(name)} has a name of other characters, or of another length")
         )
+    for member in ("inputSchema", "outputSchema"):
+        fault = schema_fault(tool.get(member))
+        if fault is not None:
+            found.append(Finding("valid-schema", f"the {member} of the tool {quoted(name)} is not valid: {fault}"))
     try:
         read_parameter_headers(as_object(tool.get("inputSchema")))
     except InvalidParameterHeader as error:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bespeak.conversation.matchers import ABSENT, Difference
 from bespeak.conversation.result_text import text_of
-from bespeak.testing.expect.expectations import judge
+from bespeak.testing.expect.expectations import ended, failed, judge
 from bespeak.testing.report.results import Failure, Result
 from bespeak.testing.runner import Runner, run_items
 from bespeak.testing.suite.plan import items_of
@@ -226,10 +226,36 @@ def test_a_call_that_does_not_end_with_the_error_that_is_expected_says_what_it_c
     assert failure.hint == (hint if result is FAILED else None)
 
 
+SILENT: dict[str, Any] = {"resultType": "complete", "content": [{"type": "text", "text": " "}]}
+
+
+@pytest.mark.parametrize(
+    ("expect", "more", "told"),
+    [
+        ({"error": {}}, {}, "the call did not end with an error, but with: "),
+        ({"isError": True}, {}, "the tool was expected to fail, but returned: "),
+        ({}, {"isError": True}, "the tool failed: "),
+    ],
+)
+def test_a_result_without_a_text_is_told_as_json(expect: Any, more: Any, told: str) -> None:
+    result = {**SILENT, **more, "structuredContent": {"code": 7}}
+    (failure, *_) = judged(expect, result=result)
+    assert failure.message.startswith(f'{told}{{"content": [')
+    assert ended({"result": result}).startswith('; the call ended with: {"content": [')
+    assert str(failed({"result": {**result, "isError": True}})).startswith('the tool failed: {"content": [')
+    listed = judged({"error": {}}, result={"resultType": "complete", "tools": []})[0]
+    assert listed.message == 'the call did not end with an error, but with: {"tools": []}'
+
+
 @pytest.mark.parametrize("error", ["boom", 5, [], {"code": None}, {}, {"message": 7}])
 def test_an_error_of_no_shape_at_all_is_a_failure_too(error: Any) -> None:
     assert only(judged({}, error=error)).path == "error"
     assert judged({"error": {"code": -32602}}, error=error)
+
+
+def test_an_error_that_is_not_an_object_does_not_meet_an_expected_one() -> None:
+    failure = only(judged({"error": {}}, error="boom"))
+    assert (failure.message, failure.actual) == ("the error is a string, not an object", "boom")
 
 
 # Texts

@@ -259,6 +259,17 @@ async def test_what_was_called_is_listed_with_the_types_of_its_arguments(mock: M
         assert (await one.list_resource_templates()).resource_templates == []
 
 
+@BOTH
+async def test_what_nobody_recorded_is_not_declared_and_has_no_list(tapes: Path, era: str) -> None:
+    async with client(MockServer(load_tapes(named(tapes, "declined"))), era) as one:
+        assert one.server_capabilities is not None
+        assert one.server_capabilities.prompts is None
+        for listed in (one.list_prompts, one.list_resources, one.list_resource_templates):
+            with pytest.raises(MCPError) as caught:
+                await listed()
+            assert caught.value.code == -32601
+
+
 async def test_a_client_of_any_era_finds_what_was_recorded(tapes: Path) -> None:
     async with client(MockServer(load_tapes([tapes])), "auto") as one:
         assert one.protocol_version == MODERN

@@ -1,5 +1,6 @@
 """Probes that do not apply, that find several things at once, or that a server does not survive."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from bespeak.testing.report.results import Result
 from bespeak.testing.run_options import Options, make_options
 from bespeak.testing.suite.loader import load_suite
 from bespeak.testing.suite.plan import for_profile, items_of
-from tests.conversation.probed_servers import ID, answering, guarded, probed, subscribed
+from tests.conversation.probed_servers import ID, NO_METHOD, answering, guarded, probed, subscribed
 from tests.conversation.raw_servers import NOVEMBER, Json, Raw, failed, log, result
 from tests.conversation.test_protocol_rules import held, target
 from tests.testing.canned import run
@@ -31,7 +32,15 @@ def told(result_: Result) -> list[str]:
         (probed("undeclared"), "the server declares all features"),
         (probed("handshake"), "the server lists no older revision"),
         (probed("origin"), "it is for servers that are reached over HTTP"),
-        (guarded("get", NOVEMBER), "revision 2025-11-25 has GET and DELETE"),
+        (guarded("get", "2024-11-05"), "revision 2024-11-05 has no sessions"),
+        (guarded("version", "2025-03-26"), "revision 2025-03-26 has no header for the revision"),
+        (probed("session", revision=NOVEMBER), "it is for servers that are reached over HTTP"),
+        (guarded("session", NOVEMBER), "the server has no sessions"),
+        (
+            guarded("session", NOVEMBER, session="checked", delete=405),
+            "the server does not let clients end their sessions",
+        ),
+        (probed("ping"), "revision 2026-07-28 has no ping"),
         (guarded("session"), "revision 2026-07-28 has no sessions"),
         (guarded("get"), ""),
         (probed("subscription", revision=NOVEMBER), "revision 2025-11-25 has no subscriptions"),
@@ -48,9 +57,10 @@ async def test_a_probe_that_is_named_and_does_not_apply_fails_its_test_and_says_
 
 
 async def test_a_server_of_both_eras_may_answer_get_and_delete(tmp_path: Path) -> None:
-    both = Raw([[]], test="probe: get", http=True, gate={"get": 200}, older=[NOVEMBER])
     why = "the server also serves older revisions, which have GET and DELETE"
-    assert told(await held(both, tmp_path)) == [f"not reached: the probe get was not sent: {why}"]
+    both = Raw([[]], test="probe: get", http=True, gate={"get": 200})
+    for one in (replace(both, older=[NOVEMBER]), replace(both, agreed=NOVEMBER)):
+        assert told(await held(one, tmp_path)) == [f"not reached: the probe get was not sent: {why}"]
 
 
 async def test_a_server_elsewhere_may_allow_every_origin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +72,8 @@ async def test_a_server_elsewhere_may_allow_every_origin(tmp_path: Path, monkeyp
 
 
 async def test_all_leaves_out_what_does_not_apply(tmp_path: Path) -> None:
-    found = await held(answering("all", "ping", result(), capabilities={}), tmp_path)
+    answers = {"ping": [result()], NO_METHOD: [failed(-32601)]}
+    found = await held(probed("all", answers=answers, capabilities={}), tmp_path)
     rules = {one.rule for one in found.failures}
     assert rules == {"capability"}  # its lists are answered, whatever it declares
 
@@ -95,15 +106,29 @@ async def test_the_error_for_an_unknown_version_needs_its_data(tmp_path: Path) -
 )
 async def test_what_does_not_exist_has_one_right_error(name: str, method: str, rule: str, tmp_path: Path) -> None:
     found = await held(answering(name, method, result(isError=True, content=[])), tmp_path)
-    assert [(one.rule, one.message.rpartition(" was ")[2]) for one in found.failures] == [
-        (rule, "answered with a result")
-    ]
-    assert (await held(answering(name, method, failed(-32602)), tmp_path)).failures == []
+    assert [(one.rule, one.text.rpartition(" was ")[2]) for one in found.advice] == [(rule, "answered with a result")]
+    right = await held(answering(name, method, failed(-32602)), tmp_path)
+    assert [right.failures, right.advice] == [[], []]
 
 
 async def test_an_unknown_level_is_tried_at_older_revisions_too(tmp_path: Path) -> None:
     loud = answering("level", "logging/setLevel", result(), revision=NOVEMBER)
     assert [one.rule for one in (await held(loud, tmp_path)).advice] == ["unknown-level"]
+
+
+@pytest.mark.parametrize(
+    ("message", "told_"), [(result(x=1), "a result that is not empty"), (failed(-32601), "the error -32601")]
+)
+async def test_a_ping_has_an_empty_result(message: Json, told_: str, tmp_path: Path) -> None:
+    found = await held(answering("ping", "ping", message, revision=NOVEMBER), tmp_path)
+    assert told(found) == [f"a ping was answered with {told_}"]
+
+
+@pytest.mark.parametrize(("status", "kind"), [(200, "application/json"), (404, "text/event-stream")])
+async def test_get_opens_a_stream_or_is_not_allowed(status: int, kind: str, tmp_path: Path) -> None:
+    found = await held(guarded("get", NOVEMBER, get=status, kind=kind), tmp_path)
+    assert told(found) == [f"GET was answered with status {status} and no stream of events"]
+    assert (await held(guarded("get", NOVEMBER, get=200, kind="text/event-stream"), tmp_path)).failures == []
 
 
 async def test_tools_that_have_changed_have_no_order_to_compare(tmp_path: Path) -> None:
@@ -156,8 +181,60 @@ async def test_a_challenge_without_a_document_and_one_elsewhere_are_left_alone(t
         assert (await held(guarded("token", token=challenge), tmp_path)).failures == []
 
 
-async def test_a_session_that_a_server_does_not_have_is_not_checked(tmp_path: Path) -> None:
-    assert (await held(guarded("session", NOVEMBER), tmp_path)).failures == []
+async def test_a_token_that_is_not_valid_is_refused_like_none(tmp_path: Path) -> None:
+    lax = guarded("token", token="Bearer", also="Bearer bespeak-probe-that-is-not-valid")
+    assert told(await held(lax, tmp_path)) == [
+        "a request with a token that is not valid was answered with a result and status 200"
+    ]
+
+
+async def test_before_2025_11_25_an_origin_may_be_refused_with_any_status(tmp_path: Path) -> None:
+    assert (await held(guarded("origin", "2025-06-18", origin=421), tmp_path)).failures == []
+    assert told(await held(guarded("origin", NOVEMBER, origin=421), tmp_path)) == [
+        "a request from a page of another site was answered with status 421"
+    ]
+
+
+async def test_each_wrong_header_is_tried(tmp_path: Path) -> None:
+    ignored = " was answered with a result and status 200"
+    assert told(await held(guarded("headers"), tmp_path)) == [
+        f"a request without the header Mcp-Method{ignored}",
+        f"a request with another method in the header Mcp-Method{ignored}",
+        f"a request with another revision in the header MCP-Protocol-Version{ignored}",
+        f"a request without the header MCP-Protocol-Version{ignored}",
+        f"a request without the header Mcp-Name{ignored}",
+        f"a request with another name in the header Mcp-Name{ignored}",
+        f"a request with invalid base64 in the header Mcp-Name{ignored}",
+    ]
+
+
+async def test_a_server_of_old_clients_may_take_a_request_without_the_header_for_the_revision(tmp_path: Path) -> None:
+    lax = {"headers": "of the revision may be left out"}
+    old = Raw([[]], test="probe: headers", http=True, gate=lax, agreed="2025-03-26")
+    assert told(await held(old, tmp_path)) == []
+    new = Raw([[]], test="probe: headers", http=True, gate=lax, agreed=NOVEMBER)
+    assert told(await held(new, tmp_path)) == [
+        "a request without the header MCP-Protocol-Version was answered with a result and status 200"
+    ]
+
+
+async def test_a_session_that_a_probe_began_is_ended(tmp_path: Path) -> None:
+    lax = guarded("origin", NOVEMBER, session="checked")
+    assert told(await held(lax, tmp_path)) == [
+        "a request from a page of another site was answered with a result and status 200"
+    ]
+    old = Raw([[]], test="probe: headers", http=True, gate={"headers": True, "session": "checked"}, agreed=NOVEMBER)
+    assert told(await held(old, tmp_path)) == []
+
+
+async def test_a_server_without_tools_gets_no_wrong_names(tmp_path: Path) -> None:
+    few = Raw([[]], test="probe: headers", http=True, gate={"session": ""}, capabilities={"prompts": {}})
+    assert not any("Mcp-Name" in one for one in told(await held(few, tmp_path)))
+
+
+async def test_a_server_may_look_at_the_revision_in_the_header_first(tmp_path: Path) -> None:
+    first = Raw([[]], test="probe: headers", http=True, gate={"headers": True, "versions": -32022})
+    assert told(await held(first, tmp_path)) == []
 
 
 async def test_an_answer_in_a_stream_is_read(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from bespeak.conversation.differences import ABSENT
+from bespeak.conversation.protocol_rules import RULES, Finding
 from bespeak.testing.report.html_report import HtmlReport
 from bespeak.testing.report.html_style import STYLE
 from bespeak.testing.report.results import Failure, Result
@@ -164,6 +166,30 @@ def test_a_diff_has_a_colour_for_each_kind_of_line() -> None:
         "plus",
     ]
     assert "at the top level" in found.text
+
+
+def test_single_values_are_shown_one_above_the_other() -> None:
+    found = page(replace(PASSED, failures=[Failure("differs", path="text", expected="a", actual="b")]))
+    assert 'at text expected "a" actual "b"' in found.text
+    assert {"minus", "plus"} <= set(found.classes("span"))
+
+
+def test_what_was_not_expected_or_did_not_come_is_nothing() -> None:
+    more = Failure("the call failed", path="error", expected=ABSENT, actual={"code": -32602})
+    less = Failure("is missing", path="text", expected="a", actual=ABSENT)
+    found = page(replace(PASSED, failures=[more, less]))
+    assert "at error expected (nothing) actual code: -32602" in found.text
+    assert 'at text expected "a" actual (nothing)' in found.text
+    assert "absent" not in found.text.lower()
+
+
+def test_advice_is_shown_at_its_test_apart_from_failures() -> None:
+    found = page(replace(PASSED, advice=[Finding("tool-name", "the tool 'a b' has an odd name")]))
+    assert f"Advice: the tool 'a b' has an odd name (tool-name: {RULES['tool-name']})" in found.text
+    assert "All tests passed" in found.text
+    assert "1 piece of advice" in found.text
+    both = [Finding("tool-name", "one"), Finding("tool-name", "two")]
+    assert "2 pieces of advice" in page(replace(PASSED, advice=both)).text
 
 
 def test_the_error_of_the_tool_is_told_unless_a_failure_says_it() -> None:

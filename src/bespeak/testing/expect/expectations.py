@@ -1,12 +1,13 @@
 """Compare the outcome of a call with what its test expects."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from pydantic import BaseModel
 
-from bespeak.conversation.json_values import as_object
+from bespeak.conversation.json_values import as_object, kind_of
 from bespeak.conversation.matchers import ABSENT, Difference, parse_matcher
 from bespeak.conversation.result_text import text_of
 from bespeak.testing.expect.expected_value import Kept, expected_value
@@ -136,9 +137,9 @@ def judge(
         message = f"the call ended with an error: {_told(shown['error'])}"
         return [Failure(message, path="error", expected=ABSENT, actual=shown["error"])]
     elif failed:
-        found.append(Failure(f"the tool failed: {shown['text']}", path="isError", expected=False, actual=True))
+        found.append(Failure(f"the tool failed: {_said(shown['result'])}", path="isError", expected=False, actual=True))
     elif expect.isError is True and not looks["isError"]:
-        message = f"the tool was expected to fail, but returned: {shown['text']}"
+        message = f"the tool was expected to fail, but returned: {_said(shown['result'])}"
         found.append(Failure(message, path="isError", expected=True, actual=False))
     told = {"error", "isError"} if found and found[0].path == "isError" else {"error"}
     for name in (name for name in type(expect).model_fields if name in given - told):
@@ -189,8 +190,11 @@ def allowing_an_error(expect: Expect) -> Expect:
 def _judge_error(
     expect: BaseModel, error: Any, shown: Mapping[str, Any], snapshots: _Shown | None, telling: Telling
 ) -> list[Failure]:
-    if not isinstance(error, dict):
-        told = f"the call did not end with an error, but with: {shown['text']}"
+    if error is not ABSENT and not isinstance(error, dict):
+        odd = f"the error is {kind_of(error)}, not an object"
+        return [Failure(odd, path="error", expected=_written(expect), actual=shown["error"])]
+    if error is ABSENT:
+        told = f"the call did not end with an error, but with: {_said(shown['result'])}"
         hint = "this server says with isError that a call failed; expect isError: true" if shown["isError"] else None
         return [Failure(told, path="error", expected=_written(expect), actual=ABSENT, hint=hint)]
     members, seen = cast("dict[str, Any]", error), cast("dict[str, Any]", shown["error"])
@@ -206,6 +210,12 @@ def _judge_error(
             (telling.declared.apply({name: written})[name], seen.get(name, ABSENT)),
         )
     ]
+
+
+def _said(result: Mapping[str, Any]) -> str:
+    """The text of a result, or its JSON if it has none; in full, so that secrets in it are found."""
+    text = text_of(result)
+    return text if text.strip() else json.dumps(_bare(result), ensure_ascii=False, default=repr)
 
 
 def _written(expect: BaseModel) -> dict[str, Any]:
@@ -264,7 +274,7 @@ def ended(envelope: Any) -> str:
     error, result = message.get("error"), message.get("result")
     if isinstance(error, dict):
         return f"; the call ended with an error: {_told(error)}"
-    return f"; the call ended with: {text_of(cast('dict[str, Any]', result))}" if isinstance(result, dict) else ""
+    return f"; the call ended with: {_said(as_object(result))}" if isinstance(result, dict) else ""
 
 
 def failed(envelope: Any) -> str | None:
@@ -274,5 +284,5 @@ def failed(envelope: Any) -> str | None:
     if error is not None:
         return f"the call ended with an error: {_told(error)}"
     if isinstance(result, dict) and cast("dict[str, Any]", result).get("isError") is True:
-        return f"the tool failed: {text_of(cast('dict[str, Any]', result))}"
+        return f"the tool failed: {_said(as_object(result))}"
     return None

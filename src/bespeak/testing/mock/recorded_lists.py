@@ -34,9 +34,12 @@ def _turns(step: Step) -> Iterable[Mapping[str, Any]]:
 
 
 def listing(method: str, steps: Sequence[Step]) -> dict[str, Any] | None:
-    """Return the result of a list method, in the form of the latest revision; `None` for any other method."""
+    """Return the result of a list method, in the form of the latest revision.
+
+    `None` for any other method, and if nothing of the feature was recorded: then the mock does not declare it.
+    """
     made = _LISTS.get(method)
-    if made is None:
+    if made is None or method.partition("/")[0] not in capabilities_of(steps):
         return None
     name, called, entry = made
     found: dict[str, list[Mapping[str, Any]]] = {}

@@ -1,13 +1,12 @@
 """The probes: what each sends, and which rules its answer may break."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 
 from bespeak.conversation.feature_list import read_pages
 from bespeak.conversation.json_values import as_array, as_object
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.result_checks import response_findings
 from bespeak.protocol.errors import (
-    HEADER_MISMATCH,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     UNSUPPORTED_PROTOCOL_VERSION,
@@ -15,16 +14,13 @@ from bespeak.protocol.errors import (
 from bespeak.protocol.versions import is_modern
 from bespeak.terminal.safe_text import printable
 from bespeak.testing.altered_requests import NotReached
-from bespeak.testing.probes.http_probes import get, origin, session, token
-from bespeak.testing.probes.probe_wire import ProbeWire, Reply
+from bespeak.testing.probes.http_probes import get, headers, origin, session, token, version_header
+from bespeak.testing.probes.probe_wire import LISTS, NOWHERE, ProbeWire, Reply, listing
 from bespeak.testing.probes.subscription_probe import subscription
 
-NOWHERE = "bespeak-probe-that-does-not-exist"
-"""The name of something that no server has."""
+NO_METHOD = "bespeak-probe/that-does-not-exist"
 _LATER = "2031-01-01"
 """A revision that no server speaks."""
-_LISTS: Mapping[str, str] = {"tools": "tools/list", "prompts": "prompts/list", "resources": "resources/list"}
-"""A request that each feature answers, by its capability."""
 Probe = Callable[[ProbeWire], Awaitable[list[Finding]]]
 """Sends something, and returns the rules that the answer breaks. Raises `NotReached` if it does not apply to the server."""
 
@@ -32,15 +28,6 @@ Probe = Callable[[ProbeWire], Awaitable[list[Finding]]]
 def _need_modern(wire: ProbeWire) -> None:
     if not is_modern(wire.version):
         raise NotReached(f"it is for revision 2026-07-28, and the server speaks {wire.version}")
-
-
-def _listing(wire: ProbeWire) -> str:
-    """A request that the server answers without any params."""
-    declared = wire.connection.server
-    found = next((method for name, method in _LISTS.items() if getattr(declared, name) is not None), None)
-    if found is None:
-        raise NotReached("the server declares no tools, prompts or resources")
-    return found
 
 
 def _need(wire: ProbeWire, name: str) -> None:
@@ -60,33 +47,34 @@ def _refused(rule: str, what: str, reply: Reply, code: int, status: int | None =
 async def metadata(wire: ProbeWire) -> list[Finding]:
     _need_modern(wire)
     version = dict(list(wire.meta().items())[:1])  # without the capabilities
-    reply = await wire.raw(_listing(wire), version)
+    reply = await wire.raw(listing(wire), version)
     return _refused("metadata", "a request without clientCapabilities", reply, INVALID_PARAMS, 400)
 
 
-async def version(wire: ProbeWire) -> list[Finding]:
+async def method(wire: ProbeWire) -> list[Finding]:
     _need_modern(wire)
-    method = _listing(wire)
+    reply = await wire.raw(NO_METHOD, wire.meta())
+    return _refused("unknown-method", "a method that does not exist", reply, METHOD_NOT_FOUND, 404)
+
+
+async def version(wire: ProbeWire) -> list[Finding]:
+    if not is_modern(wire.version):
+        return await version_header(wire)
+    method = listing(wire)
     reply = await wire.raw(method, wire.meta(_LATER))
     found = _refused("unknown-version", f"a request at revision {_LATER}", reply, UNSUPPORTED_PROTOCOL_VERSION)
     return found or response_findings(method, reply.message, wire.version)
 
 
-async def headers(wire: ProbeWire) -> list[Finding]:
-    _need_modern(wire)
-    if wire.url is None:
-        raise NotReached("only requests over HTTP have headers")
-    method = _listing(wire)
-    found: list[Finding] = []
-    wrong: Sequence[tuple[str, Mapping[str, str | None]]] = (
-        ("without the header Mcp-Method", {"Mcp-Method": None}),
-        ("with another method in the header Mcp-Method", {"Mcp-Method": "ping"}),
-        ("with another revision in the header MCP-Protocol-Version", {"MCP-Protocol-Version": "2025-11-25"}),
-    )
-    for what, other in wrong:
-        reply = await wire.raw(method, wire.meta(), other)
-        found += _refused("headers", f"a request {what}", reply, HEADER_MISMATCH, 400)
-    return found
+async def ping(wire: ProbeWire) -> list[Finding]:
+    if is_modern(wire.version):
+        raise NotReached(f"revision {wire.version} has no ping")
+    reply = await wire.request("ping")
+    result = reply.message.get("result")
+    if isinstance(result, dict) and not result.keys() - {"_meta"}:
+        return []
+    said = "a result that is not empty" if isinstance(result, dict) else reply
+    return [Finding("ping", f"a ping was answered with {said}")]
 
 
 async def notification(wire: ProbeWire) -> list[Finding]:
@@ -101,7 +89,7 @@ async def notification(wire: ProbeWire) -> list[Finding]:
             found.append(Finding("accepted", f"a notification was answered with the status {reply.status}, not 202"))
         return found
     await wire.connection.session.notify(name)
-    reply = await wire.request(_listing(wire))  # whatever was written before it has arrived
+    reply = await wire.request(listing(wire))  # whatever was written before it has arrived
     if "id" in reply.message and reply.message["id"] is None:
         return [Finding("notification", f"a notification was answered with {reply}")]
     return []
@@ -133,7 +121,7 @@ async def resource(wire: ProbeWire) -> list[Finding]:
 
 
 async def cursor(wire: ProbeWire) -> list[Finding]:
-    method = _listing(wire)
+    method = listing(wire)
     reply = await wire.request(method, {"cursor": NOWHERE})
     return _refused("unknown-cursor", f"{method} with an invalid cursor", reply, INVALID_PARAMS)
 
@@ -142,7 +130,7 @@ async def level(wire: ProbeWire) -> list[Finding]:
     _need(wire, "logging")
     if is_modern(wire.version):
         meta = {**wire.meta(), "io.modelcontextprotocol/logLevel": "loud"}
-        reply = await wire.raw(_listing(wire), meta)
+        reply = await wire.raw(listing(wire), meta)
     else:
         reply = await wire.request("logging/setLevel", {"level": "loud"})
     return _refused("unknown-level", 'the log level "loud"', reply, INVALID_PARAMS)
@@ -151,7 +139,7 @@ async def level(wire: ProbeWire) -> list[Finding]:
 async def undeclared(wire: ProbeWire) -> list[Finding]:
     declared = wire.connection.server
     found: list[Finding] = []
-    missing = {name: method for name, method in _LISTS.items() if getattr(declared, name) is None}
+    missing = {name: method for name, method in LISTS.items() if getattr(declared, name) is None}
     if not missing:
         raise NotReached("the server declares all features")
     for name, method in missing.items():
@@ -199,10 +187,12 @@ async def handshake(wire: ProbeWire) -> list[Finding]:
 
 PROBES: Mapping[str, Probe] = {
     "metadata": metadata,
+    "method": method,
     "version": version,
     "headers": headers,
     "origin": origin,
     "get": get,
+    "ping": ping,
     "notification": notification,
     "tool": tool,
     "prompt": prompt,

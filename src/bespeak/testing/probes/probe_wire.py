@@ -16,6 +16,7 @@ from bespeak.conversation.rule_types import JUNE
 from bespeak.protocol.headers import routing_headers
 from bespeak.protocol.server_sent_events import EventReader
 from bespeak.protocol.versions import is_modern
+from bespeak.testing.altered_requests import NotReached
 from bespeak.transports.http.received_responses import media_type, parsed
 from bespeak.transports.http.url_redaction import hiding
 from bespeak.transports.interfaces import Outgoing
@@ -23,6 +24,10 @@ from bespeak.transports.interfaces import Outgoing
 if TYPE_CHECKING:
     import httpx2
 
+NOWHERE = "bespeak-probe-that-does-not-exist"
+"""The name of something that no server has."""
+LISTS: Mapping[str, str] = {"tools": "tools/list", "prompts": "prompts/list", "resources": "resources/list"}
+"""A request that each feature answers, by its capability."""
 LARGEST = 4 * 1024 * 1024
 """How many bytes of a response are read."""
 
@@ -85,23 +90,19 @@ class ProbeWire:
         method: str,
         meta: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
+        params: Mapping[str, Any] | None = None,
     ) -> Reply:
         """Send a request with other metadata or other headers. A header that is `None` is left out."""
         id_ = next(self._ids)
-        params = {} if meta is None else {"_meta": dict(meta)}
+        params = {**(params or {}), **({} if meta is None else {"_meta": dict(meta)})}
         message = to_json({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
         if self.url is not None:
-            return await self.http("POST", message, self._routed(method, meta, headers or {}))
+            return await self.http("POST", message, self._routed(method, params, headers or {}))
         async with asyncio.timeout(self.seconds):
             response = await self.connection.session.transport.exchange(
                 Outgoing(id_, method, message, {}), lambda _: None
             )
         return Reply(as_object(parsed(response)))
-
-    @property
-    def has_session(self) -> bool:
-        """Whether the handshake gave the connection a session."""
-        return self.connection.has_session
 
     def message_headers(self) -> dict[str, str]:
         """Return the headers of a message that is not a request."""
@@ -112,9 +113,9 @@ class ProbeWire:
         declared = self.connection.capabilities
         return {PROTOCOL_VERSION_META_KEY: version or self.version, CLIENT_CAPABILITIES_META_KEY: declared}
 
-    def _routed(self, method: str, meta: Mapping[str, Any] | None, other: Mapping[str, str | None]) -> dict[str, str]:
-        version: Any = (meta or {}).get(PROTOCOL_VERSION_META_KEY, self.version)
-        routed = routing_headers(str(version), method, {}) if is_modern(self.version) else {}
+    def _routed(self, method: str, params: Mapping[str, Any], other: Mapping[str, str | None]) -> dict[str, str]:
+        version: Any = as_object(params.get("_meta")).get(PROTOCOL_VERSION_META_KEY, self.version)
+        routed = routing_headers(str(version), method, params) if is_modern(self.version) else {}
         both = {**self.given, **routed, **other}
         return {name: value for name, value in both.items() if value is not None}
 
@@ -154,3 +155,12 @@ async def _message(response: "httpx2.Response", method: str) -> Mapping[str, Any
             if "result" in read or "error" in read:
                 return read
     return as_object(parsed(body))
+
+
+def listing(wire: ProbeWire) -> str:
+    """Return a request that the server answers without any params. Raises `NotReached` if there is none."""
+    declared = wire.connection.server
+    found = next((method for name, method in LISTS.items() if getattr(declared, name) is not None), None)
+    if found is None:
+        raise NotReached("the server declares no tools, prompts or resources")
+    return found

@@ -5,16 +5,20 @@ It has no scripts. A browser is told to load nothing and to apply only the style
 
 import base64
 import hashlib
+import json
+from collections.abc import Iterable
 from itertools import groupby
+from typing import Any
 from xml.etree import ElementTree as ET
 
+from bespeak.conversation.differences import ABSENT
 from bespeak.testing.report.document import Document
 from bespeak.testing.report.html_elements import add, add_block
 from bespeak.testing.report.html_style import STYLE
 from bespeak.testing.report.html_timeline import add_timeline
 from bespeak.testing.report.results import Failure, Outcome, Result
 from bespeak.testing.report.summary import Summary, in_order
-from bespeak.testing.report.value_diff import value_diff
+from bespeak.testing.report.yaml_lines import yaml_lines
 
 SLOWEST = 5
 """How many of the slowest tests are listed."""
@@ -86,6 +90,8 @@ def _add_counts(main: ET.Element, summary: Summary) -> None:
         if number:
             span = add(counts, "span", kind=kind)
             add(span, "b", str(number)).tail = f" {noun}"
+    if advice := sum(len(result.advice) for result in summary.results):
+        add(counts, "span", "1 piece of advice" if advice == 1 else f"{advice} pieces of advice")
     add(counts, "span", f"{summary.seconds:.2f} s")
     if summary.results:
         bar = add(main, "div", kind="bar", **{"aria-hidden": "true"})
@@ -115,6 +121,8 @@ def _add_test(section: ET.Element, result: Result) -> None:
         add(add(inside, "div", kind="failure"), "p", result.ended or "", "message")
     for sentence in result.outside:
         add(inside, "p", sentence, "note")
+    for finding in result.advice:
+        add(inside, "p", f"Advice: {finding}", "note")
     if result.printed:
         add(inside, "p", f"server {result.server!r} printed:", "at")
         add_block(inside, result.printed.splitlines())
@@ -128,12 +136,28 @@ def _add_failure(inside: ET.Element, failure: Failure) -> None:
     add(box, "p", str(failure), "message")
     if failure.path is not None:
         add(box, "p", f"at {failure.path or 'the top level'}", "at")
-        lines = failure.diff or value_diff([failure.expected], [failure.actual])
-        if lines:
+        if failure.diff:
             block = add(box, "pre", kind="diff")
-            for line in lines:
+            for line in failure.diff:
                 add(block, "span", line or " ", _DIFF.get(line[:1], "same"))
+        else:
+            _add_both(box, failure)
     add_block(box, (failure.hint or "").splitlines())
+
+
+def _add_both(box: ET.Element, failure: Failure) -> None:
+    """Add an expected and an actual value without a diff: they are short, or one is missing."""
+    for said, value, kind in (("expected", failure.expected, "minus"), ("actual", failure.actual, "plus")):
+        add(box, "p", said, "at")
+        block = add(box, "pre", kind="diff")
+        for line in _value_lines(value):
+            add(block, "span", line, kind)
+
+
+def _value_lines(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        return [json.dumps(value, ensure_ascii=False)]
+    return ["(nothing)"] if value is ABSENT else yaml_lines(value)
 
 
 def _add_slowest(main: ET.Element, results: list[Result]) -> None:

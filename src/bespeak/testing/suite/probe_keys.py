@@ -8,10 +8,12 @@ from bespeak.conversation.json_values import as_array
 
 ProbeName = Literal[
     "metadata",
+    "method",
     "version",
     "headers",
     "origin",
     "get",
+    "ping",
     "notification",
     "tool",
     "prompt",
