@@ -14,6 +14,7 @@ from bespeak.conversation.servers import Unreachable, folder_of
 from bespeak.testing.cassettes.cassette_file import CassetteFile
 from bespeak.testing.cassettes.cassette_format import StaleCassette
 from bespeak.testing.cassettes.record_mode import RecordMode
+from bespeak.testing.expected_failures import fails_as_expected
 from bespeak.testing.item_conversation import ItemConversation, client_of
 from bespeak.testing.item_probe import REPLAYED, ItemProbe, wire_to
 from bespeak.testing.item_result import ItemResult
@@ -129,11 +130,36 @@ class ItemRun:
             if not self.failures:
                 await self._connected(wanted, cassette)
             self.failures += await self._commands(self.test.teardown, "teardown", go_on=True)
-        if cassette is not None and keep and not self.failures:
-            try:
-                cassette.write()
-            except StaleCassette as error:
-                self._stale(error)
+        expected = fails_as_expected(self.test, self.failures)
+        if cassette is None or not keep or (self.failures and not expected):
+            return
+        if expected and not await self._fails_in_replay(cassette):
+            what = "only the live server fails the test like this, and a replay would not"
+            self.notes.append(f"{self._place}: not recorded: {what}")
+            return
+        try:
+            cassette.write()
+        except StaleCassette as error:
+            self._stale(error)
+
+    async def _fails_in_replay(self, cassette: CassetteFile) -> bool:
+        """Return whether what was just recorded fails as expected when it is replayed."""
+        line = cassette.recorded_player()
+        if line is None:
+            return False
+        options = replace(self.options, prompt=None, record=RecordMode.NONE)
+        held = ItemConversation(self.item, self.test, options, self.redactor, [*self.tokens], self.folders())
+        try:
+            await held.hold(line, None)
+            line.check_played()
+        except StaleCassette:
+            return False
+        return fails_as_expected(self.test, held.failures)
+
+    @property
+    def _place(self) -> str:
+        """The file and line of the test."""
+        return f"{relative(self.item.file, self.options.start)}:{self.item.line}"
 
     async def _commands(self, commands: Sequence[Command], what: str, *, go_on: bool = False) -> list[Failure]:
         return await run_commands(commands, self.item.file.resolve().parent, str, what, go_on=go_on)
@@ -175,8 +201,7 @@ class ItemRun:
         if found is not None and self.failures:
             self.failures[0] = self.failures[0].with_hint(str(found))
         elif found is not None and found.meant is not None:
-            place = f"{relative(self.item.file, self.options.start)}:{self.item.line}"
-            self.notes.append(f"{place}: the test passes, but {found}")
+            self.notes.append(f"{self._place}: the test passes, but {found}")
 
     def _note_roots(self, wanted: Wanted) -> None:
         """Note the roots in the suite that do not exist."""
@@ -197,11 +222,14 @@ class ItemRun:
         try:
             line = cassette.player()
             await self._hold(line, None)
-            if not self.failures:
+            expected = fails_as_expected(self.test, self.failures)
+            if expected or not self.failures:
                 line.check_played()
         except StaleCassette as error:
+            expected = False
             self._stale(error)
-        if self.failures and self.options.record is RecordMode.NEW:  # the cassette no longer fits the test
+        # The cassette no longer fits the test.
+        if self.failures and not expected and self.options.record is RecordMode.NEW:
             self.failures.clear()
             await self._live(cassette)
 
@@ -213,7 +241,7 @@ class ItemRun:
             self._stale(error)
             return
         await self._live(cassette, keep=False)
-        if not self.failures:
+        if not self.failures or fails_as_expected(self.test, self.failures):
             difference = cassette.difference(recorded)
             if difference is not None:
                 self._stale(difference)

@@ -65,6 +65,15 @@ class CassetteFile:
         listed = list(handles.by_key.values())
         return {"turns": handles.stored(turns), **({"keys": listed} if listed else {})}
 
+    def recorded_player(self) -> "Player | None":
+        """Return a line that plays what was just recorded; `None` if the conversation broke off."""
+        try:
+            found = json.loads(json.dumps(self.recorded()))
+            Cassette.model_validate(found)
+        except ValueError:
+            return None
+        return Player(found, self._redaction)
+
     def write(self) -> None:
         """Write the recorded conversation. Raises `StaleCassette` if it cannot be written."""
         text = json.dumps(self.recorded(), indent=2, sort_keys=True) + "\n"
