@@ -11,7 +11,7 @@ from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.server_targets import parse_target
 from bespeak.conversation.servers import Unreachable, folder_of
-from bespeak.testing.cassettes.cassette_file import CassetteFile
+from bespeak.testing.cassettes.cassette_file import CassetteFile, has_plain_value
 from bespeak.testing.cassettes.cassette_format import StaleCassette
 from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.expected_failures import fails_as_expected
@@ -140,7 +140,7 @@ class ItemRun:
         try:
             cassette.write()
         except StaleCassette as error:
-            self._stale(error)
+            self._stale(error, cassette)
 
     async def _fails_in_replay(self, cassette: CassetteFile) -> bool:
         """Return whether what was just recorded fails as expected when it is replayed."""
@@ -227,7 +227,7 @@ class ItemRun:
                 line.check_played()
         except StaleCassette as error:
             expected = False
-            self._stale(error)
+            self._stale(error, cassette)
         # The cassette no longer fits the test.
         if self.failures and not expected and self.options.record is RecordMode.NEW:
             self.failures.clear()
@@ -238,18 +238,21 @@ class ItemRun:
         try:
             recorded = cassette.read()
         except StaleCassette as error:
-            self._stale(error)
+            self._stale(error, cassette)
             return
         await self._live(cassette, keep=False)
         if not self.failures or fails_as_expected(self.test, self.failures):
             difference = cassette.difference(recorded)
             if difference is not None:
-                self._stale(difference)
+                self._stale(difference, cassette)
 
-    def _stale(self, error: StaleCassette) -> None:
+    def _stale(self, error: StaleCassette, cassette: CassetteFile) -> None:
         shown = ResultRedactor(self.redactor)
         tokens = [*self.tokens, *self._states()]
-        diff = value_diff(shown.value(error.expected, tokens), shown.value(error.actual, tokens))
+        expected, actual = shown.value(error.expected, tokens), shown.value(error.actual, tokens)
+        if error.path is not None and expected == actual and error.expected != error.actual:
+            error = has_plain_value(cassette.path, error.path)
+        diff = value_diff(expected, actual)
         self.failures = [Failure(str(error), Kind.CASSETTE, error.path, error.expected, error.actual, diff=diff)]
 
     async def _hold(self, line: Line, live: LiveLine | None) -> bool:

@@ -26,6 +26,7 @@ from bespeak.testing.cassettes.cassette_format import (
     is_question,
 )
 from bespeak.testing.cassettes.key_handles import KeyHandles, Turns
+from bespeak.testing.cassettes.plain_values import plain_value
 from bespeak.testing.cassettes.player import Player
 from bespeak.testing.cassettes.question_order import in_order
 from bespeak.testing.cassettes.recorder import LiveLine, Recorder
@@ -91,8 +92,12 @@ class CassetteFile:
     # Reading
 
     def read(self) -> dict[str, Any]:
-        """Read the cassette. Raises `StaleCassette` if it is missing or cannot be read."""
-        return read_cassette(self.path, self._redaction)
+        """Read the cassette. Raises `StaleCassette` if it is missing, cannot be read, or has what is redacted now."""
+        found = read_cassette(self.path, self._redaction)
+        path = plain_value(found, self._redaction)
+        if path is not None:
+            raise has_plain_value(self.path, path)
+        return found
 
     def player(self) -> "Player":
         """Return a line that plays the server's part. Raises `StaleCassette`."""
@@ -126,6 +131,12 @@ def read_cassette(path: Path, redaction: Redactor | None = None) -> dict[str, An
     except (ValueError, RecursionError):
         raise StaleCassette(f"{path.name} is not a cassette of format {FORMAT}; run with --record rewrite") from None
     return cast("dict[str, Any]", found)
+
+
+def has_plain_value(file: Path, path: str) -> StaleCassette:
+    """Return the error for a value that was recorded before it was redacted."""
+    what = f"{file.name} has a value that is redacted now, at {path}"
+    return StaleCassette(f"{what}; record it again with --record rewrite")
 
 
 def file_name(folder: Path, item: Item) -> str:
