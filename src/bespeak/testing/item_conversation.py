@@ -35,6 +35,7 @@ from bespeak.testing.attacks import (
     judge_tampered,
     judge_unasked,
     refuses,
+    unanswered_without_state,
 )
 from bespeak.testing.expect.asked_order import in_expected_order
 from bespeak.testing.expect.expectations import Telling, allowing_an_error, ended, failed, judge, names_a_success
@@ -88,6 +89,8 @@ class ItemConversation:
         """Whether the server did not respond in time."""
         self.skipped: str | None = None
         """Why the conversation was not held."""
+        self.notes: list[str] = []
+        """What the author of the suite should know, whether the test passed or not."""
         self.replayed = False
         """Whether it comes from a cassette."""
 
@@ -189,6 +192,9 @@ class ItemConversation:
         except (OSError, InvalidServerResponse, CallbackFailed) as error:
             self._fail(f"the conversation was cut off: {error}")
             return False
+        if talk.unstated_error is not None:
+            self.hangs = isinstance(talk.unstated_error, TimeoutError)
+            return False
         return not (self.failures and not is_modern(talk.line.version))
 
     def _findings(self, conversation: Conversation) -> None:
@@ -214,10 +220,21 @@ class ItemConversation:
             self.advice += advise_ignored(test.tamper) if ignored else []
             rounds = talk.conversation.rounds
             self.failures += judge_tampered(test.tamper, talk.envelope, rounds, expected=expects, ignored=ignored)
+            if talk.unstated_error is not None:
+                self._add_crash(unanswered_without_state(talk.unstated_error))
         if expects:
             self.failures += self._judged(
                 allowing_an_error(test.expect) if refuses(talk.envelope) else test.expect, talk
             )
+
+    def _add_crash(self, what: str) -> None:
+        """Report a crash beside what was found before it. It is never the failure that a test is expected to have."""
+        if not self.failures:
+            self._fail(what, kind=Kind.FAILED if self.test.xfail is None else Kind.UNREACHABLE)
+            return
+        self.failures[-1] = self.failures[-1].with_hint(what)
+        if self.test.xfail is not None:
+            self.notes.append(what)
 
     def _judge_restart(self, talk: Talk) -> None:
         assert self.test.fault is not None, "only a fault restarts a server"

@@ -264,6 +264,7 @@ class ItemRun:
             return await held.hold(line, live)
         finally:
             self.failures += held.failures
+            self.notes += [f"{self._place}: {one}" for one in held.notes]
 
     # The result
 
