@@ -5,19 +5,19 @@ from dataclasses import replace
 from typing import Any, cast
 
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
-from bespeak.conversation.answer_examples import paste
-from bespeak.conversation.answer_sources import FixtureScript
+from bespeak.conversation.answer_examples import paste, paste_in_round
+from bespeak.conversation.answer_sources import FixtureScript, Script
 from bespeak.conversation.answers import CannotAnswer
 from bespeak.conversation.askers import asker_of
 from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.connection import Line
 from bespeak.conversation.exchange import BrokenRule, Stopped, Talk
-from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.fixtures import SHOWN, InputResponseFixture, MissingAnswer
 from bespeak.conversation.matchers import ABSENT
 from bespeak.conversation.profiles.profile import Profile
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.question_names import AmbiguousName, SpelledKey, with_names
-from bespeak.conversation.responses import Dialect
+from bespeak.conversation.responses import Dialect, Question
 from bespeak.conversation.result_text import text_of
 from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.versions import is_modern
@@ -39,6 +39,7 @@ from bespeak.testing.attacks import (
 )
 from bespeak.testing.expect.asked_order import in_expected_order
 from bespeak.testing.expect.expectations import Telling, allowing_an_error, ended, failed, judge, names_a_success
+from bespeak.testing.expect.round_expectations import RoundsScript, UnexpectedRound
 from bespeak.testing.expect.snapshots import SnapshotFile
 from bespeak.testing.live_lines import LiveLine
 from bespeak.testing.redaction.folder_paths import Folder
@@ -168,9 +169,14 @@ class ItemConversation:
             await talk.hold()
         except MissingAnswer as error:
             asked = [self._shown.question(one, self._all_tokens()) for one in error.questions]
-            self._fail(str(MissingAnswer(asked)), hint=paste(error.questions))
+            self._fail(f"{MissingAnswer(asked)}{_unused(talk.script)}", hint=_to_paste(talk.script, error.questions))
+            self.failures += _mismatches(talk.script)
+        except UnexpectedRound as error:
+            self._fail(str(error), hint=_to_paste(talk.script, error.questions) if error.questions else None)
+            self.failures += _mismatches(talk.script)
         except CannotAnswer as error:
             self._fail(str(error))
+            self.failures += _mismatches(talk.script)
         except RoundsExceeded as error:
             rounds = [self._shown.round(one, talk.conversation.states) for one in error.rounds]
             self._fail(str(RoundsExceeded(error.max_rounds, rounds)))
@@ -318,6 +324,22 @@ def _members(result: Any) -> str | None:
     """The names of what a result has, as a hint."""
     names = ", ".join(map(quoted, cast("dict[str, Any]", result))) if isinstance(result, dict) else ""
     return f"the result has {names}" if names else None
+
+
+def _to_paste(script: Script, questions: Sequence[Question]) -> str:
+    """The YAML to paste, in the form that the test uses."""
+    return paste_in_round(questions, script.number) if isinstance(script, RoundsScript) else paste(questions)
+
+
+def _unused(script: Script) -> str:
+    """The answers that no question asked for so far, to append to a message."""
+    names = script.unused_names() if isinstance(script, FixtureScript | RoundsScript) else []
+    listed = ", ".join(map(quoted, names[:SHOWN]))
+    return f"; not used so far: {listed}" if names else ""
+
+
+def _mismatches(script: Script) -> list[Failure]:
+    return script.mismatches() if isinstance(script, RoundsScript) else []
 
 
 def client_of(options: Options) -> Profile:
