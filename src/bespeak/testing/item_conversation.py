@@ -169,19 +169,20 @@ class ItemConversation:
             await talk.hold()
         except MissingAnswer as error:
             asked = [self._shown.question(one, self._all_tokens()) for one in error.questions]
-            self._fail(f"{MissingAnswer(asked)}{_unused(talk.script)}", hint=_to_paste(talk.script, error.questions))
+            missing = f"{MissingAnswer(asked)}{_unused(talk.script)}"
+            self._give_up(missing, hint=_to_paste(talk.script, error.questions))
             self.failures += _mismatches(talk.script)
         except UnexpectedRound as error:
-            self._fail(str(error), hint=_to_paste(talk.script, error.questions) if error.questions else None)
+            self._give_up(str(error), hint=_to_paste(talk.script, error.questions) if error.questions else None)
             self.failures += _mismatches(talk.script)
         except CannotAnswer as error:
-            self._fail(str(error))
+            self._give_up(str(error))
             self.failures += _mismatches(talk.script)
         except RoundsExceeded as error:
             rounds = [self._shown.round(one, talk.conversation.states) for one in error.rounds]
-            self._fail(str(RoundsExceeded(error.max_rounds, rounds)))
+            self._give_up(str(RoundsExceeded(error.max_rounds, rounds)))
         except NoMoreInput as error:
-            self._fail(str(error))
+            self._give_up(str(error))
         except NotReached as error:
             self._fail(f"not reached: {error}{ended(talk.envelope)}")
         except (BrokenRule, MalformedResponse):
@@ -301,6 +302,12 @@ class ItemConversation:
 
     def _fail(self, message: str, **more: Any) -> None:
         self.failures.append(Failure(message, **more))
+
+    def _give_up(self, message: str, **more: Any) -> None:
+        """Note that the client cannot go on with the call."""
+        self._fail(message, **more)
+        if self.line is not None:
+            self.line.gave_up(message)
 
     @property
     def _shown(self) -> ResultRedactor:
