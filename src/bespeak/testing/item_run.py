@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bespeak.conversation.argument_names import unknown_name
+from bespeak.conversation.argument_names import may_be_hidden, unknown_name
 from bespeak.conversation.connection import Connection, Line
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING
@@ -195,12 +195,18 @@ class ItemRun:
     async def _note_names(self, connection: Connection) -> None:
         """Say that the server does not list the tool or an argument of the test. A hostile test may want just that."""
         test = self.test
-        found = None
-        if test.tool is not None:
-            found = unknown_name(await connection.tools(), test.tool, test.arguments or {})
-        if found is not None and self.failures:
-            self.failures[0] = self.failures[0].with_hint(str(found))
-        elif found is not None and found.meant is not None:
+        if test.tool is None or (self.held is not None and self.held.skipped is not None):
+            return
+        found = unknown_name(await connection.tools(), test.tool, test.arguments or {})
+        if found is None:
+            return
+        declared = self.wanted().declared
+        less, hidden = found.is_tool and declared != EVERYTHING, may_be_hidden(declared)
+        if self.failures:
+            self.failures[0] = self.failures[0].with_hint(f"{found}\n{hidden}" if less else str(found))
+        elif less and self.options.profile is not None and test.declare is None:
+            self.notes.append(f"{self._place}: the test passes, but {found.what}; {hidden}")
+        elif found.meant is not None:
             self.notes.append(f"{self._place}: the test passes, but {found}")
 
     def _note_roots(self, wanted: Wanted) -> None:
