@@ -155,10 +155,11 @@ async def test_a_pushed_question_and_its_answer_are_searched(tmp_path: Path, era
         assert "has a value that is redacted now, at turns[0]" in stale(result).message
 
 
-PATTERNS = ["^.", "^..", r"\b\d", ".$", ".*", ".+", "(?<!1)1", r"\w+", "redact.*", r"\[.*", "1", "a b", "(?=b)b|a"]
+PATTERNS = ["^.", "^..", r"\b\d", ".$", ".*", ".+", "...", "(?<!1)1", r"(?<!\d\d)\d", "ab|(?<!ab)1", "a.*b|1"]
+OTHERS = [r"\w+", "redact.*", r"\[.*", "1", "a b", "(?=b)b|a"]
 
 
-@given(pattern=st.sampled_from(PATTERNS), said=st.text("ab1[ -", max_size=12))
+@given(pattern=st.sampled_from(PATTERNS + OTHERS), said=st.text("ab1[ -", max_size=12))
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_whatever_is_redacted_what_was_recorded_has_nothing_left(pattern: str, said: str) -> None:
     redactor = Redactor(patterns=[Expression(pattern)])
@@ -167,7 +168,8 @@ def test_whatever_is_redacted_what_was_recorded_has_nothing_left(pattern: str, s
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"), [("2", "[redacted]2"), (".+", "[redacted] 2"), (r"\d+", "a[redacted]b 2")]
+    ("pattern", "said"),
+    [("2", "[redacted]2"), (".+", "[redacted] 2"), (r"\d+", "a[redacted]b 2"), (r"\b\d{4}\b", "[redacted], 4711")],
 )
 def test_what_is_left_beside_a_mark_is_found(pattern: str, said: str) -> None:
     redactor = Redactor(patterns=[Expression(pattern)])

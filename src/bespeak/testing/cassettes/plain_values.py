@@ -15,6 +15,8 @@ from bespeak.testing.redaction.redactor import REDACTED, Redactor
 from bespeak.testing.redaction.secret_forms import SHORTEST_PIECE
 
 _MARK = re.compile(r"\[?redacted\]?")
+_LOOKS_BESIDE = re.compile(r"\\[bBAZ]|[\^$]|\(\?[<=!]")
+"""Parts of a pattern that depend on what is beside the text that it finds."""
 _FILLERS = (REDACTED, "0" * 40, "x" * 40, " " * 40)
 
 
@@ -37,22 +39,27 @@ def plain_value(cassette: Mapping[str, Any], redaction: Redactor) -> str | None:
 class _NewlyFound(Expression):
     """A pattern that ignores what it finds only because something beside it has been redacted.
 
-    After `^.` has been redacted, it would find the next character. So marks count as any text.
+    After `^.` has been redacted, it would find the next character.
     """
 
     def spans_in(self, text: str) -> list[tuple[int, int]]:
         parts = _MARK.split(text)
-        if len(parts) == 1 or all(self._finds_beside(parts, filler) for filler in _FILLERS):
+        if len(parts) == 1:
             return Expression.spans_in(self, text)
-        return []
+        if _LOOKS_BESIDE.search(self.pattern):
+            found = all(self._finds_between(parts, filler) for filler in _FILLERS)
+        else:
+            found = any(first < last for part in parts for first, last in Expression.spans_in(self, part))
+        return [(0, len(text))] if found else []
 
-    def _finds_beside(self, parts: list[str], filler: str) -> bool:
-        """Return whether it finds something in the parts of a text when others are in between."""
+    def _finds_between(self, parts: list[str], filler: str) -> bool:
+        """Return whether it finds something inside one of the parts of a text, whatever was between them."""
         spans = [span for span in Expression.spans_in(self, filler.join(parts)) if span[0] < span[1]]
         start = 0
-        for part in parts:
+        for number, part in enumerate(parts):
             end = start + len(part)
-            if any(first < end and start < last for first, last in spans):
+            least, most = start + (number > 0), end - (number < len(parts) - 1)
+            if any(least <= first and last <= most for first, last in spans):
                 return True
             start = end + len(filler)
         return False
