@@ -158,4 +158,4 @@ async def test_the_yaml_to_paste_is_told_beside_what_the_server_printed(
         Pushing(form(city={"type": "string"})), f"  - {{name: a, tool: t, eras: [{NOVEMBER}]}}", HEAD
     )
     (failure,) = result.failures
-    assert failure.hint == 'inputResponses:\n  city: "..."\nthe server printed:\nTraceback: oops'
+    assert failure.hint == 'inputResponses:\n  city: "..."\nthe server printed:\n  Traceback: oops'

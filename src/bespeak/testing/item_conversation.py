@@ -50,7 +50,7 @@ from bespeak.testing.run_options import Options
 from bespeak.testing.scripts import StoppingScript, script_of
 from bespeak.testing.suite.plan import Item, without_rounds
 from bespeak.testing.suite.suite_file import AsProfile, Expect, Test, Verify
-from bespeak.testing.value_paths import parse_path, value_at
+from bespeak.testing.value_paths import members_beside, parse_path, value_at
 from bespeak.testing.watched_line import WatchedLine
 
 DIALECT_RULES = ("dialect", "no-result-type")
@@ -281,7 +281,10 @@ class ItemConversation:
                 named = with_names(result, list(parse_path(path)))
                 self.captured[name] = text_of(result) if whole else value_at(named, path)
             except LookupError:
-                self._fail(f"capture: the result has nothing at {path!r}", hint=_members(result))
+                shown = self._shown.envelope(envelope)
+                self._fail(
+                    f"capture: the result has nothing at {path!r}", hint=members_beside(shown.get("result"), path)
+                )
             except AmbiguousName as error:
                 self._fail(f"capture: {error}", path=path, actual=ABSENT)
 
@@ -325,12 +328,6 @@ class ItemConversation:
 
     def _states(self) -> list[str]:
         return [] if self.conversation is None else self.conversation.states
-
-
-def _members(result: Any) -> str | None:
-    """The names of what a result has, as a hint."""
-    names = ", ".join(map(quoted, cast("dict[str, Any]", result))) if isinstance(result, dict) else ""
-    return f"the result has {names}" if names else None
 
 
 def _to_paste(script: Script, questions: Sequence[Question]) -> str:

@@ -10,9 +10,9 @@ from bespeak.conversation.connection import Connection, Line
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.server_targets import parse_target
-from bespeak.conversation.servers import Unreachable, folder_of
+from bespeak.conversation.servers import Unreachable, folder_of, indented
 from bespeak.testing.cassettes.cassette_file import CassetteFile, has_plain_value
-from bespeak.testing.cassettes.cassette_format import StaleCassette
+from bespeak.testing.cassettes.cassette_format import StaleCassette, redaction_hint
 from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.expected_failures import fails_as_expected
 from bespeak.testing.item_conversation import ItemConversation, client_of
@@ -187,9 +187,9 @@ class ItemRun:
         if self.failures and usable and self.test.xfail is None:
             self.printed = self.pool.newly_printed(wanted)
         if not usable:
-            printed = self.pool.printed(wanted)
+            printed = self.pool.newly_printed(wanted)
             if printed and self.failures:
-                self.failures[-1] = self.failures[-1].with_hint(f"the server printed:\n{printed}")
+                self.failures[-1] = self.failures[-1].with_hint(f"the server printed:\n{indented(printed)}")
             await self.pool.drop(wanted, at_once=self.held is not None and self.held.hangs)
 
     async def _note_names(self, connection: Connection) -> None:
@@ -259,7 +259,8 @@ class ItemRun:
         if error.path is not None and expected == actual and error.expected != error.actual:
             error = has_plain_value(cassette.path, error.path)
         diff = value_diff(expected, actual)
-        self.failures = [Failure(str(error), Kind.CASSETTE, error.path, error.expected, error.actual, diff=diff)]
+        values = {"expected": error.expected, "actual": error.actual, "hint": redaction_hint(error)}
+        self.failures = [Failure(str(error), Kind.CASSETTE, error.path, **values, diff=diff)]
 
     async def _hold(self, line: Line, live: LiveLine | None) -> bool:
         """Hold the conversation over a line. Return whether the connection can still be used."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 from pydantic import BaseModel
 
 from bespeak.conversation.json_values import as_object
+from bespeak.conversation.match_operators import NOT_EXPECTED
 from bespeak.conversation.matchers import ABSENT, Difference, parse_matcher
 from bespeak.conversation.result_text import text_of
 from bespeak.testing.expect.expected_value import Kept, expected_value
@@ -220,7 +221,18 @@ def _differs(
         return []
     difference, diff = found
     message = f"{difference.path}: {difference.message}"
-    return [Failure(message, path=difference.path, expected=difference.expected, actual=difference.actual, diff=diff)]
+    values = {"expected": difference.expected, "actual": difference.actual}
+    return [Failure(message, path=difference.path, **values, hint=_hint(difference), diff=diff)]
+
+
+def _hint(difference: Difference) -> str | None:
+    """Return how to write what was probably meant."""
+    if difference.expected in ("present", "absent") and difference.actual != difference.expected:
+        what = "any value" if difference.expected == "present" else "that there is no value"
+        return f"to expect {what}, write {{{difference.expected}: true}}"
+    if difference.message == NOT_EXPECTED:
+        return "to compare only some of the members, write {contains: {...}}"
+    return None
 
 
 def as_told(
