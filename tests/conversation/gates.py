@@ -32,6 +32,8 @@ def gated(app: ASGIApp, gate: Mapping[str, Any]) -> ASGIApp:
             await respond(send, 401, b"", *_challenge(gate["token"].replace("$host", host)))
         elif gate.get("session") == "checked" and given.get("mcp-session-id", "mine") != "mine":
             await respond(send, 404, b"")
+        elif gate.get("session") == "needed" and request["method"] != "initialize" and not _in_session(given):
+            await respond(send, 400, json.dumps({**failed(-32020), "id": request.get("id")}).encode(), kind)
         elif gate.get("headers") and not _same(given, request, meta):
             mismatch = {**failed(-32020), "id": request["id"]}
             await respond(send, 400, json.dumps(mismatch).encode(), kind)
@@ -52,6 +54,10 @@ def gated(app: ASGIApp, gate: Mapping[str, Any]) -> ASGIApp:
 
 def _challenge(challenge: str) -> list[tuple[bytes, bytes]]:
     return [(b"www-authenticate", challenge.encode())] if challenge else []
+
+
+def _in_session(given: Mapping[str, str]) -> bool:
+    return given.get("mcp-session-id") == "mine" and "mcp-protocol-version" in given
 
 
 def _same(given: Mapping[str, str], request: Json, meta: Mapping[str, Any]) -> bool:

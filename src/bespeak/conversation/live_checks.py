@@ -45,8 +45,8 @@ class LiveChecks:
     def __init__(self, session: ClientSession, log_level: str | None, watch: HttpWatch) -> None:
         self.server = ServerCapabilities()
         """What the server declares."""
-        self.has_session = False
-        """Whether a response over HTTP named a session."""
+        self.session_id: str | None = None
+        """The session that a response over HTTP has named."""
         self.listener: Callable[[dict[str, Any]], None] | None = None
         """Takes all notifications while the client has a subscription, in place of the checks."""
         self._session = session
@@ -121,7 +121,7 @@ class LiveChecks:
     def responded(self, request: int, status: int, headers: Mapping[str, str], *, streamed: bool) -> None:
         self._responses[request] = status, streamed
         if SESSION_HEADER in headers:
-            self.has_session = True
+            self.session_id = headers[SESSION_HEADER]
             self._found.append(Finding("session-id", f"the server sent the header {SESSION_HEADER}"))
 
     def unclaimed(self, message: bytes) -> None:

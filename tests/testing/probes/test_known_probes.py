@@ -160,6 +160,13 @@ async def test_a_session_that_a_server_does_not_have_is_not_checked(tmp_path: Pa
     assert (await held(guarded("session", NOVEMBER), tmp_path)).failures == []
 
 
+@pytest.mark.parametrize("name", ["token", "origin"])
+async def test_a_request_of_an_older_revision_names_the_revision_and_the_session(name: str, tmp_path: Path) -> None:
+    server = guarded(name, NOVEMBER, session="needed", ignores_token=True)
+    (found,) = told(await held(server, tmp_path))
+    assert found.endswith(" was answered with a result and status 200")
+
+
 async def test_an_answer_in_a_stream_is_read(tmp_path: Path) -> None:
     streamed = guarded("metadata")
     streamed.answers["tools/list"] = [log(), failed(-32602)]
