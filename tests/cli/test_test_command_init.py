@@ -83,6 +83,7 @@ def test_a_server_that_takes_long_to_start_is_waited_for_with_a_line_on_stderr(
 
 
 @pytest.mark.timing
+@pytest.mark.long
 async def test_a_server_behind_a_url_is_waited_for_with_a_line_that_does_not_repeat_the_url(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

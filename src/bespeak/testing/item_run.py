@@ -11,7 +11,7 @@ from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.server_targets import parse_target
 from bespeak.conversation.servers import Unreachable, folder_of, indented
-from bespeak.testing.cassettes.cassette_file import CassetteFile, has_plain_value
+from bespeak.testing.cassettes.cassette_file import CassetteFile, PlainValue
 from bespeak.testing.cassettes.cassette_format import StaleCassette, redaction_hint
 from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.expected_failures import fails_as_expected
@@ -135,7 +135,8 @@ class ItemRun:
             return
         if expected and not await self._fails_in_replay(cassette):
             what = "only the live server fails the test like this, and a replay would not"
-            self.notes.append(f"{self._place}: not recorded: {what}")
+            removed = "; the earlier recording had a value that is redacted now, and was removed"
+            self.notes.append(f"{self._place}: not recorded: {what}{removed if cassette.removed_if_plain() else ''}")
             return
         try:
             cassette.write()
@@ -257,7 +258,7 @@ class ItemRun:
         tokens = [*self.tokens, *self._states()]
         expected, actual = shown.value(error.expected, tokens), shown.value(error.actual, tokens)
         if error.path is not None and expected == actual and error.expected != error.actual:
-            error = has_plain_value(cassette.path, error.path)
+            error = PlainValue(cassette.path, error.path)
         diff = value_diff(expected, actual)
         values = {"expected": error.expected, "actual": error.actual, "hint": redaction_hint(error)}
         self.failures = [Failure(str(error), Kind.CASSETTE, error.path, **values, diff=diff)]

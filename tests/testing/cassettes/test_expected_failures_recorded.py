@@ -83,3 +83,14 @@ async def test_a_failure_that_only_the_live_server_shows_is_not_recorded(taped: 
         "trip.bespeak.yaml:1: not recorded: only the live server fails the test like this, and a replay would not"
     ]
     assert not taped.tapes.exists()
+
+
+@pytest.mark.parametrize("mode", ["new", "rewrite"])
+async def test_a_recording_with_a_plain_value_does_not_stay_because_no_new_one_is_possible(
+    taped: Desk, mode: str
+) -> None:
+    await taped.run(WRONG, record="once")
+    redact: list[Json] = [{"pattern": "Sunny"}]  # in a replay, any expectation of it is met
+    (note,) = (await taped.run(WRONG, record=mode, redact=redact)).notes
+    assert note.endswith("; the earlier recording had a value that is redacted now, and was removed")
+    assert list(taped.tapes.iterdir()) == []

@@ -96,8 +96,19 @@ class CassetteFile:
         found = read_cassette(self.path, self._redaction)
         path = plain_value(found, self._redaction)
         if path is not None:
-            raise has_plain_value(self.path, path)
+            raise PlainValue(self.path, path)
         return found
+
+    def removed_if_plain(self) -> bool:
+        """Remove the cassette if it has a value that is redacted now. Return whether it did."""
+        try:
+            self.read()
+        except PlainValue:
+            self.path.unlink()
+            return True
+        except StaleCassette:
+            pass
+        return False
 
     def player(self) -> "Player":
         """Return a line that plays the server's part. Raises `StaleCassette`."""
@@ -133,10 +144,12 @@ def read_cassette(path: Path, redaction: Redactor | None = None) -> dict[str, An
     return cast("dict[str, Any]", found)
 
 
-def has_plain_value(file: Path, path: str) -> StaleCassette:
-    """Return the error for a value that was recorded before it was redacted."""
-    what = f"{file.name} has a value that is redacted now, at {path}"
-    return StaleCassette(f"{what}; record it again with --record rewrite")
+class PlainValue(StaleCassette):
+    """A value was recorded before it was redacted."""
+
+    def __init__(self, file: Path, path: str) -> None:
+        what = f"{file.name} has a value that is redacted now, at {path}"
+        super().__init__(f"{what}; record it again with --record rewrite")
 
 
 def file_name(folder: Path, item: Item) -> str:
