@@ -51,7 +51,7 @@ class Telling:
         if found is None:
             return None
         given, came = shown or (written, actual)
-        told = as_told(found, written, actual, path, self.hide, (given, came))
+        told = as_told(found, written, actual, path, self.hide, (given, came), snapshots)
         if self.replayed and _mentions(actual) and (told.message == UNTOLD or _mentions(told.actual)):
             return None
         return told, () if told.stopped else self._diff(given, came, snapshots)
@@ -236,7 +236,13 @@ def _hint(difference: Difference) -> str | None:
 
 
 def as_told(
-    difference: Difference, written: Any, actual: Any, path: str, hide: Hide, shown: tuple[Any, Any] | None = None
+    difference: Difference,
+    written: Any,
+    actual: Any,
+    path: str,
+    hide: Hide,
+    shown: tuple[Any, Any] | None = None,
+    snapshots: _Shown | None = None,
 ) -> Difference:
     """Return a difference without secrets. It is computed again on the hidden values, so that no half of a secret is quoted."""
     given, came = shown or (written, actual)
@@ -248,7 +254,7 @@ def as_told(
     if difference.stopped:  # a search on another text may come to an end, or take as long again
         return Difference(hide(difference.path), hide(difference.message), *both)
     try:
-        told = parse_matcher(expected).judge(seen, path)
+        told = parse_matcher(expected).judge(seen, path, snapshots)
     except ValueError:
         told = None
     return told or Difference(difference.path, UNTOLD, *both)
