@@ -1,6 +1,7 @@
 """`bespeak test --init TARGET`: a first suite that loads, runs, and says what to paste. Testing.md section 2."""
 
 import json
+import sys
 from collections.abc import Generator
 from importlib.resources import files
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from jsonschema import validate
 from ruamel.yaml import YAML
 
+from bespeak.conversation.servers import Unreachable
+from bespeak.testing.suite import drafts
 from bespeak.testing.suite.loader import load_suite
 from tests.cli.desks import Raw, bespeak, served, text, told, write_raw
 from tests.curious_server import ROOTS, as_target, curious
@@ -33,6 +36,7 @@ def raw(tmp_path: Path) -> Raw:
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(drafts, "SLOW_SECONDS", 60)  # a busy machine is slow
     return tmp_path
 
 
@@ -63,6 +67,31 @@ def test_the_draft_for_a_server_that_asks_for_roots_has_a_line_for_them(tmp_path
     line = "    roots: []  # the server asks for the client's roots: list the folders that it may use, such as [data]\n"
     assert line in Path(drafted(as_target(curious(tmp_path, initialized=[ROOTS])))).read_text()
     assert "roots" not in Path(drafted(as_target(curious(tmp_path)))).read_text()
+
+
+@pytest.mark.timing
+@pytest.mark.long
+def test_a_server_that_takes_long_to_start_is_waited_for_with_a_line_on_stderr(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drafts, "SLOW_SECONDS", 0)
+    result = bespeak("test", "--init", raw(pages=[{"tools": [tool("t")]}]))
+    (line,) = told(result, 0).splitlines()
+    assert line.startswith(f"bespeak: starting {sys.executable} -I -S ")
+    assert line.endswith(" ...")
+    assert result.stdout.startswith("# ")
+
+
+@pytest.mark.timing
+@pytest.mark.long
+async def test_a_server_behind_a_url_is_waited_for_with_a_line_that_does_not_repeat_the_url(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(drafts, "SLOW_SECONDS", 0)
+    said: list[str] = []
+    with pytest.raises(Unreachable):
+        await drafts.draft("http://ada:secret@127.0.0.1:9/mcp", said.append)
+    assert said == ["waiting for the server ..."]
 
 
 WORDS = "not interrupted"

@@ -46,6 +46,8 @@ def gated(app: ASGIApp, gate: Mapping[str, Any]) -> ASGIApp:
             await respond(send, 400, json.dumps(refused).encode(), kind)
         elif gate.get("session") == "checked" and given.get("mcp-session-id") in ended:
             await respond(send, 404, b"")
+        elif gate.get("session") == "needed" and request["method"] != "initialize" and not _in_session(given):
+            await respond(send, 400, json.dumps({**failed(-32020), "id": request.get("id")}).encode(), kind)
         elif gate.get("headers") and request["method"] != "initialize" and not _same(given, request, meta, gate):
             mismatch = {**failed(-32020), "id": request["id"]}
             await respond(send, 400, json.dumps(mismatch).encode(), kind)
@@ -67,6 +69,10 @@ def gated(app: ASGIApp, gate: Mapping[str, Any]) -> ASGIApp:
 
 def _challenge(challenge: str) -> list[tuple[bytes, bytes]]:
     return [(b"www-authenticate", challenge.encode())] if challenge else []
+
+
+def _in_session(given: Mapping[str, str]) -> bool:
+    return given.get("mcp-session-id", "").startswith("session-") and "mcp-protocol-version" in given
 
 
 def _same(given: Mapping[str, str], request: Json, meta: Mapping[str, Any], gate: Mapping[str, Any]) -> bool:

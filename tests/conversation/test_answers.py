@@ -172,7 +172,22 @@ def test_an_answer_that_does_not_fit_a_form_is_not_sent(asked: Question, written
     ("field", "value", "said"),
     [
         (TEXT, 5, "must be a string"),
-        ({"type": "string", "enum": ["C", "F"]}, "K", "must be one of the offered choices"),
+        ({"type": "string", "enum": ["C", "F"]}, "K", "must be one of the offered choices: C, F"),
+        (
+            {"type": "string", "oneOf": [{"const": "C", "title": "Celsius"}]},
+            "K",
+            "must be one of the offered choices: C",
+        ),
+        (
+            {"type": "string", "enum": [f"c{number}" for number in range(22)]},
+            "K",
+            f"must be one of the offered choices: {', '.join(f'c{number}' for number in range(20))} and 2 more",
+        ),
+        (
+            {"type": "array", "items": {"type": "string", "enum": ["C", "F"]}},
+            ["K"],
+            "must contain only offered choices: C, F",
+        ),
         ({"type": "integer"}, True, "must be a whole number"),
     ],
 )

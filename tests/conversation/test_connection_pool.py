@@ -230,7 +230,7 @@ async def test_a_failed_connection_is_reported_with_the_output_of_the_server(
         with pytest.raises(Unreachable) as raised:
             await connections.connection(wanted(mode=mode))
     assert message in str(raised.value)
-    assert str(raised.value).endswith("; it printed:\nTraceback: no port")
+    assert str(raised.value).endswith("; it printed:\n  Traceback: no port")
     assert (server.entered, server.left) == (1, 1)
 
 
@@ -266,7 +266,8 @@ async def test_a_server_that_never_answers_cannot_be_reached(monkeypatch: pytest
             {"command": ["sh", "-c", "echo no till >&2; exit 4"]},
             "server 'desk' (sh -c 'echo no till >&2; exit 4') exited with",
         ),
-        ({"command": ["sh", "-c", "echo no till >&2; exit 4"]}, "it printed:\nno till"),
+        ({"command": ["sh", "-c", "echo no till >&2; exit 4"]}, "it printed:\n  no till"),
+        ({"command": ["sh", "-c", "echo usage: till; exit 0"]}, "exited with code 0; it printed:\n  usage: till"),
         ({"command": ["sh", "-c", "kill -9 $$"]}, "was ended by signal 9"),
     ],
 )
@@ -276,6 +277,23 @@ async def test_a_command_that_does_not_become_a_server_is_reported(tmp_path: Pat
             await connections.connection(wanted(server=Target(**server), folder=tmp_path))
     assert message in str(raised.value)
     assert str(raised.value).count("exited with code") <= 1
+
+
+async def test_what_was_printed_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = [""]
+
+    @asynccontextmanager
+    async def reach(*_: Any) -> AsyncGenerator[Reached]:
+        yield Reached(Canned(), lambda: printed[-1])
+
+    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
+    async with pool() as connections:
+        await connections.connection(wanted())
+        shown: list[str] = []
+        for one in ("a", "a\nb", "a\nb", "b\nc", "b\nc\nhalf", "c\nhalf a line", "all\nnew"):
+            printed.append(one)
+            shown.append(connections.newly_printed(wanted()))
+    assert shown == ["a", "b", "", "c", "half", "half a line", "all\nnew"]
 
 
 @pytest.mark.parametrize("later", [{}, {"mode": "2025-11-25"}, {"declared": {}}])

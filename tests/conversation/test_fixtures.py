@@ -200,10 +200,7 @@ def missing(requests: Any) -> MissingAnswer:
 
 def test_all_questions_without_an_answer_are_named_with_what_they_say() -> None:
     error = missing({"city": form(), "units": form("Which units?", units=TEXT), "words": MODEL, "where": FOLDERS})
-    assert (
-        str(error)
-        == "there is no answer to 'city' (Which city?), 'words' (sampling/createMessage), 'where' (roots/list)"
-    )
+    assert str(error) == "there is no answer to 'city' (Which city?), 'words' (A city?), 'where' (roots/list)"
     assert [one.key for one in error.questions] == ["city", "words", "where"]
 
 

@@ -395,7 +395,7 @@ async def target(raw: Raw, folder: Path) -> AsyncGenerator[str]:
     """The server of a suite, in YAML."""
     if raw.http:
         async with Listening(over_http(raw)) as listening:
-            headers = ", headers: {Authorization: Bearer x}" if "token" in raw.gate else ""
+            headers = ", headers: {Authorization: Bearer x}" if {"token", "ignores_token"} & raw.gate.keys() else ""
             yield f"url: '{listening.url}'{headers}"
         return
     (folder / "raw.json").write_text(written(raw))

@@ -298,11 +298,11 @@ UNREACHABLE: list[tuple[Json, str]] = [
     ),
     (
         {"command": ["sh", "-c", "echo no port; exit 4"], "url": URL},
-        "the server exited with code 4; it printed:\nno port",
+        "the server exited with code 4; it printed:\n  no port",
     ),
     (
         {"command": ["sh", "-c", "echo hm; exec sleep 9"], "url": URL},
-        "the server did not start to listen within 0.5 s; it printed:\nhm",
+        "the server did not start to listen within 0.5 s; it printed:\n  hm",
     ),
     ({"command": ["nobody-has-this"], "url": URL}, "there is no command 'nobody-has-this'"),
     ({"command": ["sh"], "url": URL, "cwd": "nowhere"}, "/nowhere' to run the command in (cwd)"),
@@ -344,7 +344,7 @@ async def test_only_the_end_of_what_a_server_printed_is_shown(folder: Path) -> N
     talks = "import sys; print(*range(100_000), 'the end', sep='\\n'); sys.exit(1)"
     with pytest.raises(Unreachable) as raised:
         await seen(Target(command=["python", "-c", talks, "${port}"], url=URL), folder)
-    assert str(raised.value).endswith("\n99999\nthe end")
+    assert str(raised.value).endswith("\n  99999\n  the end")
     assert len(str(raised.value)) < 3000
 
 

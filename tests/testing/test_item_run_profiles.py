@@ -1,5 +1,6 @@
 """Suites with `--as`: what a client of the wild is given, and what is expected of its calls."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,46 @@ async def test_a_server_that_an_impatient_client_gives_up_twice_fails(hold: Hold
     assert messages(results) == [
         "server 'desk' did not respond: the client gave up after 0.05 s, sent the request again and gave up again"
     ]
+
+
+FORECAST: Json = {"name": "forecast", "inputSchema": {"type": "object"}}
+
+
+async def test_a_tool_that_a_client_does_not_see_may_be_hidden_from_it(hold: Hold) -> None:
+    hidden = "the server may hide the tool from this client, which declares only elicitation.form, roots"
+    server = Canned(told("ok"))
+    server.tools = [FORECAST]
+    (result,) = await hold(server, "  - {name: a, tool: forcast}\n", options=playing("claude-code"))
+    (note,) = result.notes
+    assert note.endswith(f"desk.bespeak.yaml:4: the test passes, but the server has no tool 'forcast'; {hidden}")
+    test = "  - {name: a, tool: forcast, expect: {text: Sunny.}}\n"
+    (result,) = await hold(server, test, options=playing("claude-code"))
+    assert result.failures[0].hint == f"the server has no tool 'forcast'; did you mean 'forecast'?\n{hidden}"
+
+
+async def test_a_client_that_declares_nothing_may_see_fewer_tools(hold: Hold) -> None:
+    server = Canned(told("ok"))
+    server.tools = [FORECAST]
+    (result,) = await hold(server, "  - {name: a, tool: weather, declare: {}, expect: {text: Sunny.}}\n")
+    assert result.failures[0].hint == (
+        "the server has no tool 'weather'; there are: forecast\n"
+        "the server may hide the tool from this client, which declares no capabilities"
+    )
+    assert (await hold(server, "  - {name: a, tool: weather, declare: {}}\n"))[0].notes == []
+
+
+async def test_a_skipped_test_has_no_notes(hold: Hold) -> None:
+    class Older(Pushing):
+        async def exchange(self, request: Any, notify: Any, ask: Any = None) -> bytes:
+            if request.method != "tools/list":
+                return await super().exchange(request, notify, ask)
+            return json.dumps({"jsonrpc": "2.0", "id": request.id, "result": {"tools": [FORECAST]}}).encode()
+
+    test = "  - {name: a, tool: forcast, redact: [structuredContent.id]}\n"
+    (result,) = await hold(Older(), test, options=playing("langgraph"))
+    assert (result.outcome, result.notes) == (Outcome.SKIPPED, [])
+    (result,) = await hold(Older(), test)  # which has both
+    assert len(result.notes) == 2
 
 
 class Meek(Profile):

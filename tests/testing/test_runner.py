@@ -152,6 +152,24 @@ async def test_a_path_that_leads_to_nothing_fails_the_test_that_captures(hold: H
     assert "expected null" not in describe(results[0])
 
 
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("structuredContent.idd", "structuredContent has 'id', 'lines', 'none'"),
+        ("structuredContent.none.id", "structuredContent.none has no members"),
+        ("structuredContent.lines[2]", "structuredContent.lines is a list with 1 entry"),
+        ("structuredContent.lines[0].id", "structuredContent.lines[0] has 'cents'"),
+        ("structuredContent.id.x", "structuredContent.id is a value without members"),
+        ("secret.x", "secret is a value without members"),
+    ],
+)
+async def test_what_there_is_instead_of_what_is_captured_is_listed(hold: Hold, path: str, hint: str) -> None:
+    order: Json = {"id": "A7", "lines": [{"cents": 5}], "none": {}}
+    server = Canned(told("ok", structuredContent=order, secret={"of": "nobody"}))
+    (result,) = await hold(server, f"  - {{name: a, tool: t, capture: {{id: '{path}'}}, redact: [secret]}}\n")
+    assert [one.hint for one in result.failures] == [hint]
+
+
 @pytest.mark.parametrize("fails", [", expect: {text: no}", ", verify: [{tool: look, expect: {text: no}}]"])
 async def test_a_test_that_needs_what_a_failed_one_captures_says_so(hold: Hold, fails: str) -> None:
     first = CAPTURING.replace("}}\n", f"}}{fails}}}\n")

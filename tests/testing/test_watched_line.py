@@ -8,6 +8,7 @@ import pytest
 from bespeak.conversation.connection_pool import Pool
 from tests.testing.canned import (
     HEAD,
+    MODERN,
     NOVEMBER,
     TOKEN,
     Canned,
@@ -73,6 +74,19 @@ async def test_a_question_without_an_answer_has_an_empty_answer(hold: Hold) -> N
     (result,) = await hold(Pushing(form()), f"  - {{name: a, tool: t, eras: [{NOVEMBER}]}}")
     assert steps(result)[:3] == ["client call", "server asks", "client answer"]
     assert result.as_json()["conversation"][2]["body"] == {}
+
+
+@pytest.mark.parametrize("answers", ["{}", "{city: 5}"], ids=["none", "wrong"])
+async def test_a_client_that_cannot_answer_gives_up_and_the_server_is_not_blamed(hold: Hold, answers: str) -> None:
+    city = form(city={"type": "string"})
+    tests = f"  - {{name: a, tool: t, inputResponses: {answers}, eras: [ERA]}}"
+    for server, era, before in (
+        (Pushing(city), NOVEMBER, ["client call", "server asks", "client answer"]),
+        (Canned(asking(city=city)), MODERN, ["client call", "server asks"]),
+    ):
+        (result,) = await hold(server, tests.replace("ERA", era))
+        assert steps(result) == [*before, "client gives up"]
+        assert result.as_json()["conversation"][-1]["body"] == {"reason": result.failures[0].message}
 
 
 async def test_a_request_that_is_sent_again_is_told_apart(hold: Hold) -> None:
@@ -144,4 +158,4 @@ async def test_the_yaml_to_paste_is_told_beside_what_the_server_printed(
         Pushing(form(city={"type": "string"})), f"  - {{name: a, tool: t, eras: [{NOVEMBER}]}}", HEAD
     )
     (failure,) = result.failures
-    assert failure.hint == 'inputResponses:\n  city: "..."\nthe server printed:\nTraceback: oops'
+    assert failure.hint == 'inputResponses:\n  city: "..."\nthe server printed:\n  Traceback: oops'

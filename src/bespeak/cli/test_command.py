@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from bespeak.cli.exit_codes import ExitCode
-from bespeak.cli.output import complain
+from bespeak.cli.output import complain, tell
 from bespeak.cli.signals import run, stoppable
 from bespeak.cli.unusable_runs import report_unusable
 from bespeak.conversation.servers import Unreachable
@@ -74,7 +74,7 @@ def _run_suites(flags: Flags) -> int:
     try:
         if flags.init is not None:
             with redirect_stdout(sys.stderr):
-                drafted = run(draft(flags.init))
+                drafted = run(draft(flags.init, tell))
             print(drafted, end="")
             return 0
         suites = _suites(flags.files or [Path()])

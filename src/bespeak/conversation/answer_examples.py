@@ -15,6 +15,12 @@ def paste(questions: Sequence[Question]) -> str:
     return written(example(questions)).rstrip()
 
 
+def paste_in_round(questions: Sequence[Question], number: int) -> str:
+    """YAML with an example answer for each question, for a test that answers round by round."""
+    answers = [f"      {in_yaml(key)}: {in_yaml(answer)}" for key, answer in example(questions).items()]
+    return "\n".join(["rounds:", f"  # in round {number}", "  - answer:", *answers])
+
+
 def example(questions: Sequence[Question]) -> dict[str, Any]:
     """Return an example answer for each question, by name."""
     return {question.name: _example(question) for question in questions[:SHOWN]}

@@ -45,9 +45,17 @@ class FixtureScript:
         self._used.append(rule)
         return rule.answer
 
+    def unused_names(self) -> list[str]:
+        return unused_names(self._fixture.rules, self._used)
+
     def leftovers(self) -> list[str]:
         """Return what is wrong when the call has ended: the answers that no question asked for."""
         return [never_asked(rule, self._where) for rule in unused(self._fixture.rules, self._used)]
+
+
+def unused_names(rules: Sequence[Rule], used: Sequence[Rule]) -> list[str]:
+    """Return the names in the answers that were not used yet. One of them may be a misspelt name of a question."""
+    return [rule.key for rule in unused(rules, used) if rule.key is not None]
 
 
 def never_asked(rule: Rule, where: str) -> str:

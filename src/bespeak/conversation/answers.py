@@ -7,13 +7,16 @@ from typing import Any, cast
 
 from bespeak.conversation.json_values import as_object
 from bespeak.conversation.responses import Question
-from bespeak.protocol.forms import check_content, check_value
+from bespeak.protocol.forms import check_content, check_value, offered_by
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.terminal.prompt_types import Reply
 from bespeak.terminal.safe_text import printable, quoted
 
 MODEL = "bespeak-test"
 """The model name in a scripted sampling answer."""
+
+MOST_CHOICES = 20
+"""How many choices a message lists."""
 
 
 class Way(StrEnum):
@@ -214,9 +217,22 @@ def _names(fields: Mapping[str, Any]) -> str:
 
 def _faults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
     try:
-        return check_content(schema, content, formats=True)
+        found = check_content(schema, content, formats=True)
+        properties: Any = schema.get("properties")
+        return [
+            _with_choices(as_object(as_object(properties).get(fault.rpartition(": ")[0])), fault) for fault in found
+        ]
     except (TypeError, AttributeError, KeyError, ValueError):
         return ["the form is not a flat schema (use {raw: ...} to answer it anyway)"]
+
+
+def _with_choices(shown: Mapping[str, Any], fault: str) -> str:
+    """Return what is wrong with a value, with the choices if it is none of them."""
+    if not fault.endswith("offered choices"):
+        return fault
+    offered = offered_by(as_object(shown.get("items")) if shown.get("type") == "array" else shown) or []
+    more = f" and {len(offered) - MOST_CHOICES} more" if len(offered) > MOST_CHOICES else ""
+    return f"{fault}: {', '.join(map(str, offered[:MOST_CHOICES]))}{more}"
 
 
 def _field_value(question: Question, answer: Answer) -> Any:
@@ -236,5 +252,6 @@ def _field_value(question: Question, answer: Answer) -> Any:
             )
         value = next(iter(value.values()))
     if problem := check_value(question.schema, value, formats=True):
-        raise CannotAnswer(f"the answer to {quoted(question.name)} {problem}")
+        told = printable(_with_choices(question.schema, problem))
+        raise CannotAnswer(f"the answer to {quoted(question.name)} {told}")
     return value

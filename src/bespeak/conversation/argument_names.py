@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from bespeak.conversation.json_values import as_object
 from bespeak.terminal.safe_text import quoted
 
 SHOWN = 20
@@ -24,6 +25,8 @@ class UnknownName:
     """A name that the server does not list."""
 
     what: str
+    is_tool: bool
+    """Whether it is the name of a tool, and not of an argument."""
     meant: str | None
     """The name that was probably meant."""
     known: Collection[str]
@@ -41,7 +44,7 @@ def unknown_name(tools: Mapping[str, Mapping[str, Any]], tool: str, arguments: C
     if not tools:
         return None
     if tool not in tools:
-        return _unknown(f"the server has no tool {quoted(tool)}", tool, tools)
+        return _unknown(f"the server has no tool {quoted(tool)}", tool, tools, is_tool=True)
     schema: Any = tools[tool].get("inputSchema")
     if not isinstance(schema, dict) or not is_closed(cast("dict[str, Any]", schema)):
         return None
@@ -51,5 +54,13 @@ def unknown_name(tools: Mapping[str, Mapping[str, Any]], tool: str, arguments: C
     return None if wrong is None else _unknown(f"tool {quoted(tool)} has no argument {quoted(wrong)}", wrong, known)
 
 
-def _unknown(what: str, name: str, known: Collection[str]) -> UnknownName:
-    return UnknownName(what, next(iter(difflib.get_close_matches(name, known, 1)), None), known)
+def may_be_hidden(declared: Mapping[str, Any]) -> str:
+    """Return why a server may not list a tool to a client that declares only these capabilities."""
+    modes = {name: as_object(value) for name, value in declared.items()}
+    told = [f"{name}.{mode}" if mode else name for name, known in modes.items() for mode in known or ("",)]
+    listed = f"only {', '.join(told)}" if told else "no capabilities"
+    return f"the server may hide the tool from this client, which declares {listed}"
+
+
+def _unknown(what: str, name: str, known: Collection[str], *, is_tool: bool = False) -> UnknownName:
+    return UnknownName(what, is_tool, next(iter(difflib.get_close_matches(name, known, 1)), None), known)

@@ -191,9 +191,9 @@ class Connection:
         return self._checks.server
 
     @property
-    def has_session(self) -> bool:
-        """Whether the server has named a session in a response over HTTP."""
-        return self._checks.has_session
+    def session_id(self) -> str | None:
+        """The session that the server has named in a response over HTTP."""
+        return self._checks.session_id
 
     @contextmanager
     def listening(self, take: Callable[[dict[str, Any]], None]) -> Generator[None]:

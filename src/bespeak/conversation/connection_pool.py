@@ -16,6 +16,9 @@ from bespeak.protocol.errors import MCPError
 from bespeak.protocol.versions import SPOKEN
 from bespeak.transports.interfaces import MissingExtra
 
+MOST_LINES, LONGEST_LINE = 20, 200
+"""How much a message shows of what a server wrote to stdout before it could be reached."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -137,12 +140,12 @@ class Pool:
         return held.printed() if held is not None and not held.task.done() else ""
 
     def newly_printed(self, wanted: Wanted) -> str:
-        """Return the end of a server's output, unless it is what this has returned before."""
+        """Return the end of a server's output, without what this has returned before."""
         held, printed = self._held.get(wanted.key), self.printed(wanted)
-        if held is None or held.shown == printed:
+        if held is None:
             return ""
-        held.shown = printed
-        return printed
+        before, held.shown = held.shown, printed
+        return _after(before, printed)
 
     async def drop(self, wanted: Wanted, *, at_once: bool = False) -> None:
         """Close a connection that must not be used again. `at_once` does not wait until the server leaves by itself."""
@@ -165,6 +168,16 @@ class Pool:
             _look_away(task)
 
 
+def _after(before: str, printed: str) -> str:
+    """The lines of an output after those of an earlier look at it, whose first lines may have left the window."""
+    lines = printed.splitlines()
+    for known in (before.splitlines(), before.splitlines()[:-1]):  # its last line may have been incomplete
+        for start in range(len(known)):
+            if lines[: len(known) - start] == known[start:]:
+                return "\n".join(lines[len(known) - start :])
+    return printed
+
+
 def _look_away(task: "asyncio.Task[None]") -> None:
     """Ignore the error of a server that does not end properly."""
     if not task.cancelled():
@@ -182,8 +195,11 @@ def _why(error: Exception) -> str:
 
 async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.Event) -> None:
     connection: Connection | None = None
+    begun: list[str] = []
 
     def stray(line: bytes) -> None:
+        if len(begun) < MOST_LINES:
+            begun.append(line[:LONGEST_LINE].decode(errors="replace").rstrip())
         if connection is not None:
             connection.stray(line)
 
@@ -201,7 +217,8 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
             connection.timeout = wanted.timeout
         except (OSError, MCPError, InvalidServerResponse, MissingExtra, ValueError) as error:
             refused = isinstance(error, MCPError | ConnectionError | InvalidServerResponse)
-            raise Unreachable(f"{_why(error)}{said(reached.printed())}", refused=refused) from None
+            lines = "\n".join(filter(None, [*begun, reached.printed()]))
+            raise Unreachable(f"{_why(error)}{said(lines)}", refused=refused) from None
         except Exception as error:  # a lifespan that fails, in this process
             raise Unreachable(f"the server cannot be started: {type(error).__name__}: {error}") from error
         task = asyncio.current_task()

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from bespeak.client.errors import CallbackFailed
+from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_sources import Script
 from bespeak.conversation.answers import CannotAnswer, Refused
 from bespeak.conversation.call_rounds import Conversation, MalformedResponse, Round, RoundsExceeded
@@ -73,6 +73,8 @@ class Talk:
     """The last response."""
     unstated: Any = field(default=None, repr=False)
     """The response to an altered request that was sent again without its state; `None` if it was not."""
+    unstated_error: Exception | None = None
+    """Why there was no response to that request. The connection cannot be used any more."""
     ended: bool = False
     """Whether the call has ended with a result or an error, so that nothing more will be asked."""
     notifications: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -199,7 +201,11 @@ class Talk:
         envelope: Any = self.envelope
         if params is None or not isinstance(envelope, dict) or "result" not in envelope:
             return
-        self.unstated = (await self._exchange(params)).envelope
+        try:
+            self.unstated = (await self._exchange(params)).envelope
+        except (OSError, InvalidServerResponse) as error:  # what the server did with the altered request still counts
+            self.unstated_error = error
+            return
         self._keep_state(self.unstated)
 
     async def _until_gone(self, params: dict[str, Any]) -> Received:

@@ -58,9 +58,8 @@ class LiveChecks:
         self._declared = declared
         self.server = ServerCapabilities()
         """What the server declares."""
-        self.has_session = False
-        """Whether a response over HTTP named a session."""
-        self._session_id: str | None = None
+        self.session_id: str | None = None
+        """The session that a response over HTTP has named."""
         self.listener: Callable[[dict[str, Any]], None] | None = None
         """Takes all notifications while the client has a subscription, in place of the checks."""
         self._session = session
@@ -159,10 +158,9 @@ class LiveChecks:
     def responded(self, request: int, status: int, headers: Mapping[str, str], *, streamed: bool) -> None:
         self._responses[request] = status, streamed
         if SESSION_HEADER in headers:
-            self.has_session = True
-            if headers[SESSION_HEADER] != self._session_id:  # ids begin anew in a new session
+            if headers[SESSION_HEADER] != self.session_id:  # ids begin anew in a new session
                 self._notifications.asked.clear()
-            self._session_id = headers[SESSION_HEADER]
+            self.session_id = headers[SESSION_HEADER]
             self._found.append(Finding("session-id", f"the server sent the header {SESSION_HEADER}"))
 
     def unclaimed(self, message: bytes) -> None:
@@ -215,7 +213,9 @@ class LiveChecks:
 
     def asked(self, id_: Any) -> None:
         """Note the id of a question that the server sends as a request of its own."""
-        if id_ in self._notifications.asked and (self.has_session or not self._session.transport.sends_headers):
+        if id_ in self._notifications.asked and (
+            self.session_id is not None or not self._session.transport.sends_headers
+        ):
             self._found.append(Finding("request-id", f"the server sent another request with the id {shown(id_)}"))
         self._notifications.asked.add(id_)
 

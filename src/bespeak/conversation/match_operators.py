@@ -13,6 +13,8 @@ from bespeak.conversation.json_values import is_number
 from bespeak.conversation.patterns import Expression, InvalidPattern, PatternTimeout
 from bespeak.terminal.safe_text import printable
 
+NOT_EXPECTED = "was not expected"
+"""Said of a member that should not be there."""
 LONGEST_SEARCHED = 2**20
 """How many characters of a string `matches` searches."""
 
@@ -131,7 +133,8 @@ class Entries(Matcher):
                 return difference
         more = len(self.entries)
         if len(found) > more:
-            message = f"expected {more} entries, got {len(found)}"
+            wanted = f"should have {_count(more, 'entry')}" if more else "should be empty"
+            message = f"was not expected; the list {wanted}, but has {len(found)}"
             return Difference(join(path, more), message, ABSENT, found[more])
         return None
 
@@ -154,7 +157,7 @@ class Members(Matcher):
         extra = next((key for key in found if key not in self.members), None) if self.exact else None
         if extra is None:
             return None
-        return Difference(join(path, extra), "was not expected", ABSENT, found[extra])
+        return Difference(join(path, extra), NOT_EXPECTED, ABSENT, found[extra])
 
 
 # Operators
@@ -325,8 +328,13 @@ class Length(Matcher):
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         if not isinstance(actual, (str, list, dict)):
             return self._differs(f"is {_kind(actual)}, which has no length", actual, path)
-        difference = self.length.check(len(cast("Sequence[Any]", actual)), path, snapshots)
-        return difference and self._differs(f"its length: {difference.message}", actual, path)
+        count = len(cast("Sequence[Any]", actual))
+        difference = self.length.check(count, path, snapshots)
+        noun = "character" if isinstance(actual, str) else "entry" if isinstance(actual, list) else "member"
+        message = f"the number of {_plural(noun)} {difference.message}" if difference else ""
+        if difference and isinstance(self.length, Scalar):
+            message = f"should have {_count(self.length.written, noun)}, but has {count}"
+        return difference and self._differs(message, actual, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +378,14 @@ class All(Matcher):
 
     def _check(self, actual: Any, path: str, snapshots: Snapshots | None) -> Difference | None:
         return next((d for part in self.parts if (d := part.check(actual, path, snapshots))), None)
+
+
+def _plural(noun: str) -> str:
+    return f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun if number == 1 else _plural(noun)}"
 
 
 # Kinds of values

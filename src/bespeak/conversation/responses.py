@@ -15,6 +15,7 @@ from bespeak.conversation.differences import shown
 from bespeak.conversation.json_values import as_array, as_object, is_number, kind_of
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.question_names import called, name_of, namesakes_in
+from bespeak.conversation.result_text import text_of
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.terminal.safe_text import printable, quoted
 
@@ -70,6 +71,11 @@ class Question:
         return said if isinstance(said, str) else ""
 
     @property
+    def _for_the_model(self) -> str:
+        """What the client's model is asked."""
+        return text_of(self.params) if self.method == SAMPLE else ""
+
+    @property
     def is_url(self) -> bool:
         return self.method == ELICIT and self.params.get("mode") == "url"
 
@@ -94,7 +100,7 @@ class Question:
 
     def told(self) -> str:
         """Return the question for use in an error message: its name and its message."""
-        said = self.message or self.method
+        said = self.message or self._for_the_model or self.method
         return f"{quoted(self.name)} ({printable(said)})" if said else quoted(self.name)
 
     def as_json(self) -> dict[str, Any]:

@@ -225,7 +225,12 @@ async def end(process: asyncio.subprocess.Process) -> None:
 
 def said(printed: str) -> str:
     """Return a server's output, to append to an error message."""
-    return f"; it printed:\n{printed}" if printed else ""
+    return f"; it printed:\n{indented(printed)}" if printed else ""
+
+
+def indented(printed: str) -> str:
+    """Return the output of a server, so that it cannot be mistaken for a message."""
+    return "\n".join(f"  {line}" if line else "" for line in printed.splitlines())
 
 
 def tail(log: IO[str]) -> str:

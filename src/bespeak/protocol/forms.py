@@ -39,7 +39,8 @@ def check_value(shown: Mapping[str, Any], value: Any, *, formats: bool = False) 
     return None
 
 
-def _offered(shown: Mapping[str, Any]) -> list[Any] | None:
+def offered_by(shown: Mapping[str, Any]) -> list[Any] | None:
+    """Return the choices of a property; `None` if any text will do."""
     titled = shown.get("oneOf") or shown.get("anyOf")
     return [option.get("const") for option in titled] if titled else shown.get("enum")
 
@@ -47,7 +48,7 @@ def _offered(shown: Mapping[str, Any]) -> list[Any] | None:
 def _check_string(shown: Mapping[str, Any], value: Any) -> str | None:
     if not isinstance(value, str):
         return "must be a string"
-    offered = _offered(shown)
+    offered = offered_by(shown)
     if offered is not None and value not in offered:
         return "must be one of the offered choices"
     if len(value) < shown.get("minLength", 0):

@@ -179,6 +179,11 @@ def ignores_state(envelope: Any, unstated: Any) -> bool:
     return unstated is not None and _outcome(envelope) == _outcome(unstated)
 
 
+def unanswered_without_state(error: Exception) -> str:
+    """Return that the same request without any state had no response."""
+    return f"the server did not answer the same request without any requestState: {error}"
+
+
 def advise_ignored(tamper: Tamper) -> list[Finding]:
     """Return advice about a state that the server does not rely on."""
     if tamper.how in _ANSWERS_ALONE:

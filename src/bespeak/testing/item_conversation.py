@@ -5,19 +5,19 @@ from dataclasses import replace
 from typing import Any, cast
 
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
-from bespeak.conversation.answer_examples import paste
-from bespeak.conversation.answer_sources import FixtureScript
+from bespeak.conversation.answer_examples import paste, paste_in_round
+from bespeak.conversation.answer_sources import FixtureScript, Script
 from bespeak.conversation.answers import CannotAnswer
 from bespeak.conversation.askers import asker_of
 from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.connection import Line
 from bespeak.conversation.exchange import BrokenRule, Stopped, Talk
-from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
+from bespeak.conversation.fixtures import SHOWN, InputResponseFixture, MissingAnswer
 from bespeak.conversation.matchers import ABSENT
 from bespeak.conversation.profiles.profile import Profile
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.question_names import AmbiguousName, SpelledKey, with_names
-from bespeak.conversation.responses import Dialect
+from bespeak.conversation.responses import Dialect, Question
 from bespeak.conversation.result_text import text_of
 from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.versions import is_modern
@@ -35,9 +35,11 @@ from bespeak.testing.attacks import (
     judge_tampered,
     judge_unasked,
     refuses,
+    unanswered_without_state,
 )
 from bespeak.testing.expect.asked_order import in_expected_order
 from bespeak.testing.expect.expectations import Telling, allowing_an_error, ended, failed, judge, names_a_success
+from bespeak.testing.expect.round_expectations import RoundsScript, UnexpectedRound
 from bespeak.testing.expect.snapshots import SnapshotFile
 from bespeak.testing.live_lines import LiveLine
 from bespeak.testing.redaction.folder_paths import Folder
@@ -48,7 +50,7 @@ from bespeak.testing.run_options import Options
 from bespeak.testing.scripts import StoppingScript, script_of
 from bespeak.testing.suite.plan import Item, without_rounds
 from bespeak.testing.suite.suite_file import AsProfile, Expect, Test, Verify
-from bespeak.testing.value_paths import parse_path, value_at
+from bespeak.testing.value_paths import members_beside, parse_path, value_at
 from bespeak.testing.watched_line import WatchedLine
 
 DIALECT_RULES = ("dialect", "no-result-type")
@@ -88,6 +90,8 @@ class ItemConversation:
         """Whether the server did not respond in time."""
         self.skipped: str | None = None
         """Why the conversation was not held."""
+        self.notes: list[str] = []
+        """What the author of the suite should know, whether the test passed or not."""
         self.replayed = False
         """Whether it comes from a cassette."""
 
@@ -165,14 +169,20 @@ class ItemConversation:
             await talk.hold()
         except MissingAnswer as error:
             asked = [self._shown.question(one, self._all_tokens()) for one in error.questions]
-            self._fail(str(MissingAnswer(asked)), hint=paste(error.questions))
+            missing = f"{MissingAnswer(asked)}{_unused(talk.script)}"
+            self._give_up(missing, hint=_to_paste(talk.script, error.questions))
+            self.failures += _mismatches(talk.script)
+        except UnexpectedRound as error:
+            self._give_up(str(error), hint=_to_paste(talk.script, error.questions) if error.questions else None)
+            self.failures += _mismatches(talk.script)
         except CannotAnswer as error:
-            self._fail(str(error))
+            self._give_up(str(error))
+            self.failures += _mismatches(talk.script)
         except RoundsExceeded as error:
             rounds = [self._shown.round(one, talk.conversation.states) for one in error.rounds]
-            self._fail(str(RoundsExceeded(error.max_rounds, rounds)))
+            self._give_up(str(RoundsExceeded(error.max_rounds, rounds)))
         except NoMoreInput as error:
-            self._fail(str(error))
+            self._give_up(str(error))
         except NotReached as error:
             self._fail(f"not reached: {error}{ended(talk.envelope)}")
         except (BrokenRule, MalformedResponse):
@@ -189,6 +199,9 @@ class ItemConversation:
         except (OSError, InvalidServerResponse, CallbackFailed) as error:
             if not any(found.rule == "content-type" for found in talk.conversation.findings):  # which says why
                 self._fail(f"the conversation was cut off: {error}")
+            return False
+        if talk.unstated_error is not None:
+            self.hangs = isinstance(talk.unstated_error, TimeoutError)
             return False
         return not (self.failures and not is_modern(talk.line.version))
 
@@ -215,10 +228,21 @@ class ItemConversation:
             self.advice += advise_ignored(test.tamper) if ignored else []
             rounds = talk.conversation.rounds
             self.failures += judge_tampered(test.tamper, talk.envelope, rounds, expected=expects, ignored=ignored)
+            if talk.unstated_error is not None:
+                self._add_crash(unanswered_without_state(talk.unstated_error))
         if expects:
             self.failures += self._judged(
                 allowing_an_error(test.expect) if refuses(talk.envelope) else test.expect, talk
             )
+
+    def _add_crash(self, what: str) -> None:
+        """Report a crash beside what was found before it. It is never the failure that a test is expected to have."""
+        if not self.failures:
+            self._fail(what, kind=Kind.FAILED if self.test.xfail is None else Kind.UNREACHABLE)
+            return
+        self.failures[-1] = self.failures[-1].with_hint(what)
+        if self.test.xfail is not None:
+            self.notes.append(what)
 
     def _judge_restart(self, talk: Talk) -> None:
         assert self.test.fault is not None, "only a fault restarts a server"
@@ -258,7 +282,10 @@ class ItemConversation:
                 named = with_names(result, list(parse_path(path)))
                 self.captured[name] = text_of(result) if whole else value_at(named, path)
             except LookupError:
-                self._fail(f"capture: the result has nothing at {path!r}", hint=_members(result))
+                shown = self._shown.envelope(envelope)
+                self._fail(
+                    f"capture: the result has nothing at {path!r}", hint=members_beside(shown.get("result"), path)
+                )
             except AmbiguousName as error:
                 self._fail(f"capture: {error}", path=path, actual=ABSENT)
 
@@ -280,6 +307,12 @@ class ItemConversation:
     def _fail(self, message: str, **more: Any) -> None:
         self.failures.append(Failure(message, **more))
 
+    def _give_up(self, message: str, **more: Any) -> None:
+        """Note that the client cannot go on with the call."""
+        self._fail(message, **more)
+        if self.line is not None:
+            self.line.gave_up(message)
+
     @property
     def _shown(self) -> ResultRedactor:
         return ResultRedactor(self.redactor)
@@ -298,10 +331,20 @@ class ItemConversation:
         return [] if self.conversation is None else self.conversation.states
 
 
-def _members(result: Any) -> str | None:
-    """The names of what a result has, as a hint."""
-    names = ", ".join(map(quoted, cast("dict[str, Any]", result))) if isinstance(result, dict) else ""
-    return f"the result has {names}" if names else None
+def _to_paste(script: Script, questions: Sequence[Question]) -> str:
+    """The YAML to paste, in the form that the test uses."""
+    return paste_in_round(questions, script.number) if isinstance(script, RoundsScript) else paste(questions)
+
+
+def _unused(script: Script) -> str:
+    """The answers that no question asked for so far, to append to a message."""
+    names = script.unused_names() if isinstance(script, FixtureScript | RoundsScript) else []
+    listed = ", ".join(map(quoted, names[:SHOWN]))
+    return f"; not used so far: {listed}" if names else ""
+
+
+def _mismatches(script: Script) -> list[Failure]:
+    return script.mismatches() if isinstance(script, RoundsScript) else []
 
 
 def client_of(options: Options) -> Profile:

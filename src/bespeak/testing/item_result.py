@@ -81,7 +81,7 @@ class ItemResult:
         return bounded(result)
 
     def _notes(self) -> list[str]:
-        if self.failures or not self.ran:
+        if self.failures or not self.ran or self.skipped is not None or self.item.test.skip is not None:
             return []
         place = f"{relative(self.item.file, self.options.start)}:{self.item.line}"
         unmatched = [one.written for one in self.item.test.redact if one.written not in self.matched()]

@@ -5,15 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bespeak.conversation.argument_names import unknown_name
+from bespeak.conversation.argument_names import may_be_hidden, unknown_name
 from bespeak.conversation.connection import Connection, Line
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.server_targets import parse_target
-from bespeak.conversation.servers import Unreachable, folder_of
-from bespeak.testing.cassettes.cassette_file import CassetteFile
-from bespeak.testing.cassettes.cassette_format import StaleCassette
+from bespeak.conversation.servers import Unreachable, folder_of, indented
+from bespeak.testing.cassettes.cassette_file import CassetteFile, PlainValue
+from bespeak.testing.cassettes.cassette_format import StaleCassette, redaction_hint
 from bespeak.testing.cassettes.record_mode import RecordMode
+from bespeak.testing.expected_failures import fails_as_expected
 from bespeak.testing.item_conversation import ItemConversation, client_of
 from bespeak.testing.item_probe import REPLAYED, ItemProbe, wire_to
 from bespeak.testing.item_result import ItemResult
@@ -129,11 +130,37 @@ class ItemRun:
             if not self.failures:
                 await self._connected(wanted, cassette)
             self.failures += await self._commands(self.test.teardown, "teardown", go_on=True)
-        if cassette is not None and keep and not self.failures:
-            try:
-                cassette.write()
-            except StaleCassette as error:
-                self._stale(error)
+        expected = fails_as_expected(self.test, self.failures)
+        if cassette is None or not keep or (self.failures and not expected):
+            return
+        if expected and not await self._fails_in_replay(cassette):
+            what = "only the live server fails the test like this, and a replay would not"
+            removed = "; the earlier recording had a value that is redacted now, and was removed"
+            self.notes.append(f"{self._place}: not recorded: {what}{removed if cassette.removed_if_plain() else ''}")
+            return
+        try:
+            cassette.write()
+        except StaleCassette as error:
+            self._stale(error, cassette)
+
+    async def _fails_in_replay(self, cassette: CassetteFile) -> bool:
+        """Return whether what was just recorded fails as expected when it is replayed."""
+        line = cassette.recorded_player()
+        if line is None:
+            return False
+        options = replace(self.options, prompt=None, record=RecordMode.NONE)
+        held = ItemConversation(self.item, self.test, options, self.redactor, [*self.tokens], self.folders())
+        try:
+            await held.hold(line, None)
+            line.check_played()
+        except StaleCassette:
+            return False
+        return fails_as_expected(self.test, held.failures)
+
+    @property
+    def _place(self) -> str:
+        """The file and line of the test."""
+        return f"{relative(self.item.file, self.options.start)}:{self.item.line}"
 
     async def _commands(self, commands: Sequence[Command], what: str, *, go_on: bool = False) -> list[Failure]:
         return await run_commands(commands, self.item.file.resolve().parent, str, what, go_on=go_on)
@@ -161,22 +188,27 @@ class ItemRun:
         if self.failures and usable and self.test.xfail is None:
             self.printed = self.pool.newly_printed(wanted)
         if not usable:
-            printed = self.pool.printed(wanted)
+            printed = self.pool.newly_printed(wanted)
             if printed and self.failures:
-                self.failures[-1] = self.failures[-1].with_hint(f"the server printed:\n{printed}")
+                self.failures[-1] = self.failures[-1].with_hint(f"the server printed:\n{indented(printed)}")
             await self.pool.drop(wanted, at_once=self.held is not None and self.held.hangs)
 
     async def _note_names(self, connection: Connection) -> None:
         """Say that the server does not list the tool or an argument of the test. A hostile test may want just that."""
         test = self.test
-        found = None
-        if test.tool is not None:
-            found = unknown_name(await connection.tools(), test.tool, test.arguments or {})
-        if found is not None and self.failures:
-            self.failures[0] = self.failures[0].with_hint(str(found))
-        elif found is not None and found.meant is not None:
-            place = f"{relative(self.item.file, self.options.start)}:{self.item.line}"
-            self.notes.append(f"{place}: the test passes, but {found}")
+        if test.tool is None or (self.held is not None and self.held.skipped is not None):
+            return
+        found = unknown_name(await connection.tools(), test.tool, test.arguments or {})
+        if found is None:
+            return
+        declared = self.wanted().declared
+        less, hidden = found.is_tool and declared != EVERYTHING, may_be_hidden(declared)
+        if self.failures:
+            self.failures[0] = self.failures[0].with_hint(f"{found}\n{hidden}" if less else str(found))
+        elif less and self.options.profile is not None and test.declare is None:
+            self.notes.append(f"{self._place}: the test passes, but {found.what}; {hidden}")
+        elif found.meant is not None:
+            self.notes.append(f"{self._place}: the test passes, but {found}")
 
     def _note_roots(self, wanted: Wanted) -> None:
         """Note the roots in the suite that do not exist."""
@@ -197,11 +229,14 @@ class ItemRun:
         try:
             line = cassette.player()
             await self._hold(line, None)
-            if not self.failures:
+            expected = fails_as_expected(self.test, self.failures)
+            if expected or not self.failures:
                 line.check_played()
         except StaleCassette as error:
-            self._stale(error)
-        if self.failures and self.options.record is RecordMode.NEW:  # the cassette no longer fits the test
+            expected = False
+            self._stale(error, cassette)
+        # The cassette no longer fits the test.
+        if self.failures and not expected and self.options.record is RecordMode.NEW:
             self.failures.clear()
             await self._live(cassette)
 
@@ -210,19 +245,23 @@ class ItemRun:
         try:
             recorded = cassette.read()
         except StaleCassette as error:
-            self._stale(error)
+            self._stale(error, cassette)
             return
         await self._live(cassette, keep=False)
-        if not self.failures:
+        if not self.failures or fails_as_expected(self.test, self.failures):
             difference = cassette.difference(recorded)
             if difference is not None:
-                self._stale(difference)
+                self._stale(difference, cassette)
 
-    def _stale(self, error: StaleCassette) -> None:
+    def _stale(self, error: StaleCassette, cassette: CassetteFile) -> None:
         shown = ResultRedactor(self.redactor)
         tokens = [*self.tokens, *self._states()]
-        diff = value_diff(shown.value(error.expected, tokens), shown.value(error.actual, tokens))
-        self.failures = [Failure(str(error), Kind.CASSETTE, error.path, error.expected, error.actual, diff=diff)]
+        expected, actual = shown.value(error.expected, tokens), shown.value(error.actual, tokens)
+        if error.path is not None and expected == actual and error.expected != error.actual:
+            error = PlainValue(cassette.path, error.path)
+        diff = value_diff(expected, actual)
+        values = {"expected": error.expected, "actual": error.actual, "hint": redaction_hint(error)}
+        self.failures = [Failure(str(error), Kind.CASSETTE, error.path, **values, diff=diff)]
 
     async def _hold(self, line: Line, live: LiveLine | None) -> bool:
         """Hold the conversation over a line. Return whether the connection can still be used."""
@@ -233,6 +272,7 @@ class ItemRun:
             return await held.hold(line, live)
         finally:
             self.failures += held.failures
+            self.notes += [f"{self._place}: {one}" for one in held.notes]
 
     # The result
 

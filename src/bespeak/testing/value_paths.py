@@ -5,6 +5,9 @@ import re
 from enum import Enum
 from typing import Any, cast
 
+from bespeak.conversation.differences import join
+from bespeak.terminal.safe_text import quoted
+
 
 class Every(Enum):
     """A step to every value of a map or list."""
@@ -64,3 +67,23 @@ def value_at(value: Any, path: str) -> Any:
         else:
             raise LookupError(path)
     return value
+
+
+def members_beside(value: Any, path: str) -> str | None:
+    """Return what there is at the last place of a path that exists; `None` if that is nothing."""
+    where = "the result"
+    for step in parse_path(path):
+        if isinstance(value, dict) and isinstance(step, str) and step in value:
+            value = cast("dict[str, Any]", value)[step]
+        elif isinstance(value, list) and isinstance(step, int) and step < len(cast("list[Any]", value)):
+            value = cast("list[Any]", value)[step]
+        else:
+            break
+        where = join("" if where == "the result" else where, step)
+    if isinstance(value, dict):
+        names = ", ".join(map(quoted, cast("dict[str, Any]", value)))
+        return f"{where} has {names or 'no members'}"
+    if isinstance(value, list):
+        count = len(cast("list[Any]", value))
+        return f"{where} is a list with {count} {'entry' if count == 1 else 'entries'}"
+    return None if value is None else f"{where} is a value without members"

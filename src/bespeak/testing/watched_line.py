@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from bespeak.client.errors import CallbackFailed
 from bespeak.conversation.connection import Line, Push, Received, Scripts, nothing
 from bespeak.conversation.json_values import as_object
 from bespeak.conversation.protocol_rules import Finding
@@ -43,6 +44,9 @@ class WatchedLine:
 
         try:
             received = await self._line.send(method, params, pushed, scripts)
+        except CallbackFailed:  # `gave_up` says why
+            self._note_heard(self._so_far())
+            raise
         except Exception as error:
             self._note_heard(self._so_far())
             self._note(Step.NO_RESPONSE, {"reason": str(error) or type(error).__name__})
@@ -50,6 +54,10 @@ class WatchedLine:
         self._note_heard(received.notifications)
         self._note_response(received.envelope)
         return received
+
+    def gave_up(self, reason: str) -> None:
+        """Note that the client does not go on, because it has no answer that it can send."""
+        self._note(Step.GIVES_UP, {"reason": reason})
 
     def astray(self) -> list[Finding]:
         return self._line.astray()

@@ -90,7 +90,7 @@ OTHERWISE: dict[str, tuple[Trip, str]] = {
     ),
     "one question more": (
         Trip([{**CITY, "when": form("When?")}, UNITS]),
-        "turns[0].asked[1]: expected 1 entries, got 2",
+        "turns[0].asked[1]: was not expected; the list should have 1 entry, but has 2",
     ),
     "another result": (
         Trip(FIRST, result=text("Rainy.")),
@@ -122,7 +122,10 @@ async def test_what_the_server_does_otherwise_is_found(taped: Desk, server: Trip
 NOTED: dict[str, tuple[list[list[Json]], str]] = {
     "another": ([[LOUDER]], 'turns[0].notifications[0].params.data: expected "on the way", got "almost there"'),
     "none": ([], "turns[0].notifications: is missing"),
-    "one more": ([[NOTE, LOUDER]], "turns[0].notifications[1]: expected 1 entries, got 2"),
+    "one more": (
+        [[NOTE, LOUDER]],
+        "turns[0].notifications[1]: was not expected; the list should have 1 entry, but has 2",
+    ),
     "one in another turn": ([[], [NOTE]], "turns[0].notifications: is missing"),
 }
 
@@ -252,6 +255,22 @@ async def test_a_server_that_differs_is_reported_with_what_to_do(taped: Desk) ->
     taped.server = Trip(result=text("Rainy."))
     failure = stale(await taped.run(trip(), verify=True))
     assert "--record rewrite" in f"{failure.message} {failure.hint}"
+    assert failure.hint == "if this value is different every time, list it in redact: content[0].text, and record again"
+
+
+async def test_a_value_that_differs_in_an_answer_or_in_what_is_sent_may_be_redacted(taped: Desk) -> None:
+    await taped.recorded(trip())
+    failure = stale(await taped.run(trip(arguments={"loc": "LHR"})))
+    assert failure.hint == "if this value is different every time, list it in redact: arguments.loc, and record again"
+    failure = stale(await taped.run(trip(inputResponses={"city": "Rome", "units": "C"})))
+    assert failure.hint == "if this value is different every time, list it in redact, and record again"
+
+
+async def test_a_difference_that_cannot_be_redacted_has_no_such_hint(taped: Desk) -> None:
+    await taped.recorded(trip())
+    assert stale(await taped.run(trip(arguments={}))).hint is None
+    taped.alter(lambda cassette: cassette.update(revision=LEGACY))
+    assert stale(await taped.run(trip(), verify=True)).hint is None
 
 
 # At the command line

@@ -111,7 +111,7 @@ async def test_a_recorded_question_without_an_answer_fails_as_it_does_live(tmp_p
     await run_suite(write_suite(tmp_path, trip(), servers=OURS, eras=[era]), record="once")
     unanswered = trip(inputResponses={"units": "C"})
     (replayed,) = await run_suite(write_suite(tmp_path, unanswered, servers=OURS, eras=[era]))
-    assert only(replayed).message == "there is no answer to 'city' (Which city of SFO?)"
+    assert only(replayed).message == "there is no answer to 'city' (Which city of SFO?); not used so far: 'units'"
     assert 'city: "..."' in (only(replayed).hint or "")
 
 

@@ -100,6 +100,23 @@ def test_rounds_questions_and_notifications_are_those_of_the_conversation() -> N
 
 
 @pytest.mark.parametrize(
+    ("expect", "hint"),
+    [
+        ({"text": "present"}, "to expect any value, write {present: true}"),
+        ({"text": "absent"}, "to expect that there is no value, write {absent: true}"),
+        (
+            {"structuredContent": {"contains": {"no": "absent"}}},
+            "to expect that there is no value, write {absent: true}",
+        ),
+        ({"structuredContent": {"cents": 5}}, "to compare only some of the members, write {contains: {...}}"),
+        ({"text": "Sunny."}, None),
+    ],
+)
+def test_what_was_probably_meant_is_a_hint(expect: dict[str, Any], hint: str | None) -> None:
+    assert only(judged(expect)).hint == hint
+
+
+@pytest.mark.parametrize(
     ("expect", "path", "said", "expected", "actual"),
     [
         ({"text": "paid."}, "text", 'text: expected "paid.", got "Paid."', "paid.", "Paid."),
@@ -119,12 +136,18 @@ def test_rounds_questions_and_notifications_are_those_of_the_conversation() -> N
             {"name": "Ada"},
         ),
         ({"structuredContent": {"contains": {"tip": 1}}}, "structuredContent.tip", "is missing", 1, ABSENT),
-        ({"content": []}, "content[0]", "expected 0 entries, got 1", ABSENT, {"type": "text", "text": "Paid."}),
+        (
+            {"content": []},
+            "content[0]",
+            "was not expected; the list should be empty, but has 1",
+            ABSENT,
+            {"type": "text", "text": "Paid."},
+        ),
         ({"isError": True}, "isError", "the tool was expected to fail, but returned: Paid.", True, False),
         ({"messages": []}, "messages", "messages: is missing", [], ABSENT),
         ({"rounds": 1}, "rounds", "rounds: expected 1, got 0", 1, 0),
         ({"asked": ["city"]}, "asked[0]", "asked[0]: is missing", "city", ABSENT),
-        ({"notifications": {"length": 1}}, "notifications", "its length: expected 1, got 0", {"length": 1}, []),
+        ({"notifications": {"length": 1}}, "notifications", "should have 1 entry, but has 0", {"length": 1}, []),
     ],
 )
 def test_what_is_not_as_expected_is_reported_with_the_first_differing_path(

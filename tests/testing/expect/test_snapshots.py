@@ -252,6 +252,23 @@ async def test_what_is_declared_is_redacted_when_it_is_kept_and_when_it_is_compa
         assert json.loads(kept(desk).read_bytes()) == {"a trip": {"all": {"id": "[redacted]"}}}
 
 
+@pytest.mark.parametrize("redact", ["structuredContent.ids[*].id", {"pattern": r"4711\d*"}], ids=["path", "pattern"])
+async def test_a_value_that_is_redacted_later_is_found_and_not_shown(desk: Desk, redact: Any) -> None:
+    test = {**SUNNY, "expect": {"structuredContent": {"snapshot": "all"}}}
+    ids: list[Json] = [{"id": "4711"}, {"id": "47112"}]
+    desk.server = Trip([], result=text("Sunny.", structuredContent={"ids": ids}))
+    await keep(desk, test)
+    result = await run(desk, test, redact=[redact])
+    what = (
+        "structuredContent: the snapshot 'all' has a value that is redacted now; record it again with --record rewrite"
+    )
+    assert (only(result).message, "4711" in json.dumps(result.as_json())) == (what, False)
+    desk.server = Trip([], result=text("Sunny.", structuredContent={"ids": ids[:1]}))
+    result = await run(desk, test, redact=[redact])
+    assert (len(result.failures), "4711" in json.dumps(result.as_json())) == (1, False)
+    assert await keep(desk, test, redact=[redact]) == {"a trip": {"all": {"ids": [{"id": "[redacted]"}]}}}
+
+
 async def test_a_snapshot_that_was_kept_live_fits_the_replay(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "hunter2")
     test = {**SUNNY, "arguments": {"key": "${env:SECRET}"}}

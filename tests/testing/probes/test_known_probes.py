@@ -237,6 +237,13 @@ async def test_a_server_may_look_at_the_revision_in_the_header_first(tmp_path: P
     assert told(await held(first, tmp_path)) == []
 
 
+@pytest.mark.parametrize("name", ["token", "origin"])
+async def test_a_request_of_an_older_revision_names_the_revision_and_the_session(name: str, tmp_path: Path) -> None:
+    server = guarded(name, NOVEMBER, session="needed", ignores_token=True)
+    (found,) = told(await held(server, tmp_path))
+    assert found.endswith(" was answered with a result and status 200")
+
+
 async def test_an_answer_in_a_stream_is_read(tmp_path: Path) -> None:
     streamed = guarded("metadata")
     streamed.answers["tools/list"] = [log(), failed(-32602)]

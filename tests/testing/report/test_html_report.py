@@ -60,6 +60,7 @@ EVENTS = [
     Event(Step.RESULT, {}),
     Event(Step.ERROR, {"code": -32602, "message": "no"}),
     Event(Step.NO_RESPONSE, {"reason": "timed out"}),
+    Event(Step.GIVES_UP, {"reason": "there is no answer to 'city'"}),
 ]
 
 
@@ -144,6 +145,8 @@ def test_a_conversation_is_a_timeline_of_two_lanes() -> None:
         "text, 30 lines",
         "returns an error code: -32602",
         'does not respond reason: "timed out"',
+        "client sends no answer server progress",
+        "client gives up there is no answer to 'city'",
     ):
         assert said in found.text
 

@@ -26,6 +26,7 @@ from bespeak.testing.cassettes.cassette_format import (
     is_question,
 )
 from bespeak.testing.cassettes.key_handles import KeyHandles, Turns
+from bespeak.testing.cassettes.plain_values import plain_value
 from bespeak.testing.cassettes.player import Player
 from bespeak.testing.cassettes.question_order import in_order
 from bespeak.testing.cassettes.recorder import LiveLine, Recorder
@@ -65,6 +66,15 @@ class CassetteFile:
         listed = list(handles.by_key.values())
         return {"turns": handles.stored(turns), **({"keys": listed} if listed else {})}
 
+    def recorded_player(self) -> "Player | None":
+        """Return a line that plays what was just recorded; `None` if the conversation broke off."""
+        try:
+            found = json.loads(json.dumps(self.recorded()))
+            Cassette.model_validate(found)
+        except ValueError:
+            return None
+        return Player(found, self._redaction)
+
     def write(self) -> None:
         """Write the recorded conversation. Raises `StaleCassette` if it cannot be written."""
         text = json.dumps(self.recorded(), indent=2, sort_keys=True) + "\n"
@@ -82,8 +92,23 @@ class CassetteFile:
     # Reading
 
     def read(self) -> dict[str, Any]:
-        """Read the cassette. Raises `StaleCassette` if it is missing or cannot be read."""
-        return read_cassette(self.path, self._redaction)
+        """Read the cassette. Raises `StaleCassette` if it is missing, cannot be read, or has what is redacted now."""
+        found = read_cassette(self.path, self._redaction)
+        path = plain_value(found, self._redaction)
+        if path is not None:
+            raise PlainValue(self.path, path)
+        return found
+
+    def removed_if_plain(self) -> bool:
+        """Remove the cassette if it has a value that is redacted now. Return whether it did."""
+        try:
+            self.read()
+        except PlainValue:
+            self.path.unlink()
+            return True
+        except StaleCassette:
+            pass
+        return False
 
     def player(self) -> "Player":
         """Return a line that plays the server's part. Raises `StaleCassette`."""
@@ -117,6 +142,14 @@ def read_cassette(path: Path, redaction: Redactor | None = None) -> dict[str, An
     except (ValueError, RecursionError):
         raise StaleCassette(f"{path.name} is not a cassette of format {FORMAT}; run with --record rewrite") from None
     return cast("dict[str, Any]", found)
+
+
+class PlainValue(StaleCassette):
+    """A value was recorded before it was redacted."""
+
+    def __init__(self, file: Path, path: str) -> None:
+        what = f"{file.name} has a value that is redacted now, at {path}"
+        super().__init__(f"{what}; record it again with --record rewrite")
 
 
 def file_name(folder: Path, item: Item) -> str:

@@ -164,6 +164,17 @@ def diverged(found: Difference, anew: str = ANEW) -> StaleCassette:
     return StaleCassette(message, found.path, found.expected, found.actual)
 
 
+def redaction_hint(error: StaleCassette) -> str | None:
+    """Return how to leave out a value that differs from what was recorded."""
+    if error.path is None or error.expected is ABSENT or error.actual is ABSENT:
+        return None
+    place = re.match(r"turns\[[0-9]+\]\.(\w+)[.[]", error.path)
+    if place is None:
+        return None
+    named = f": {error.path[place.end() :]}" if place[1] in ("sent", "result", "error", "asking") else ""
+    return f"if this value is different every time, list it in redact{named}, and record again"
+
+
 class _States:
     """Request states, and the numbers that replace them."""
 

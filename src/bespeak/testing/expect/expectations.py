@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 from pydantic import BaseModel
 
 from bespeak.conversation.json_values import as_object, kind_of
+from bespeak.conversation.match_operators import NOT_EXPECTED
 from bespeak.conversation.matchers import ABSENT, Difference, parse_matcher
 from bespeak.conversation.result_text import text_of
 from bespeak.testing.expect.expected_value import Kept, expected_value
@@ -51,7 +52,7 @@ class Telling:
         if found is None:
             return None
         given, came = shown or (written, actual)
-        told = as_told(found, written, actual, path, self.hide, (given, came))
+        told = as_told(found, written, actual, path, self.hide, (given, came), snapshots)
         if self.replayed and _mentions(actual) and (told.message == UNTOLD or _mentions(told.actual)):
             return None
         return told, () if told.stopped else self._diff(given, came, snapshots)
@@ -230,11 +231,28 @@ def _differs(
         return []
     difference, diff = found
     message = f"{difference.path}: {difference.message}"
-    return [Failure(message, path=difference.path, expected=difference.expected, actual=difference.actual, diff=diff)]
+    values = {"expected": difference.expected, "actual": difference.actual}
+    return [Failure(message, path=difference.path, **values, hint=_hint(difference), diff=diff)]
+
+
+def _hint(difference: Difference) -> str | None:
+    """Return how to write what was probably meant."""
+    if difference.expected in ("present", "absent") and difference.actual != difference.expected:
+        what = "any value" if difference.expected == "present" else "that there is no value"
+        return f"to expect {what}, write {{{difference.expected}: true}}"
+    if difference.message == NOT_EXPECTED:
+        return "to compare only some of the members, write {contains: {...}}"
+    return None
 
 
 def as_told(
-    difference: Difference, written: Any, actual: Any, path: str, hide: Hide, shown: tuple[Any, Any] | None = None
+    difference: Difference,
+    written: Any,
+    actual: Any,
+    path: str,
+    hide: Hide,
+    shown: tuple[Any, Any] | None = None,
+    snapshots: _Shown | None = None,
 ) -> Difference:
     """Return a difference without secrets. It is computed again on the hidden values, so that no half of a secret is quoted."""
     given, came = shown or (written, actual)
@@ -246,7 +264,7 @@ def as_told(
     if difference.stopped:  # a search on another text may come to an end, or take as long again
         return Difference(hide(difference.path), hide(difference.message), *both)
     try:
-        told = parse_matcher(expected).judge(seen, path)
+        told = parse_matcher(expected).judge(seen, path, snapshots)
     except ValueError:
         told = None
     return told or Difference(difference.path, UNTOLD, *both)

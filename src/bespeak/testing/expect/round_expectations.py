@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bespeak.conversation.answer_sources import never_asked
+from bespeak.conversation.answer_sources import never_asked, unused_names
 from bespeak.conversation.answers import Answer, CannotAnswer
 from bespeak.conversation.fixtures import SHOWN, InputResponseFixture, Rule, responses_to, unused
 from bespeak.conversation.matchers import ABSENT, equal_to, join
@@ -13,6 +13,15 @@ from bespeak.conversation.responses import Question
 from bespeak.testing.expect.expectations import Telling
 from bespeak.testing.report.results import Failure
 from bespeak.testing.suite.suite_file import RoundExpect, RoundSpec
+
+
+class UnexpectedRound(CannotAnswer):
+    """A question came in a round for which the test has nothing."""
+
+    def __init__(self, number: int, questions: Sequence[Question]) -> None:
+        self.questions = questions
+        listed = ", ".join(repr(question.name) for question in questions[:SHOWN])
+        super().__init__(f"round {number} was not expected; it asks {listed or 'nothing'}")
 
 
 @dataclass(slots=True)
@@ -56,6 +65,26 @@ class RoundsScript:
 
         return responses_to(questions, answer_for)
 
+    @property
+    def number(self) -> int:
+        """The number of the round that was asked last."""
+        return self._now + 1
+
+    def unused_names(self) -> list[str]:
+        """Return the names in the answers of this round that were not used yet."""
+        block = self._blocks[self._now]
+        return unused_names(block.fixture.rules, block.used)
+
+    def mismatches(self) -> list[Failure]:
+        """Return how the rounds that were asked so far differ from the expected ones, if the call could not go on."""
+        found: list[Failure] = []
+        for number, block in enumerate(self._blocks[: self.number], 1):
+            if number == self.number and block.state is None:  # more questions of this round may have followed
+                found += _unexpected(number, block)
+            else:
+                found += _differences(number, block, self._telling, self._shown)
+        return found
+
     def scripts(self, question: Question) -> bool:
         """Return whether the current round or the next one has an answer for just this question, or expects it."""
         near = self._blocks[max(0, self._now) : max(0, self._now) + 2]
@@ -69,8 +98,7 @@ class RoundsScript:
         if state is not None or not self._goes_on(questions):
             self._now += 1
         if self._now >= len(self._blocks):
-            listed = ", ".join(repr(question.name) for question in questions[:SHOWN])
-            raise CannotAnswer(f"round {self._now + 1} was not expected; it asks {listed or 'nothing'}")
+            raise UnexpectedRound(self._now + 1, questions)
         block = self._blocks[self._now]
         block.asked |= {question.key: question for question in questions}
         block.state = state
@@ -147,6 +175,14 @@ def _differences(number: int, block: _Block, telling: Telling, shown: Callable[[
             message = f"round {number}: requestState is {actual}, but should be {expect.state}"
             found.append(Failure(message, path=difference.path, expected=expect.state, actual=actual))
     return found
+
+
+def _unexpected(number: int, block: _Block) -> list[Failure]:
+    """Return a failure if a round that is not over has asked something that a suite does not name."""
+    asks = block.expect.asks
+    if asks is None or all(one.key in asks or one.name in asks for one in block.asked.values()):
+        return []
+    return _asked_otherwise(number, asks, block, f"rounds[{number - 1}].asks")
 
 
 def _asked_otherwise(number: int, asks: Sequence[str], block: _Block, path: str) -> list[Failure]:

@@ -13,7 +13,7 @@ from bespeak.conversation.connection import Connection
 from bespeak.conversation.http_watch import EVENTS, certificates
 from bespeak.conversation.json_values import as_object
 from bespeak.conversation.rule_types import JUNE
-from bespeak.protocol.headers import routing_headers
+from bespeak.protocol.headers import SESSION_HEADER, routing_headers
 from bespeak.protocol.server_sent_events import EventReader
 from bespeak.protocol.versions import is_modern
 from bespeak.testing.altered_requests import NotReached
@@ -105,8 +105,11 @@ class ProbeWire:
         return Reply(as_object(parsed(response)))
 
     def message_headers(self) -> dict[str, str]:
-        """Return the headers of a message that is not a request."""
-        return {**self.given, **({"MCP-Protocol-Version": self.version} if self.version >= JUNE else {})}
+        """Return the headers of a message that is not a request, and of every message of an older revision."""
+        told = {**self.given, **({"MCP-Protocol-Version": self.version} if self.version >= JUNE else {})}
+        if not is_modern(self.version) and self.connection.session_id is not None:
+            told[SESSION_HEADER] = self.connection.session_id
+        return told
 
     def meta(self, version: str | None = None) -> dict[str, Any]:
         """Return the metadata that each request of the newest revision needs."""
@@ -115,8 +118,9 @@ class ProbeWire:
 
     def _routed(self, method: str, params: Mapping[str, Any], other: Mapping[str, str | None]) -> dict[str, str]:
         version: Any = as_object(params.get("_meta")).get(PROTOCOL_VERSION_META_KEY, self.version)
-        routed = routing_headers(str(version), method, params) if is_modern(self.version) else {}
-        both = {**self.given, **routed, **other}
+        modern = is_modern(self.version)
+        usual = {**self.given, **routing_headers(str(version), method, params)} if modern else self.message_headers()
+        both = {**usual, **other}
         return {name: value for name, value in both.items() if value is not None}
 
     async def http(self, method: str, content: bytes, headers: Mapping[str, str], url: str | None = None) -> Reply:

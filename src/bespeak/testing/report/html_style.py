@@ -52,7 +52,8 @@ pre { margin: 6px 0 0; padding: 7px 10px; background: var(--code); border-radius
   border-radius: 12px 12px 12px 3px; background: var(--client); }
 .timeline .server { align-self: flex-end; border-color: var(--server-line); border-radius: 12px 12px 3px 12px;
   background: var(--server); }
-.timeline .error, .timeline .failed, .timeline .no-response { border-color: var(--bad); background: var(--bad-soft); }
+.timeline .error, .timeline .failed, .timeline .no-response, .timeline .gives-up { border-color: var(--bad);
+  background: var(--bad-soft); }
 .timeline .notification { min-width: 0; padding: 3px 10px 4px; border-style: dashed; font-size: 13px; }
 .timeline .notification pre { margin-top: 2px; padding: 3px 8px; }
 .head { display: flex; flex-wrap: wrap; gap: 0 8px; align-items: baseline; }

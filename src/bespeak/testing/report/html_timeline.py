@@ -19,6 +19,7 @@ _LABELS = {
     Step.RESULT: "returns a result",
     Step.ERROR: "returns an error",
     Step.NO_RESPONSE: "does not respond",
+    Step.GIVES_UP: "gives up",
 }
 
 
@@ -53,6 +54,8 @@ def _label(event: Event) -> str:
         return event.method.removeprefix("notifications/")
     if event.step is Step.RESULT and event.body.get("isError") is True:
         return "returns a result that is an error"
+    if event.step is Step.ANSWER and not event.body:
+        return "sends no answer"
     return _LABELS.get(event.step, event.step.value)
 
 
@@ -114,7 +117,7 @@ def _add_answers(item: ET.Element, event: Event) -> None:
         given = {str(_map(one).get("id", "")): _map(one).get("value") for one in cast("list[Any]", answers)}
     else:
         given = _map(answers)
-    if not given:
+    if not given and event.step is Step.ANSWERS:
         _add_aside(item, "nothing")
     for name, answer in given.items():
         line = add(item, "p", kind="question")
@@ -148,6 +151,10 @@ def _add_rest(item: ET.Element, event: Event) -> None:
     add_block(item, yaml_lines(value) if value else ())
 
 
+def _add_reason(item: ET.Element, event: Event) -> None:
+    _add_aside(item, str(event.body.get("reason", "")))
+
+
 def _add_others(item: ET.Element, body: Mapping[str, Any], known: Sequence[str]) -> None:
     rest = {name: one for name, one in body.items() if name not in known}
     add_block(item, yaml_lines(rest) if rest else (), name=", ".join(rest))
@@ -168,4 +175,5 @@ _BODIES: dict[Step, Callable[[ET.Element, Event], None]] = {
     Step.ANSWERS: _add_answers,
     Step.ANSWER: _add_answers,
     Step.RESULT: _add_result,
+    Step.GIVES_UP: _add_reason,
 }

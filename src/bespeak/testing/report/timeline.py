@@ -25,9 +25,11 @@ class Step(StrEnum):
     RESULT = "result"
     ERROR = "error"
     NO_RESPONSE = "no response"
+    GIVES_UP = "gives up"
+    """The client had no answer that it could send, and did not go on with the call."""
 
 
-_BY_CLIENT = (Step.CALL, Step.ANSWERS, Step.AGAIN, Step.ANSWER)
+_BY_CLIENT = (Step.CALL, Step.ANSWERS, Step.AGAIN, Step.ANSWER, Step.GIVES_UP)
 BY_KEY = ("inputRequests", "inputResponses")
 
 

@@ -1,6 +1,8 @@
 """`bespeak test --init`: a first suite for a server, with one test for each tool."""
 
-from collections.abc import Mapping
+import asyncio
+import shlex
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +17,10 @@ from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.methods import ROOTS
 from bespeak.protocol.text_formats import FORMATS
+from bespeak.terminal.safe_text import printable
 
+SLOW_SECONDS = 1.5
+"""After how long it is said that a server is being started."""
 DEEPEST = 5
 MOST_ENTRIES, LONGEST = 10, 200
 """The largest placeholders: a schema may demand more than anybody reads."""
@@ -28,18 +33,25 @@ WARNING = "the tool may change or delete something; check the arguments, then re
 ROOTS_LINE = "roots: []  # the server asks for the client's roots: list the folders that it may use, such as [data]"
 
 
-async def draft(target: str) -> str:
-    """Return a suite with one test for each tool. Raises `Unreachable`, and `ValueError` for an invalid target."""
+async def draft(target: str, tell: Callable[[str], None] = lambda _: None) -> str:
+    """Return a suite with one test for each tool. Raises `Unreachable`, and `ValueError` for an invalid target.
+
+    `tell` is called with what takes long, if it does.
+    """
     server = parse_target(target)
     pool = Pool()
+    doing = f"starting {shlex.join(server.command)}" if server.command else "waiting for the server"
+    waiting = asyncio.get_running_loop().call_later(SLOW_SECONDS, tell, f"{printable(doing)} ...")
     try:
         wanted = Wanted("", server, Path.cwd(), "auto", EVERYTHING, TIMEOUT_SECONDS)
         connection = await pool.connection(wanted)
+        waiting.cancel()
         tools = [tool async for tool in list_tools(connection.session)]
         asks_roots = any(one.question.method == ROOTS for one in connection.outside)
     except (OSError, MCPError, InvalidServerResponse) as error:
         raise Unreachable(f"the server did not list its tools: {error}") from None
     finally:
+        waiting.cancel()
         await pool.close()
     named = {name: tool for tool in tools if isinstance(name := tool.get("name"), str)}
     if not named:

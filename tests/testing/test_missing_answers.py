@@ -1,0 +1,65 @@
+"""What a test says of a question that it has no answer to: what was asked, which answers were left over, what to paste."""
+
+import pytest
+
+from bespeak.testing.suite.yaml_positions import read_yaml
+from tests.testing.canned import NOVEMBER, Canned, Hold, Json, Pushing, asking, form, messages, told
+from tests.testing.canned import hold as hold
+
+
+def model(**more: Json | str) -> Json:
+    asked = {"messages": [{"role": "user", "content": {"type": "text", "text": "Describe it."}}], "maxTokens": 9}
+    return {"method": "sampling/createMessage", "params": {**asked, **more}}
+
+
+async def test_an_answer_with_a_misspelt_name_is_named(hold: Hold) -> None:
+    results = await hold(Canned(asking("city")), "  - {name: a, tool: x, inputResponses: {citty: Rome, units: C}}")
+    assert messages(results) == ["there is no answer to 'city' (Which one?); not used so far: 'citty', 'units'"]
+
+
+async def test_a_question_for_the_model_is_shown_with_what_it_asks(hold: Hold) -> None:
+    ((failure,),) = [one.failures for one in await hold(Canned(asking(say=model())), "  - {name: a, tool: x}")]
+    assert failure.message == "there is no answer to 'say' (Describe it.)"
+    assert failure.hint == 'inputResponses:\n  say: {"sample": "..."}'
+
+
+ROUNDS = "  - {{name: a, tool: x, rounds: [{}]{}}}\n"
+CITY = "{answer: {city: Rome}}"
+
+
+@pytest.mark.parametrize(
+    ("rounds", "message", "number"),
+    [
+        (f"{CITY}, {{answer: {{unit: C}}}}", "there is no answer to 'units' (Which one?); not used so far: 'unit'", 2),
+        (CITY, "round 2 was not expected; it asks 'units'", 2),
+        ("{}", "there is no answer to 'city' (Which one?)", 1),
+    ],
+)
+async def test_a_test_with_rounds_gets_yaml_with_rounds(hold: Hold, rounds: str, message: str, number: int) -> None:
+    server = Canned(asking("city"), asking("units"), told())
+    ((failure,),) = [one.failures for one in await hold(server, ROUNDS.format(rounds, ""))]
+    assert failure.message == message
+    name = "units" if number == 2 else "city"
+    assert failure.hint == f'rounds:\n  # in round {number}\n  - answer:\n      {name}: "..."'
+    assert read_yaml(failure.hint or "").value == {"rounds": [{"answer": {name: "..."}}]}
+
+
+@pytest.mark.parametrize("answer", ["units: C", "city: 5"])
+async def test_a_round_that_asks_something_else_is_reported_too(hold: Hold, answer: str) -> None:
+    expects = f"{{expect: {{asks: [units]}}, answer: {{{answer}}}}}"
+    results = await hold(Canned(asking("city")), ROUNDS.format(expects, ""))
+    assert messages(results)[1:] == ["round 1 asked city instead of units"]
+
+
+@pytest.mark.parametrize(("asks", "said"), [("units", ["round 1 asked city instead of units"]), ("city, units", [])])
+async def test_a_pushed_question_is_no_mismatch_if_others_may_follow(hold: Hold, asks: str, said: list[str]) -> None:
+    expects = f"{{expect: {{asks: [{asks}]}}, answer: {{units: C}}}}"
+    results = await hold(Pushing(form(city={"type": "string"})), ROUNDS.format(expects, f", eras: [{NOVEMBER}]"))
+    assert messages(results)[1:] == said
+
+
+async def test_a_round_that_is_not_expected_and_asks_nothing_has_nothing_to_paste(hold: Hold) -> None:
+    ((failure,),) = [
+        one.failures for one in await hold(Canned(asking("city"), asking(), told()), ROUNDS.format(CITY, ""))
+    ]
+    assert (failure.message, failure.hint) == ("round 2 was not expected; it asks nothing", None)
