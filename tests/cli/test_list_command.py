@@ -9,7 +9,7 @@ import pytest
 from bespeak.cli import list_command
 from bespeak.cli.listing import listed_from_wire, show
 from bespeak.cli.schema_types import type_text
-from tests.cli.conftest import ONE, Write
+from tests.cli.conftest import FORGOTTEN, FORGOTTEN_WARNING, ONE, Write
 from tests.cli.desks import Raw, bespeak, told, write_raw
 
 SHOP = """
@@ -121,6 +121,14 @@ def test_a_program_can_read_the_list(shop: str) -> None:
     ]
     assert found["resources"][0]["uri"] == "shop://hours"
     assert found["resourceTemplates"][0]["uriTemplate"] == "shop://{title}"
+
+
+def test_a_marker_that_was_probably_forgotten_is_a_warning_beside_the_list(write: Write) -> None:
+    file = str(write("list_forgotten.py", FORGOTTEN))
+    result = bespeak("list", file)
+    assert told(result, 0) == f"bespeak: warning: {FORGOTTEN_WARNING}\n"
+    assert "    dest  from the model: object, required\n" in result.stdout
+    assert len(json.loads(bespeak("list", file, "--json").stdout)["tools"]) == 2
 
 
 LISTS = {

@@ -34,6 +34,10 @@ MISTAKES: dict[str, Mistake] = {
     "An outcome without `Resolve`": checked(
         "@mcp.tool()\ndef order_book(title: str, sure: ElicitationResult[bool]) -> str: ...\n"
     ),
+    "A parameter that a resolver fills elsewhere": checked(
+        "@mcp.tool()\ndef count_copies(title: str, copies: Annotated[int, Resolve(copies_left)]) -> str: ...\n"
+        "@mcp.tool()\ndef sell_book(title: str, copies: int) -> str: ...\n"
+    ),
     "A tool that returns a question": checked("@mcp.tool()\ndef order_book(title: str) -> str | Elicit[bool]: ...\n"),
     "A form that is not flat": checked(
         "class Order(BaseModel):\n    stock: Stock\n"
