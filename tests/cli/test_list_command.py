@@ -178,7 +178,7 @@ def test_a_server_that_ends_while_it_is_asked_ends_with_3(raw: Raw) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["nowhere.py"], 3, "there is no file 'nowhere.py'"),
+        (["nowhere.py"], 2, "there is no file 'nowhere.py'"),
         (["http://127.0.0.1:9/mcp"], 3, "cannot connect to http://127.0.0.1:9/mcp"),
         (["ftp://x"], 2, "a server is reached by http:// or https://, not by ftp://"),
         (["x.py", "--timeout", "0"], 2, "--timeout must be more than 0 and at most 3600 seconds"),

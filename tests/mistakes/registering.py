@@ -19,6 +19,9 @@ MISTAKES: dict[str, Mistake] = {
         "def price() -> int:\n    return 20\n"
         "@mcp.tool()\ndef order_book(title: str, price: Annotated[int, Resolve(price())]) -> str: ...\n"
     ),
+    "`Resolve` with a call that lacks arguments": checked(
+        "@mcp.tool()\ndef order_book(title: str, sure: Annotated[bool, Resolve(confirm())]) -> str: ...\n"
+    ),
     "A parameter of a resolver that nothing fills": checked(
         "def shipping(titel: str) -> int: ...\n"
         "@mcp.tool()\ndef order_book(title: str, cost: Annotated[int, Resolve(shipping)]) -> str: ...\n"

@@ -44,9 +44,9 @@ def list_server(flags: Flags) -> int:
     try:
         target = _target(flags)
         listed = _loaded(flags, target.python) if target.python is not None else run(_asked(flags, target))
-    except (BadFlags, ValueError) as error:
+    except (BadFlags, NoServer, ValueError) as error:
         return complain(str(error), ExitCode.BAD_USAGE, error)
-    except (NoServer, Unreachable) as error:
+    except Unreachable as error:
         return complain(str(error), ExitCode.UNREACHABLE, error)
     except KeyboardInterrupt:
         print(file=sys.stderr)
