@@ -14,6 +14,7 @@ from typing import Any, TextIO, cast
 from bespeak.cli.call_flags import (
     BadFlags,
     Flags,
+    check_answers,
     missing_root_notes,
     read_answer,
     read_connection_answers,
@@ -42,7 +43,6 @@ from bespeak.conversation.connection import Connection
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING, mode_of
 from bespeak.conversation.exchange import BrokenRule, Talk
-from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.conversation.profiles.known_profiles import find_profile
 from bespeak.conversation.profiles.profile import Profile
 from bespeak.conversation.question_names import name_of
@@ -130,7 +130,7 @@ async def _called(flags: Flags, out: TextIO) -> int:
     client = Profile() if flags.profile is None else find_profile(flags.profile).make()
     prompt = Prompt(confirms=not flags.sends_unseen) if at_terminal() else None
     call = _begun(flags) if flags.resume is None else await _resumed(flags, flags.resume, prompt)
-    InputResponseFixture(call.answers)
+    check_answers(call.answers)
     pool = Pool()
     try:
         server = _with_headers(parse_target(call.target), headers)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def forgotten_file(words: Sequence[str]) -> str | None:
     """Return what to write, if the words of `bespeak call` probably begin with a tool, because no command has such a name."""
-    if not words or not words[0].isidentifier() or shutil.which(words[0]) is not None:
+    if not words or not words[0].replace("-", "_").isidentifier() or shutil.which(words[0]) is not None:
         return None
     line = shlex.join(["bespeak", "call", _server_here(), *words])
     return f"if {words[0]!r} is a tool, name its server first: {line}"

@@ -1,6 +1,5 @@
 """Answers to questions: as a suite writes them, and as they are sent in the question's dialect."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,8 +12,6 @@ from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.terminal.prompt_types import Reply
 from bespeak.terminal.safe_text import printable, quoted
 
-LONGEST_EXAMPLE = 200
-"""The longest example of an answer that a message shows."""
 MODEL = "bespeak-test"
 """The model name in a scripted sampling answer."""
 
@@ -37,7 +34,7 @@ class Way(StrEnum):
 
 
 _WORDS = {Way.DECLINE, Way.CANCEL, Way.OMIT}
-_FORMS = {Way.ACCEPT, Way.RAW, Way.SAMPLE, Way.ROOTS, Way.URL}
+FORMS = {Way.ACCEPT, Way.RAW, Way.SAMPLE, Way.ROOTS, Way.URL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +89,11 @@ def parse_answer(written: Any) -> Answer:
             )
         return Answer(Way.VALUE, written)
     said = cast("dict[Any, Any]", written)
-    ways = " ".join(f"{{{way}: ...}}" for way in sorted(_FORMS))
-    if len(said) != 1 or next(iter(said)) not in _FORMS:
-        raise ValueError(f"an answer is a value, decline, cancel, omit, or one of {ways}{_meant(said)}")
+    ways = " ".join(f"{{{way}: ...}}" for way in sorted(FORMS))
+    if len(said) != 1 or next(iter(said)) not in FORMS:
+        raise ValueError(f"an answer is a value, decline, cancel, omit, or one of {ways}")
     ((name, value),) = said.items()
     return Answer(Way(name), _checked(Way(name), value))
-
-
-def _meant(said: Mapping[Any, Any]) -> str:
-    """What to write for a map that probably has the fields of a form."""
-    if not said or any(name in _FORMS for name in said):
-        return ""
-    fields = json.dumps({Way.ACCEPT.value: said}, ensure_ascii=False, default=str)
-    alone = json.dumps(next(iter(said.values())), ensure_ascii=False, default=str) if len(said) == 1 else ""
-    shown = [one for one in (fields, alone) if one and len(one) <= LONGEST_EXAMPLE]
-    return f"; for a form with these fields, write {' or only '.join(shown)}" if shown[:1] == [fields] else ""
 
 
 def answer_from(question: Question, reply: Reply) -> Answer:
