@@ -403,6 +403,9 @@ class Worker(multiprocess.Process):
         # An interrupt at a terminal reaches workers too. One that is still being imported would print a traceback.
         with interrupts_held():
             super().start()
+        if sys.platform != "win32":
+            # The worker has its own. While this one is open, a ping does not notice that the worker has ended.
+            self.child_conn.close()
 
     def join(self) -> None:
         super().join()
@@ -439,7 +442,8 @@ def run_workers(
     class Supervisor(multiprocess.Multiprocess):
         def keep_subprocess_alive(self) -> None:
             super().keep_subprocess_alive()
-            if not self.should_exit.is_set() and all(map(accepts, self.sockets)):
+            stops = self.signal_queue or self.should_exit.is_set()
+            if not stops and all(map(accepts, self.sockets)):
                 announcement.make()
 
         def terminate_all(self) -> None:
