@@ -30,7 +30,7 @@ class Flags:
 
 
 def check_server(flags: Flags) -> int:
-    """Report the registration errors of a server, and warnings, which are no reason to fail. Return the exit code."""
+    """Report the registration errors of a server, and warnings, which do not change the exit code. Return the exit code."""
     server: MCPServer[Any] | None = None
     stopped: NoServer | None = None
     with loading(collects=True) as current:
