@@ -16,7 +16,7 @@ class Measured:
 
 ROWS = {
     "sent_value": "A client sends a value for a parameter that the server fills in",
-    "forgotten_marker": "An approval is a parameter, and its marker was forgotten (1)",
+    "forgotten_marker": "A parameter takes the outcome of a question (`ElicitationResult`), and its marker was forgotten (1)",
     "misspelt_argument": "A function that fills in a parameter misspells the argument it needs",
     "repeated_approval": "An approved request is sent twelve times at once (2)",
     "two_workers": "Two servers share keys (Bespeak: and a store); an approval is sent to both (2)",

@@ -11,8 +11,8 @@ from scripts.readme_server import README, readme_server
 from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
-from tests.cli.terminals import in_a_process
-from tests.transcripts import check_transcript, write_files
+from tests.cli.terminals import at_terminal, in_a_process
+from tests.transcripts import check_transcript, commands, write_files
 
 ROOT = README.parent
 TEXT = README.read_text()
@@ -32,8 +32,8 @@ def in_a_folder_with_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def shown(command: str) -> str:
     """Return what the README shows below a command line."""
-    (found,) = (block for block in CONSOLE if block.startswith(f"$ {command}\n"))
-    return found.partition("\n")[2]
+    (found,) = (output for block in CONSOLE for line, output in commands(block) if line == command)
+    return found
 
 
 @pytest.mark.timing
@@ -52,6 +52,24 @@ def test_the_first_command_asks_and_answers_as_shown() -> None:
 @pytest.mark.usefixtures("in_a_folder_with_the_server")
 def test_the_list_is_shown_as_printed() -> None:
     assert CliRunner().invoke(app, ["list", "server.py"]).output == shown("bespeak list server.py")
+
+
+@pytest.mark.usefixtures("in_a_folder_with_the_server")
+def test_the_graph_is_shown_as_printed() -> None:
+    pattern = ".*?".join(map(re.escape, shown("bespeak graph server.py").split("...")))
+    assert re.fullmatch(pattern, CliRunner().invoke(app, ["graph", "server.py"]).output, re.DOTALL)
+
+
+@pytest.mark.timing
+@pytest.mark.usefixtures("in_a_folder_with_the_server")
+def test_a_question_for_a_text_is_answered_by_typing_it(tmp_path: Path) -> None:
+    (tmp_path / "readme_city.py").write_text(
+        "from typing import Annotated\nfrom bespeak import Elicit, MCPServer, Resolve\nmcp = MCPServer('text')\n"
+        "async def ask() -> Elicit[str]:\n    return Elicit('Which city?', str)\n"
+        "@mcp.tool()\nasync def go(city: Annotated[str, Resolve(ask)]) -> str:\n    return city\n"
+    )
+    ended = at_terminal("call", "readme_city.py", "go", typed="Paris\ny\n")
+    assert (ended.code, ended.out) == (0, "Paris\n")
 
 
 @pytest.mark.timing

@@ -14,6 +14,32 @@ from bespeak.state.seal import KEYS_VARIABLE
 
 Write = Callable[..., Path]
 ONE = "from bespeak import MCPServer\nmcp = MCPServer('one')\n"
+FORGOTTEN = """
+from typing import Annotated
+from pydantic import BaseModel
+from bespeak import Elicit, MCPServer, Resolve
+
+mcp = MCPServer("travel")
+
+class Dest(BaseModel):
+    city: str
+
+async def ask_city() -> Elicit[Dest]:
+    return Elicit("Where to?", Dest)
+
+@mcp.tool()
+async def hotel(dest: Annotated[Dest, Resolve(ask_city)]) -> str:
+    return dest.city
+
+@mcp.tool()
+async def book(dest: Dest) -> str:
+    return dest.city
+"""
+"""A server with a tool whose parameter lacks its marker."""
+FORGOTTEN_WARNING = (
+    "book: 'dest' comes from the model, but hotel takes it from resolver ask_city; "
+    "mark it too if a model must not choose it: Annotated[Dest, Resolve(ask_city)]"
+)
 
 
 @pytest.fixture

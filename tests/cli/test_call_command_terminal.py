@@ -47,6 +47,11 @@ def test_the_questions_are_on_standard_error_and_only_the_result_on_standard_out
     assert "Rome True today" not in ended.screen
 
 
+def test_a_value_that_is_typed_at_once_is_sent(desk: str) -> None:
+    ended = at_terminal("call", desk, "trip", typed="Rome\ny\ny\n")
+    assert (ended.code, ended.out) == (0, "Rome True today\n")
+
+
 @pytest.mark.parametrize("era", ["legacy", "2025-06-18"])
 def test_questions_pushed_in_the_middle_of_a_call_are_asked_the_same(desk: str, era: str) -> None:
     ended = at_terminal("call", desk, "trip", "--era", era, typed="a\nRome\ny\nno\n")
@@ -55,7 +60,8 @@ def test_questions_pushed_in_the_middle_of_a_call_are_asked_the_same(desk: str, 
 
 @pytest.mark.parametrize(("typed", "action"), [("d\n", "decline"), ("cancel\n", "cancel")])
 def test_what_is_declined_or_cancelled_is_sent_so_and_no_field_is_asked_for(raw: Raw, typed: str, action: str) -> None:
-    ended = at_terminal("call", raw(asking(q=WORD), "echo"), "t", typed=typed)
+    two = form("?", x=QUESTION, y=QUESTION)
+    ended = at_terminal("call", raw(asking(q=two), "echo"), "t", typed=typed)
     assert json.loads(ended.out)["inputResponses"] == {"q": {"action": action}}
     assert "Field" not in ended.screen
 

@@ -114,8 +114,8 @@ def test_a_server_whose_keys_live_for_the_process_is_not_said_to_be_resumable(tm
     assert (result.exit_code, saved.keys() & {"resume", "conversation"}) == (6, set())
     assert saved["again"] == f"bespeak call {file} go --timeout=30.0 --answer city=..."
     assert saved["note"] == (
-        "the server has made its state keys for this process only, so nobody can continue the call; to make that "
-        "possible, set BESPEAK_STATE_KEYS (bespeak keys new)"
+        "this call is over, because the server has made its state keys for this process only; the command in 'again' makes a new "
+        "call, with the answers that you fill in. To continue calls instead, set BESPEAK_STATE_KEYS (bespeak keys new)"
     )
     said = told(bespeak("call", str(file), "--resume", "-", "--answer", "city=Rome", stdin=result.stdout), 2)
     assert said == f"bespeak: --resume: that call cannot be continued; make it again: {saved['again']}\n"
@@ -126,8 +126,8 @@ def test_a_command_may_lose_its_keys_and_the_printed_call_says_what_to_do_then(r
     result = bespeak("call", target, "t")
     saved = json.loads(result.stdout)
     assert saved["note"] == (
-        "the server has ended with this command; resume works only if it keeps its state keys, for example in "
-        "BESPEAK_STATE_KEYS; otherwise make the call again"
+        "the server has ended with this command. The command in 'resume' continues this call if the server keeps its state keys, "
+        "for example in BESPEAK_STATE_KEYS; otherwise the command in 'again' makes a new call, with the answers that you fill in"
     )
     assert saved["again"].endswith(" t --timeout=30.0 --answer q=...")
     Path(shlex.split(target)[-1]).write_text(

@@ -7,7 +7,7 @@ from typer.testing import Result
 
 from bespeak import InvalidSignature
 from bespeak.server.targets import CannotLoad, load
-from tests.cli.conftest import ONE, Write
+from tests.cli.conftest import FORGOTTEN, FORGOTTEN_WARNING, ONE, Write
 from tests.cli.desks import bespeak, told
 
 FIVE = """
@@ -151,6 +151,25 @@ def test_a_file_without_errors_says_what_there_is(write: Write) -> None:
     empty = write("check_empty.py", ONE + "print('hello')\n")
     result = check(str(empty))
     assert (result.stdout, result.stderr) == (f"{empty}: no registration errors (nothing registered)\n", "hello\n")
+
+
+def test_a_marker_that_was_probably_forgotten_is_a_warning(write: Write) -> None:
+    file = write("check_forgotten.py", FORGOTTEN)
+    result = check(str(file))
+    assert (result.exit_code, result.stdout) == (
+        0,
+        f"warning: {FORGOTTEN_WARNING}\n\n{file}: no registration errors, 1 warning (2 tools)\n",
+    )
+    found = json.loads(check(str(file), "--json").stdout)
+    assert (found["errors"], found["warnings"]) == ([], [FORGOTTEN_WARNING])
+
+
+def test_a_warning_comes_after_the_errors(write: Write) -> None:
+    file = write("check_forgotten_too.py", FORGOTTEN + "@mcp.tool()\ndef a(x: len) -> str: ...\n")
+    result = check(str(file))
+    assert result.exit_code == 1
+    assert result.stdout.index("cannot register 'a'") < result.stdout.index(f"\n\nwarning: {FORGOTTEN_WARNING}\n\n")
+    assert result.stdout.endswith("1 registration error in 1 function, 1 warning\n")
 
 
 def test_what_ends_the_loading_is_reported_after_the_errors(write: Write) -> None:

@@ -9,7 +9,7 @@ import pytest
 from bespeak.cli import list_command
 from bespeak.cli.listing import listed_from_wire, show
 from bespeak.cli.schema_types import type_text
-from tests.cli.conftest import ONE, Write
+from tests.cli.conftest import FORGOTTEN, FORGOTTEN_WARNING, ONE, Write
 from tests.cli.desks import Raw, bespeak, told, write_raw
 
 SHOP = """
@@ -123,6 +123,14 @@ def test_a_program_can_read_the_list(shop: str) -> None:
     assert found["resourceTemplates"][0]["uriTemplate"] == "shop://{title}"
 
 
+def test_a_marker_that_was_probably_forgotten_is_a_warning_beside_the_list(write: Write) -> None:
+    file = str(write("list_forgotten.py", FORGOTTEN))
+    result = bespeak("list", file)
+    assert told(result, 0) == f"bespeak: warning: {FORGOTTEN_WARNING}\n"
+    assert "    dest  from the model: object, required\n" in result.stdout
+    assert len(json.loads(bespeak("list", file, "--json").stdout)["tools"]) == 2
+
+
 LISTS = {
     "prompts/list": {"prompts": [{"name": "p", "arguments": [{"name": "a", "required": True}, {"name": 1}, 5]}]},
     "resources/list": {"resources": [{"uri": "a://b", "name": "b", "description": "B"}, {"name": "no uri"}]},
@@ -170,7 +178,7 @@ def test_a_server_that_ends_while_it_is_asked_ends_with_3(raw: Raw) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["nowhere.py"], 3, "there is no file 'nowhere.py'"),
+        (["nowhere.py"], 2, "there is no file 'nowhere.py'"),
         (["http://127.0.0.1:9/mcp"], 3, "cannot connect to http://127.0.0.1:9/mcp"),
         (["ftp://x"], 2, "a server is reached by http:// or https://, not by ftp://"),
         (["x.py", "--timeout", "0"], 2, "--timeout must be more than 0 and at most 3600 seconds"),

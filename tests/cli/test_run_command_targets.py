@@ -161,6 +161,39 @@ def test_what_a_file_raises_is_told_with_the_lines_of_the_author_only(write: Wri
     assert str(raised.value).count("\n  at ") <= 1
 
 
+CALLED = """
+from typing import Annotated
+from bespeak import Elicit, MCPServer, Resolve
+mcp = MCPServer("one")
+
+def ask_hotel(city: str) -> Elicit[bool]: ...
+
+@mcp.tool()
+def hotel(city: str, sure: Annotated[bool, Resolve({})]) -> str: ...
+"""
+
+
+def test_a_resolver_that_is_called_in_its_marker_is_told_what_to_write(write: Write) -> None:
+    with pytest.raises(CannotLoad) as raised:
+        load(str(write("target_called.py", CALLED.format("ask_hotel()"))))
+    message, place = str(raised.value).splitlines()
+    assert message.endswith(
+        "TypeError: ask_hotel() missing 1 required positional argument: 'city'; pass the function itself, without parentheses: "
+        "Resolve(ask_hotel)"
+    )
+    assert place.endswith("Resolve(ask_hotel())]) -> str: ...")
+
+
+@pytest.mark.parametrize("argument", ["ask_hotel, gaurd=True", "len(5)", "str(ask_hotel(), 5)"])
+def test_another_type_error_beside_a_marker_is_not_taken_for_a_call_of_its_resolver(
+    write: Write, argument: str
+) -> None:
+    with pytest.raises(CannotLoad) as raised:
+        load(str(write(f"target_called{len(argument)}.py", CALLED.format(argument))))
+    assert "TypeError: " in str(raised.value)
+    assert "without parentheses" not in str(raised.value)
+
+
 @pytest.mark.long
 def test_of_a_long_recursion_the_last_lines_are_shown(write: Write) -> None:
     with pytest.raises(CannotLoad) as raised:
@@ -183,7 +216,7 @@ def test_a_traceback_is_shown_if_it_is_asked_for(
     result = CliRunner().invoke(commands.app, [command, target, *asked])
     assert ("Traceback (most recent call last)" in result.stderr) is shown
     assert "bespeak: " in result.stderr
-    assert result.exit_code == (3 if command in ("call", "list") else 2)
+    assert result.exit_code == 2
 
 
 @pytest.mark.parametrize(("value", "shown"), [("1", True), ("0", False), ("", False)])

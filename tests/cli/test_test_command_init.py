@@ -222,7 +222,7 @@ def test_a_schema_that_holds_itself_ends(raw: Raw) -> None:
 @pytest.mark.parametrize(
     ("target", "code", "said"),
     [
-        ("nowhere.py", 3, "there is no file 'nowhere.py'"),
+        ("nowhere.py", 2, "there is no file 'nowhere.py'"),
         ("http://127.0.0.1:9/mcp", 3, "cannot connect to http://127.0.0.1:9/mcp"),
         ("no-such-program-at-all", 3, "cannot start the server 'no-such-program-at-all'"),
         ("", 2, "a target is a URL, FILE[:OBJECT], MODULE[:OBJECT], or a command in quotes"),

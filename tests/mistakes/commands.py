@@ -11,6 +11,12 @@ MISTAKES: dict[str, Mistake] = {
     "A tool that the server does not have": typed("call", "server.py", "order_bok", "title=Dune"),
     "An argument that the tool does not have": typed("call", "server.py", "order_book", "titel=Dune"),
     "An argument without its name": typed("call", "server.py", "order_book", "Dune"),
+    "An argument that is written as an option": typed("call", "server.py", "order_book", "--title", "Dune"),
+    "Arguments that are not JSON": typed("call", "server.py", "order_book", "--arguments", "{'title': 'Dune'}"),
+    "An answer with the fields of a form": typed(
+        "call", "server.py", "order_book", "title=Dune", "--answer", 'confirm={"value": true}'
+    ),
+    "A call without its server": typed("call", "order_book", "title=Dune"),
     "An argument that is missing": typed("call", "server.py", "order_book"),
     "An answer under another name": typed("call", "server.py", "order_book", "title=Dune", "--answer", "confrim=true"),
     "An answer that does not fit its form": typed(

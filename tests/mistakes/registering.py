@@ -19,6 +19,9 @@ MISTAKES: dict[str, Mistake] = {
         "def price() -> int:\n    return 20\n"
         "@mcp.tool()\ndef order_book(title: str, price: Annotated[int, Resolve(price())]) -> str: ...\n"
     ),
+    "`Resolve` with a call that lacks arguments": checked(
+        "@mcp.tool()\ndef order_book(title: str, sure: Annotated[bool, Resolve(confirm())]) -> str: ...\n"
+    ),
     "A parameter of a resolver that nothing fills": checked(
         "def shipping(titel: str) -> int: ...\n"
         "@mcp.tool()\ndef order_book(title: str, cost: Annotated[int, Resolve(shipping)]) -> str: ...\n"
@@ -33,6 +36,10 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "An outcome without `Resolve`": checked(
         "@mcp.tool()\ndef order_book(title: str, sure: ElicitationResult[bool]) -> str: ...\n"
+    ),
+    "A parameter that a resolver fills elsewhere": checked(
+        "@mcp.tool()\ndef count_copies(title: str, copies: Annotated[int, Resolve(copies_left)]) -> str: ...\n"
+        "@mcp.tool()\ndef sell_book(title: str, copies: int) -> str: ...\n"
     ),
     "A tool that returns a question": checked("@mcp.tool()\ndef order_book(title: str) -> str | Elicit[bool]: ...\n"),
     "A form that is not flat": checked(

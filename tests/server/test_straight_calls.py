@@ -19,6 +19,13 @@ from bespeak.server import RequestEnd, RequestInfo, call_log, straight_calls
 from bespeak.server.straight_calls import StraightCalls
 from bespeak.transports.interfaces import StraightCall
 
+
+@pytest.fixture(autouse=True)
+def no_tracing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another test may have loaded OpenTelemetry, and then every call is followed."""
+    monkeypatch.setattr(straight_calls, "is_tracing", lambda: False)
+
+
 META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
@@ -323,6 +330,12 @@ async def test_bounded_calls_are_counted() -> None:
         return text
 
     _, straight = await both_ways(mcp, request(), headers_for())
+    assert not straight
+
+
+async def test_a_program_that_uses_opentelemetry_gets_its_spans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(straight_calls, "is_tracing", lambda: True)
+    _, straight = await both_ways(server(), request(), headers_for())
     assert not straight
 
 

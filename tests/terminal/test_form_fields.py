@@ -189,7 +189,7 @@ async def test_titles_do_not_hide_what_is_sent() -> None:
 async def test_a_form_that_nothing_fits_can_only_be_refused(question: Question, why: str) -> None:
     lines = ["a", *(["v"] if question.properties else [])]
     seen = await screen(question, *lines, "a")
-    assert f"This form cannot be filled in: {why}.\nd = decline, c = cancel: It must be one of decline, cancel." in seen
+    assert f"This form cannot be filled in: {why}.\nd = decline, c = cancel: It must be d or c." in seen
     assert await answer(question, *lines, "d") == Reply(Action.DECLINE)
 
 

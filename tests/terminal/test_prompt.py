@@ -40,7 +40,7 @@ async def test_three_invalid_choices_end_the_prompt() -> None:
     person = Person("yes", "ok", "accep", "a")
     with pytest.raises(NoMoreInput, match="'seat' was not answered: none of accept, decline, cancel in three tries"):
         await person.answer(form({}))
-    assert "It must be one of accept, decline, cancel." in person.seen
+    assert "It must be a, d or c.\n" in person.seen
 
 
 @pytest.mark.parametrize("lines", [[], [""], ["a"], ["a", "1"], ["x"]])
@@ -259,7 +259,7 @@ async def test_a_form_of_one_yes_or_no_is_answered_in_one_step(typed: str, reply
 async def test_an_empty_line_does_not_decide_and_another_word_is_rejected() -> None:
     person = Person("", "a", "1", "y")
     assert await person.answer(SURE) == Reply(Action.ACCEPT, {"sure": True})
-    assert person.seen.count("It must be one of yes, no, decline, cancel.\n") == 2
+    assert person.seen.count("It must be y, n, d or c.\n") == 2
 
 
 # Who asks

@@ -55,9 +55,11 @@ async def test_a_url_of_a_mebibyte_is_shown_cut() -> None:
 
 
 async def test_ten_thousand_choices_are_shown_cut_and_all_can_be_chosen() -> None:
-    person = Person("a", "21", "v9999")
+    person = Person("21", "a", "21", "v9999")
     many = form({"x": {"type": "string", "enum": [f"v{number}" for number in range(10_000)]}})
     assert await person.answer(many) == Reply(Action.ACCEPT, {"x": "v9999"})
     assert "       20 | v19\n" in person.seen
-    assert "(and 9,980 more; choose them by value)\n> It must be one of the offered choices.\n> " in person.seen
+    offer = "Type the value, or a = accept, d = decline, c = cancel: "
+    rejected = "It must be one of the offered choices.\n"
+    assert f"(and 9,980 more; choose them by value)\n{offer}{rejected}{offer}> {rejected}> " in person.seen
     assert len(person.seen.splitlines()) < 40

@@ -1,6 +1,7 @@
 """`bespeak call`: call a tool, answer its questions at the terminal, or save the call to continue it later."""
 
 import json
+import re
 import shlex
 import shutil
 import sys
@@ -13,18 +14,21 @@ from typing import Any, TextIO, cast
 from bespeak.cli.call_flags import (
     BadFlags,
     Flags,
+    check_answers,
     missing_root_notes,
     read_answer,
     read_connection_answers,
     read_headers,
 )
 from bespeak.cli.exit_codes import ExitCode
+from bespeak.cli.forgotten_files import forgotten_file
 from bespeak.cli.list_command import Flags as ListFlags
 from bespeak.cli.list_command import list_server
 from bespeak.cli.output import NAME, complain, result_lines, tell
 from bespeak.cli.prepared_answers import Bounded, PreparedAnswers, Waiting, WithoutTerminal
 from bespeak.cli.resume_command import NotConfirmed, choose_target, read_saved, shown
 from bespeak.cli.saved_calls import put_down
+from bespeak.cli.schema_types import members
 from bespeak.cli.server_log import brief_failures
 from bespeak.cli.signals import run
 from bespeak.cli.tool_arguments import BadArguments, check_arguments, read_call
@@ -39,17 +43,17 @@ from bespeak.conversation.connection import Connection
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING, mode_of
 from bespeak.conversation.exchange import BrokenRule, Talk
-from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.conversation.profiles.known_profiles import find_profile
 from bespeak.conversation.profiles.profile import Profile
 from bespeak.conversation.question_names import name_of
 from bespeak.conversation.result_text import text_of
 from bespeak.conversation.server_targets import Target, parse_target
-from bespeak.conversation.servers import Unreachable
+from bespeak.conversation.servers import CannotBeLoaded, Unreachable
+from bespeak.protocol.errors import INVALID_PARAMS
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
-from bespeak.terminal.safe_text import printable
+from bespeak.terminal.safe_text import printable, text_at
 
 ROUNDS = 10
 """The default maximum of rounds to answer."""
@@ -77,6 +81,8 @@ class _Call:
     """How to make a saved call again, if its server may not be able to continue it."""
     doubt: str | None = None
     """What to say if the call fails."""
+    unknown: str | None = None
+    """What to say if the server refuses the name of the tool."""
 
 
 def call_tool(flags: Flags) -> int:
@@ -94,8 +100,11 @@ def call_tool(flags: Flags) -> int:
         return complain(str(error), ExitCode.BAD_USAGE)
     except NotConfirmed as error:
         return complain(str(error), ExitCode.FAILED)
+    except CannotBeLoaded as error:
+        return complain(str(error), ExitCode.BAD_USAGE, error)
     except Unreachable as error:
-        return complain(str(error), ExitCode.UNREACHABLE, error)
+        hint = forgotten_file(flags.words)
+        return complain(f"{error}{f'; {hint}' if hint else ''}", ExitCode.UNREACHABLE, error)
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return ExitCode.INTERRUPTED
@@ -104,6 +113,8 @@ def call_tool(flags: Flags) -> int:
 def _listed(flags: Flags, target: str) -> int:
     """List the tools, because the command line names none. Return the exit code."""
     code = list_server(ListFlags(target, flags.era, flags.headers, flags.seconds, flags.whole))
+    if code == ExitCode.UNREACHABLE and (hint := forgotten_file(flags.words)):
+        tell(hint)
     usage = f"bespeak call {shown(target)} TOOL [KEY=VALUE...]"
     return code or complain(f"Missing argument TOOL: {usage}", ExitCode.BAD_USAGE)
 
@@ -119,7 +130,7 @@ async def _called(flags: Flags, out: TextIO) -> int:
     client = Profile() if flags.profile is None else find_profile(flags.profile).make()
     prompt = Prompt(confirms=not flags.sends_unseen) if at_terminal() else None
     call = _begun(flags) if flags.resume is None else await _resumed(flags, flags.resume, prompt)
-    InputResponseFixture(call.answers)
+    check_answers(call.answers)
     pool = Pool()
     try:
         server = _with_headers(parse_target(call.target), headers)
@@ -132,7 +143,7 @@ async def _called(flags: Flags, out: TextIO) -> int:
             _, tool, *pairs = flags.words
             read = await read_call(connection, tool, pairs, flags.arguments)
             conversation = Conversation("tools/call", read.params, call.conversation.max_rounds)
-            call = replace(call, conversation=conversation, doubt=read.doubt)
+            call = replace(call, conversation=conversation, doubt=read.doubt, unknown=read.unknown)
         code = await _talk(flags, call, connection, prompt, out, client)
         if code == ExitCode.FAILED and call.doubt is not None:
             tell(call.doubt)
@@ -263,7 +274,7 @@ async def _held(
         return complain(str(error), ExitCode.FAILED)
     except (OSError, InvalidServerResponse, CallbackFailed) as error:
         return complain(f"the call was cut off: {error}", ExitCode.FAILED)
-    code = _printed(talk.envelope, out, whole=flags.whole)
+    code = _printed(talk.envelope, out, whole=flags.whole, unknown=call.unknown if _refuses_name(call, talk) else None)
     if call.again and "error" in talk.envelope:
         tell(f"{CANNOT_CONTINUE}: {call.again}")
     found = [] if flags.profile is None else [str(one) for one in call.conversation.findings]
@@ -277,8 +288,16 @@ async def _go_on(conversation: Conversation, script: Script) -> None:
         conversation.answer(await script.answers(pending.questions, state=pending.state is not None))
 
 
-def _printed(envelope: Any, out: TextIO, *, whole: bool) -> int:
-    """Print the result on stdout. Return the exit code."""
+def _refuses_name(call: _Call, talk: Talk) -> bool:
+    """Whether the server says that it has no tool of that name."""
+    error = members(members(talk.envelope).get("error"))
+    name = re.escape(text_at(call.conversation.params.get("name")))
+    named = re.search(rf"(?<![\w.-]){name}(?![\w-])", text_at(error.get("message")))
+    return error.get("code") == INVALID_PARAMS and named is not None
+
+
+def _printed(envelope: Any, out: TextIO, *, whole: bool, unknown: str | None = None) -> int:
+    """Print the result on stdout. Return the exit code. `unknown` is said of an error about the name of the tool."""
     message = cast("dict[str, Any]", envelope)
     if "error" in message:
         error = cast("dict[str, Any]", message["error"])
@@ -286,7 +305,10 @@ def _printed(envelope: Any, out: TextIO, *, whole: bool) -> int:
             _json({"error": error}, out)
         said, code = error.get("message"), error.get("code")
         told = said if isinstance(said, str) and said else "the call ended with an error without a message"
-        return complain(f"{told} ({code})" if isinstance(code, int) else told, ExitCode.FAILED)
+        told = f"{told} ({code})" if isinstance(code, int) else told
+        if unknown is not None:
+            return complain(f"{unknown}\nthe server answered: {told}", ExitCode.BAD_USAGE)
+        return complain(told, ExitCode.FAILED)
     result = cast("dict[str, Any]", message["result"])
     text = text_of(result)
     if whole or (not text and "structuredContent" in result):

@@ -1,13 +1,16 @@
 """The command line of `bespeak call`: reading its options, and writing it down again for a person to repeat."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bespeak.cli.tool_arguments import json_or_text
+from bespeak.conversation.answers import FORMS
 from bespeak.conversation.connection_answers import ConnectionAnswers, missing_roots, read_roots
+from bespeak.conversation.fixtures import InputResponseFixture
 
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)", re.DOTALL)
 
@@ -42,6 +45,25 @@ def read_answer(given: str) -> tuple[str, Any]:
     if not (key and equals):
         raise BadFlags(f"--answer must be KEY=VALUE, not {given!r}")
     return key, json_or_text(value)
+
+
+def check_answers(answers: Mapping[str, Any]) -> None:
+    """Raises `BadFlags` for an answer that is not one."""
+    for key, answer in answers.items():
+        try:
+            InputResponseFixture({key: answer})
+        except ValueError as error:
+            raise BadFlags(f"{error}{_example(answer)}") from None
+
+
+def _example(answer: Any) -> str:
+    """What to write for a map that probably has the fields of a form."""
+    fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+    if not fields or FORMS & fields.keys():
+        return ""
+    shown = [json.dumps({"accept": fields}, ensure_ascii=False)]
+    shown += [json.dumps(value, ensure_ascii=False) for value in fields.values() if len(fields) == 1]
+    return f"; for a form with these fields, write {' or only '.join(shown)}"
 
 
 def read_headers(headers: Sequence[str]) -> dict[str, str]:

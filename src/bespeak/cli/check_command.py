@@ -1,4 +1,4 @@
-"""`bespeak check`: load a whole server, and report every registration error of all its functions."""
+"""`bespeak check`: load a whole server, and report every registration error of all its functions, and what is suspicious."""
 
 import sys
 from collections import Counter
@@ -15,6 +15,7 @@ from bespeak.resolve.errors import Fault, InvalidSignature
 from bespeak.server.loading import loading
 from bespeak.server.server import MCPServer
 from bespeak.server.targets import CannotLoad, NoServer
+from bespeak.server.unmarked_parameters import unmarked_parameters
 
 STOPPED = "The file could not be loaded to its end, so what follows was not checked"
 
@@ -29,7 +30,7 @@ class Flags:
 
 
 def check_server(flags: Flags) -> int:
-    """Report the registration errors of a server. Return the exit code."""
+    """Report the registration errors of a server, and warnings, which do not change the exit code. Return the exit code."""
     server: MCPServer[Any] | None = None
     stopped: NoServer | None = None
     with loading(collects=True) as current:
@@ -44,10 +45,12 @@ def check_server(flags: Flags) -> int:
     elif stopped is not None and not invalid:
         return complain(str(stopped), ExitCode.BAD_USAGE, stopped)
     found = [(one.consumer, fault) for one in invalid for fault in one.faults]
+    warnings = [str(one) for one in unmarked_parameters(server.registered)] if server is not None else []
     if flags.whole:
-        sys.stdout.write(to_json(_as_json(flags.target, found, server, stopped), indent=2).decode() + "\n")
+        sys.stdout.write(to_json(_as_json(flags.target, found, warnings, server, stopped), indent=2).decode() + "\n")
     else:
-        text = "\n\n".join([*_written(found), _summary(flags.target, found, server)])
+        warned = [f"warning: {one}" for one in warnings]
+        text = "\n\n".join([*_written(found), *warned, _summary(flags.target, found, warnings, server)])
         sys.stdout.write("\n".join(result_lines(text, sys.stdout)) + "\n")
     if stopped is not None:
         reason = "" if isinstance(stopped.__cause__, InvalidSignature) else f":\n{stopped}"
@@ -63,13 +66,16 @@ def _written(found: Sequence[tuple[str, Fault]]) -> list[str]:
     ]
 
 
-def _summary(target: str, found: Sequence[tuple[str, Fault]], server: MCPServer[Any] | None) -> str:
+def _summary(
+    target: str, found: Sequence[tuple[str, Fault]], warnings: Sequence[str], server: MCPServer[Any] | None
+) -> str:
+    also = f", {_count(len(warnings), 'warning')}" if warnings else ""
     if found:
         functions = len({consumer for consumer, _ in found})
-        return f"{target}: {_count(len(found), 'registration error')} in {_count(functions, 'function')}"
+        return f"{target}: {_count(len(found), 'registration error')} in {_count(functions, 'function')}{also}"
     counts = _counts(server)
     listed = ", ".join(_count(number, what) for what, number in counts.items()) or "nothing registered"
-    return f"{target}: no registration errors ({listed})"
+    return f"{target}: no registration errors{also} ({listed})"
 
 
 def _counts(server: MCPServer[Any] | None) -> Counter[str]:
@@ -77,7 +83,11 @@ def _counts(server: MCPServer[Any] | None) -> Counter[str]:
 
 
 def _as_json(
-    target: str, found: Sequence[tuple[str, Fault]], server: MCPServer[Any] | None, stopped: NoServer | None
+    target: str,
+    found: Sequence[tuple[str, Fault]],
+    warnings: Sequence[str],
+    server: MCPServer[Any] | None,
+    stopped: NoServer | None,
 ) -> dict[str, Any]:
     return {
         "target": target,
@@ -92,6 +102,7 @@ def _as_json(
             }
             for consumer, fault in found
         ],
+        "warnings": warnings,
         "registered": dict(_counts(server)),
         "complete": stopped is None,
     }

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from bespeak.cli import test_options
+from bespeak.cli.option_hints import ToolCallCommand
 from bespeak.cli.shared_options import (
     TARGETS,
     AnyTarget,
@@ -150,7 +151,7 @@ def run_tests(
     raise typer.Exit(run_suites(given))
 
 
-@app.command()
+@app.command(cls=ToolCallCommand)
 def call(
     words: Annotated[
         list[str] | None,
@@ -206,8 +207,8 @@ def call(
     The result is printed on stdout, the questions on stderr. Without a terminal, the open questions are printed as JSON; save
     it to a file and continue with TARGET --resume FILE. Without TARGET, you must confirm the server that the file names.
 
-    Exit codes: 0 success, 1 the call failed, 2 an option is wrong, 3 the server cannot be reached, 6 the call is waiting for
-    answers, 130 interrupted.
+    Exit codes: 0 success, 1 the call failed, 2 an option or the file is wrong, 3 the server cannot be reached, 6 the call is
+    waiting for answers, 130 interrupted.
     """
     from bespeak.cli.call_command import call_tool
     from bespeak.cli.call_flags import Flags
@@ -244,7 +245,7 @@ def list_everything(
     If the server is Python code to load, the list also says who fills each parameter: the model, a resolver that computes, or a
     resolver that asks. Such a server is loaded, but not started.
 
-    Exit codes: 0 success, 2 an option is wrong, 3 the server cannot be loaded or reached, 130 interrupted.
+    Exit codes: 0 success, 2 an option or the file is wrong, 3 the server cannot be reached, 130 interrupted.
     """
     from bespeak.cli.list_command import Flags, list_server
 

@@ -22,6 +22,7 @@ from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.errors import METHOD_NOT_FOUND, MCPError
 from bespeak.server.targets import NoServer
+from bespeak.server.unmarked_parameters import unmarked_parameters
 
 LONGEST_SECONDS = 3600
 
@@ -43,9 +44,9 @@ def list_server(flags: Flags) -> int:
     try:
         target = _target(flags)
         listed = _loaded(flags, target.python) if target.python is not None else run(_asked(flags, target))
-    except (BadFlags, ValueError) as error:
+    except (BadFlags, NoServer, ValueError) as error:
         return complain(str(error), ExitCode.BAD_USAGE, error)
-    except (NoServer, Unreachable) as error:
+    except Unreachable as error:
         return complain(str(error), ExitCode.UNREACHABLE, error)
     except KeyboardInterrupt:
         print(file=sys.stderr)
@@ -70,7 +71,10 @@ def _target(flags: Flags) -> Target:
 
 def _loaded(flags: Flags, target: str) -> list[Listed]:
     mode_of(flags.era or "auto")  # it has no effect here, but may be misspelled
-    return [listed_from_code(one) for one in server_of(target).registered]
+    registered = server_of(target).registered
+    for one in unmarked_parameters(registered):
+        tell(f"warning: {one}")
+    return [listed_from_code(one) for one in registered]
 
 
 async def _asked(flags: Flags, target: Target) -> list[Listed]:

@@ -14,15 +14,16 @@ from bespeak.conversation.connection import Connection
 from bespeak.conversation.server_targets import parse_target
 from bespeak.protocol.versions import is_modern
 
-OLDER = "the server has ended the call, because revision {revision} cannot continue one later"
+OLDER = "this call is over, because revision {revision} cannot continue one later; {again}"
 KEYS_LOST = (
-    "the server has made its state keys for this process only, so nobody can continue the call; to make that possible, set "
+    "this call is over, because the server has made its state keys for this process only; {again}. To continue calls instead, set "
     "BESPEAK_STATE_KEYS (bespeak keys new)"
 )
 KEYS_UNKNOWN = (
-    "the server has ended with this command; resume works only if it keeps its state keys, for example in "
-    "BESPEAK_STATE_KEYS; otherwise make the call again"
+    "the server has ended with this command. The command in 'resume' continues this call if the server keeps its state keys, for "
+    "example in BESPEAK_STATE_KEYS; otherwise {again}"
 )
+AGAIN = "the command in 'again' makes a new call, with the answers that you fill in"
 
 
 def put_down(
@@ -44,10 +45,11 @@ def put_down(
     words = ["bespeak", "call", target, "--resume", "FILE", *secret_options(flags)]
     resume = {"conversation": conversation.as_json(), "resume": " ".join([shlex.join(words), *missing])}
     again = {} if flags.resume else {"again": " ".join([shlex.join(["bespeak", "call", *as_words(flags)]), *missing])}
+    known = {"revision": connection.version, "again": AGAIN if again else "make the call again"}
     if not is_modern(connection.version):
-        return {**told, **again, "note": OLDER.format(revision=connection.version)}
+        return {**told, **again, "note": OLDER.format(**known)}
     if parse_target(target).url is not None or connection.keeps_state:
         return {**told, **resume}
     if connection.keeps_state is None:
-        return {**told, **resume, **again, "note": KEYS_UNKNOWN}
-    return {**told, **again, "note": KEYS_LOST}
+        return {**told, **resume, **again, "note": KEYS_UNKNOWN.format(**known)}
+    return {**told, **again, "note": KEYS_LOST.format(**known)}

@@ -14,7 +14,7 @@ from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain, tell
 from bespeak.cli.signals import run, stoppable
 from bespeak.cli.unusable_runs import report_unusable
-from bespeak.conversation.servers import Unreachable
+from bespeak.conversation.servers import CannotBeLoaded, Unreachable
 from bespeak.terminal.prompt import Prompt, at_terminal
 from bespeak.testing.cassettes.record_mode import RecordingRefused
 from bespeak.testing.report.open_reports import Reports
@@ -116,6 +116,8 @@ def _complain(error: Exception) -> int:
         return ExitCode.BAD_USAGE
     if isinstance(error, RecordingRefused):
         return complain(str(error), ExitCode.RECORDING_REFUSED)
+    if isinstance(error, CannotBeLoaded):
+        return complain(str(error), ExitCode.BAD_USAGE, error)
     if isinstance(error, Unreachable):
         return complain(str(error), ExitCode.UNREACHABLE, error)
     return complain(str(error), ExitCode.BAD_USAGE)

@@ -38,6 +38,8 @@ class ToolCall:
     params: dict[str, Any]
     doubt: str | None
     """What to say if the call fails: the server does not list such a tool. Some servers do not list all of them."""
+    unknown: str | None
+    """What to say if the server refuses the name of the tool."""
 
 
 async def read_call(connection: Connection, tool: str, words: Sequence[str], whole: str | None) -> ToolCall:
@@ -47,11 +49,12 @@ async def read_call(connection: Connection, tool: str, words: Sequence[str], who
     With `--arguments`, names are not checked.
     """
     listed = await _tools(connection)
-    doubt = None
+    unknown = doubt = None
     if listed and tool not in listed:
         meant = suggestion(tool, listed, "tools of this server:")
+        unknown = f"unknown tool {quoted(tool)}; {meant}"
         if meant.startswith(DID_YOU_MEAN) and whole is None:
-            raise BadArguments(f"unknown tool {quoted(tool)}; {meant}")
+            raise BadArguments(unknown)
         doubt = f"the server does not list a tool {quoted(tool)}; {meant}"
     schema = listed.get(tool, {})
     properties = members(schema.get("properties"))
@@ -60,7 +63,7 @@ async def read_call(connection: Connection, tool: str, words: Sequence[str], who
     if whole is None:
         _check_names(tool, [key for key, _, _ in pairs], schema)
     arguments |= {key: _typed(properties.get(key), value, schema) for key, _, value in pairs}
-    return ToolCall({"name": tool, "arguments": arguments}, doubt)
+    return ToolCall({"name": tool, "arguments": arguments}, doubt, unknown)
 
 
 def _check_names(tool: str, given: Sequence[str], schema: Mapping[str, Any]) -> None:
@@ -88,10 +91,23 @@ def json_or_text(value: str) -> Any:
 
 
 def _object(whole: str | None) -> dict[str, Any]:
-    read: Any = {} if whole is None else json_or_text(whole)
+    """The arguments in `--arguments`. Raises `BadArguments`."""
+    if whole is None:
+        return {}
+    try:
+        read: Any = json.loads(whole)
+    except json.JSONDecodeError as error:
+        quotes = "; JSON has double quotes" if "'" in whole else ""
+        where = f"line {error.lineno}, column {error.colno}"
+        raise BadArguments(f"--arguments is not valid JSON: {error.msg} ({where}){quotes}; {_OBJECT}") from None
+    except (ValueError, RecursionError) as error:
+        raise BadArguments(f"--arguments cannot be read as JSON: {error}") from None
     if not isinstance(read, dict):
-        raise BadArguments("--arguments takes a JSON object")
+        raise BadArguments(f"--arguments takes a JSON object; {_OBJECT}")
     return cast("dict[str, Any]", read)
+
+
+_OBJECT = """write it like '{"title": "Dune"}'"""
 
 
 async def _tools(connection: Connection) -> dict[str, Mapping[str, Any]]:

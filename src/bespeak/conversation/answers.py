@@ -37,7 +37,7 @@ class Way(StrEnum):
 
 
 _WORDS = {Way.DECLINE, Way.CANCEL, Way.OMIT}
-_FORMS = {Way.ACCEPT, Way.RAW, Way.SAMPLE, Way.ROOTS, Way.URL}
+FORMS = {Way.ACCEPT, Way.RAW, Way.SAMPLE, Way.ROOTS, Way.URL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ def parse_answer(written: Any) -> Answer:
             )
         return Answer(Way.VALUE, written)
     said = cast("dict[Any, Any]", written)
-    ways = " ".join(f"{{{way}: ...}}" for way in sorted(_FORMS))
-    if len(said) != 1 or next(iter(said)) not in _FORMS:
+    ways = " ".join(f"{{{way}: ...}}" for way in sorted(FORMS))
+    if len(said) != 1 or next(iter(said)) not in FORMS:
         raise ValueError(f"an answer is a value, decline, cancel, omit, or one of {ways}")
     ((name, value),) = said.items()
     return Answer(Way(name), _checked(Way(name), value))

@@ -84,7 +84,9 @@ class Pool:
             lacking = await self._lacking(wanted) if error.refused else None
             speaks = bool(self._spoken.get(wanted.server_key))
             self._given_up[wanted.key if speaks else wanted.server_key] = lacking or str(error)
-            raise error if lacking is None else Unreachable(lacking) from None
+            if lacking is None:
+                raise
+            raise Unreachable(lacking) from None
         self._spoken.setdefault(wanted.server_key, set()).add(connection.version)
         return connection
 

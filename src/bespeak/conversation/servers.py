@@ -51,6 +51,10 @@ class Unreachable(Exception):
         """Whether the server was there, but did not agree to the connection."""
 
 
+class CannotBeLoaded(Unreachable):
+    """A Python server cannot be loaded: its file is not there, or fails. `__cause__` is the reason."""
+
+
 @dataclass(slots=True)
 class Reached:
     """A transport that is not open yet, and the server's output so far."""
@@ -120,7 +124,7 @@ def _loaded(target: str, folder: Path) -> Any:
                 return load(f"{path}:{name}")
         return load(str(folder / target) if (folder / target).is_file() else target)
     except NoServer as error:
-        raise Unreachable(str(error)) from error
+        raise CannotBeLoaded(str(error)) from error
 
 
 def parameters_of(server: Target, folder: Path, fill: Callable[[str], str]) -> StdioServerParameters:

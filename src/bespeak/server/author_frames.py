@@ -1,5 +1,6 @@
 """What an author needs to know of an exception in a file: the message, and the lines of the author's own code that led to it."""
 
+import re
 import sys
 import sysconfig
 import traceback
@@ -11,6 +12,9 @@ from bespeak.server.loading import RunWhileLoading
 
 MOST_FRAMES = 5
 """How many lines are shown, the last ones. A recursion has a thousand."""
+
+
+_RESOLVE_OF_CALL = re.compile(r"\bResolve\(\s*([\w.]+)\(")
 
 
 def describe_failure(target: str, error: BaseException) -> str:
@@ -28,7 +32,9 @@ def describe_failure(target: str, error: BaseException) -> str:
 
 
 def _instead(error: BaseException) -> str:
-    """What to do about a module that is not there."""
+    """What to do about a module that is not there, or a resolver that was called."""
+    if isinstance(error, TypeError):
+        return _called_resolver(error)
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return ""
     package = error.name.partition(".")[0]
@@ -39,6 +45,18 @@ def _instead(error: BaseException) -> str:
     if package in ("mcp", "fastmcp"):
         return "; to make it a server of Bespeak: from bespeak import MCPServer"
     return f"; is it installed beside bespeak, in {sys.prefix}?"
+
+
+def _called_resolver(error: TypeError) -> str:
+    """What to do if a function that needs arguments is called inside of `Resolve`."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    called = _RESOLVE_OF_CALL.search(last[0].line or "") if last else None
+    if called is None:
+        return ""
+    name = re.escape(called[1].rpartition(".")[2])
+    if not re.match(rf"(?:\S+\.)?{name}\(\) (?:missing|takes|got) ", str(error)):
+        return ""
+    return f"; pass the function itself, without parentheses: Resolve({called[1]})"
 
 
 def author_lines(error: BaseException, *, only_own: bool = False) -> list[str]:

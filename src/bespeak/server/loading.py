@@ -57,15 +57,17 @@ def refuse_running() -> None:
 def register(add: Callable[[], object], fn: Callable[..., Any]) -> None:
     """Register a function. What is wrong with it is raised, or collected if the command collects."""
     current = _CURRENT.get()
-    if current is None or not current.collects:
-        add()
-        return
+    collected = current.errors if current is not None and current.collects else None
     try:
         add()
     except InvalidSignature as invalid:
-        current.errors.append(invalid)
+        if collected is None:  # it names the places in the author's code; our own frames would only hide them
+            raise invalid.with_traceback(None) from invalid.__cause__
+        collected.append(invalid)
     except ValueError as error:
-        current.errors.append(_as_invalid(error, fn))
+        if collected is None:
+            raise
+        collected.append(_as_invalid(error, fn))
 
 
 def _as_invalid(error: ValueError, fn: Callable[..., Any]) -> InvalidSignature:

@@ -162,6 +162,11 @@ class Field:
             wanted = f"{'some' if several else 'one'} of these, {how}{', separated by commas' if several else ''}"
         return "; ".join([f"{start}: {wanted}", *self._bounds(), self._empty()])
 
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether an empty line is an answer: the default, an empty list, or nothing."""
+        return not self.required or self.default is not None or self._may_be_none
+
     def _empty(self) -> str:
         needed = "required" if self.required else "optional"
         if self.default is not None:

@@ -119,16 +119,35 @@ class Prompt:
                 self._screen.say("This question can only be declined or cancelled: its address is not safe to open.")
                 actions.remove(Action.ACCEPT)
         while True:
-            action = await self._action(question, actions)
-            if action is not Action.ACCEPT:
-                return Reply(action)
-            if question.is_url:
-                return Reply(Action.URL, "done")
             try:
-                return Reply(Action.ACCEPT, await self._content(question))
+                if Action.ACCEPT in actions and (field := _only_field(question)) is not None:
+                    return await self._at_once(question, field)
+                action = await self._action(question, actions)
+                if action is not Action.ACCEPT:
+                    return Reply(action)
+                return Reply(Action.URL, "done") if question.is_url else Reply(action, await self._content(question))
             except Unfillable as why:
                 self._screen.say(f"This form cannot be filled in: {why}.")
                 actions.remove(Action.ACCEPT)
+
+    async def _at_once(self, question: PromptQuestion, field: Field) -> Reply:
+        """A form of one field: the value can be typed without an accept. After one, whatever is typed is the value."""
+        self._screen.show_field(field, "Field 1 of 1")
+
+        def read(line: str) -> Reply | None:
+            if (action := _ACTIONS.get(line.strip().lower())) is not None:
+                return Reply(action)
+            if line.strip():
+                return Reply(Action.ACCEPT, field.read(line))
+            if field.may_be_empty:
+                self._screen.say("To send an empty line, type a first.")
+            return None
+
+        offer = "Type the value, or a = accept, d = decline, c = cancel: "
+        reply = await self._tried(question, offer, read, _no_valid_value(question, field))
+        if reply.action is Action.ACCEPT and reply.content is None:
+            return Reply(Action.ACCEPT, await self._field(question, field))
+        return reply
 
     async def _chosen(
         self,
@@ -136,9 +155,14 @@ class Prompt:
         choices: Mapping[str, T],
         notes: Mapping[str, str] = NO_WORDS,
         also: Mapping[str, str] = NO_WORDS,
+        otherwise: str | None = None,
     ) -> T:
-        """One of the choices, by its word, its first letter or another word for it."""
+        """One of the choices, by its word, its first letter or another word for it.
+
+        If `otherwise` is given, it is said when something else is typed, which then does not count as a try.
+        """
         offer = ", ".join(f"{word[0]} = {word}{notes.get(word, '')}" for word in choices)
+        *letters, last = (word[0] for word in choices)
         typed = {key: choice for word, choice in choices.items() for key in (word, word[0])}
         typed |= {word: choices[meant] for word, meant in also.items()}
         words = ", ".join(choices)
@@ -146,14 +170,19 @@ class Prompt:
         def read(line: str) -> T | None:
             word = line.strip().lower()
             if word and word not in typed:
-                raise ValueError(f"must be one of {words}")
+                if otherwise is None:
+                    raise ValueError(f"must be {', '.join(letters)} or {last}")
+                self._screen.say(otherwise)
             return typed.get(word)
 
         return await self._tried(question, f"{offer}: ", read, f"none of {words}")
 
     async def _action(self, question: PromptQuestion, actions: Sequence[Action]) -> Action:
         notes = {Action.ACCEPT.value: " (I have opened it)"} if question.is_url else NO_WORDS
-        return await self._chosen(question, {one.value: one for one in actions}, notes)
+        otherwise = None
+        if Action.ACCEPT in actions and not question.is_url and question.properties:
+            otherwise = f"Type a to answer, then the value{'' if len(question.properties) == 1 else 's'}."
+        return await self._chosen(question, {one.value: one for one in actions}, notes, otherwise=otherwise)
 
     async def _content(self, question: PromptQuestion) -> dict[str, Any]:
         """The values of a form. Raises `Unfillable`."""
@@ -172,8 +201,7 @@ class Prompt:
         return Reply(Action.ACCEPT, content) if content else Reply(Action.OMIT)
 
     async def _field(self, question: PromptQuestion, field: Field) -> dict[str, Any]:
-        where = f" for its field {_named(field.name)}" if question.method else ""
-        return await self._tried(question, "> ", field.read, f"no valid value{where}")
+        return await self._tried(question, "> ", field.read, _no_valid_value(question, field))
 
     async def _sampled(self, question: PromptQuestion, asker: Asker) -> Reply:
         self._screen.introduce("The server asks a model. Answer in its place:", question, asker)
@@ -212,6 +240,24 @@ class Prompt:
 
 
 _ACCEPT_OR_DECLINE = {one.value: one for one in (Action.ACCEPT, Action.DECLINE)}
+_ACTIONS = {word: one for one in (Action.ACCEPT, Action.DECLINE, Action.CANCEL) for word in (one.value, one.value[0])}
+"""What can be typed instead of the value of a form's only field."""
+
+
+def _only_field(question: PromptQuestion) -> Field | None:
+    """The only field of a form, unless one of its choices could be mistaken for an accept, a decline or a cancel.
+
+    Raises `Unfillable`.
+    """
+    if question.is_url or len(question.properties) != 1:
+        return None
+    (field,) = read_fields(question)
+    offered = (text for one in field.choices.all for text in (one.text, clean(one.title, SHORT)))
+    return None if any(text.strip().lower() in _ACTIONS for text in offered) else field
+
+
+def _no_valid_value(question: PromptQuestion, field: Field) -> str:
+    return "no valid value" + (f" for its field {_named(field.name)}" if question.method else "")
 
 
 def _typed(reply: Reply) -> list[tuple[str, str]]:

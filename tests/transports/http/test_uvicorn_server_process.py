@@ -1,5 +1,6 @@
 """`bespeak run --http` as a process: what its workers leave behind, and connections beyond its limit on open files."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -9,8 +10,13 @@ import urllib.request
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Timer
 
 import pytest
+import uvicorn
+
+from bespeak.server.running import SHUTDOWN
+from bespeak.transports.http.uvicorn_server import Worker
 
 pytestmark = [pytest.mark.timing, pytest.mark.skipif(sys.platform == "win32", reason="signals and limits on files")]
 
@@ -43,6 +49,19 @@ def test_several_workers_end_without_a_socket_left_open(tmp_path: Path) -> None:
         server.send_signal(signal.SIGTERM)
         _, said = server.communicate(timeout=20)
     assert b"ResourceWarning" not in said
+
+
+@pytest.mark.long
+def test_a_worker_that_ends_while_it_is_pinged_is_not_waited_for() -> None:
+    worker = Worker(SHUTDOWN, set(), uvicorn.Config("no_such_module:app", log_level="critical"), [])
+    worker.start()
+    pid = worker.pid
+    assert pid is not None
+    Timer(0.1, os.kill, (pid, signal.SIGKILL)).start()  # long before it can answer
+    began = time.monotonic()
+    assert not worker.is_alive(timeout=20)
+    assert time.monotonic() - began < 10
+    worker.join()
 
 
 def ask(port: int, address: str) -> bytes:

@@ -12,7 +12,7 @@ from bespeak.conversation.rule_types import JUNE, MARCH, MODERN, NOVEMBER
 from bespeak.protocol.errors import HEADER_MISMATCH, UNSUPPORTED_PROTOCOL_VERSION
 from bespeak.protocol.versions import is_modern
 from bespeak.testing.altered_requests import NotReached
-from bespeak.testing.probes.http_sessions import begun, http_session, initialize
+from bespeak.testing.probes.probe_sessions import begun, http_session, initialize
 from bespeak.testing.probes.probe_wire import NOWHERE, ProbeWire, listing
 
 _Wrong = tuple[str, Mapping[str, Any], str, Mapping[str, str | None]]

@@ -31,6 +31,7 @@ from bespeak.transports.http.graceful_shutdown import GRACE_SECONDS, GracefulShu
 from bespeak.transports.http.large_bodies import give_large_blocks_back
 from bespeak.transports.http.listening_address import listening_problem
 from bespeak.transports.http.refusals import read_first
+from bespeak.transports.http.worker_startup import Announcement, accepts, interrupts_held, release_interrupts
 from bespeak.transports.interfaces import Shutdown
 
 if TYPE_CHECKING:
@@ -373,6 +374,16 @@ def make_server(
 # Workers
 
 
+class WorkerServer(HttpServer):
+    """The server of a worker. From here on, interrupts are handled."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        with super().capture_signals():
+            release_interrupts()
+            yield
+
+
 class Worker(multiprocess.Process):
     """One of several processes that share a port."""
 
@@ -388,6 +399,14 @@ class Worker(multiprocess.Process):
         """Gets the exit status: the supervisor forgets a worker that it replaces."""
         super().__init__(config, sockets)
 
+    def start(self) -> None:
+        # An interrupt at a terminal reaches workers too. One that is still being imported would print a traceback.
+        with interrupts_held():
+            super().start()
+        if sys.platform != "win32":
+            # The worker has its own. While this one is open, a ping does not notice that the worker has ended.
+            self.child_conn.close()
+
     def join(self) -> None:
         super().join()
         self._statuses.add(self.exitcode)
@@ -395,7 +414,7 @@ class Worker(multiprocess.Process):
     @property
     def server(self) -> HttpServer:
         if not isinstance(self._server, HttpServer):
-            self._server = HttpServer(self.config, self._shutdown)
+            self._server = WorkerServer(self.config, self._shutdown)
             self._server.ending.is_last = True
         return self._server
 
@@ -418,7 +437,15 @@ def run_workers(
     # uvicorn makes its workers in several places, and has no option for their class.
     multiprocess.Process = functools.partial(Worker, shutdown, statuses)
 
+    announcement = Announcement(_log)
+
     class Supervisor(multiprocess.Multiprocess):
+        def keep_subprocess_alive(self) -> None:
+            super().keep_subprocess_alive()
+            stops = self.signal_queue or self.should_exit.is_set()
+            if not stops and all(map(accepts, self.sockets)):
+                announcement.make()
+
         def terminate_all(self) -> None:
             # Otherwise connections would be accepted that no worker serves any more.
             for one in self.sockets:
@@ -426,6 +453,8 @@ def run_workers(
             super().terminate_all()
 
     _check_address(config)
-    with config.bind_socket() as listening:
+    with announcement.kept():
+        listening = config.bind_socket()
+    with listening:
         Supervisor(config, sockets=[listening]).run()
     return statuses
