@@ -30,6 +30,9 @@ MISTAKES: dict[str, Mistake] = {
         "@mcp.tool()\ndef order_book(title: str, price: Annotated[int, Resolve(price)]) -> int: ...\n"
     ),
     "A resolver asks and does not say so": called(f"def ask() -> bool:\n    return Elicit('Sure?', bool)\n{_ASKS}"),
+    "A resolver asks for something else than it says": called(
+        f"class Sure(BaseModel):\n    sure: bool\ndef ask() -> Elicit[bool]:\n    return Elicit('Sure?', Sure)\n{_ASKS}"
+    ),
     "`Elicit` without a schema": called(f"def ask() -> Elicit[bool]:\n    return Elicit('Sure?')\n{_ASKS}"),
     "`Elicit` with the schema first": called(f"def ask() -> Elicit[bool]:\n    return Elicit(bool, 'Sure?')\n{_ASKS}"),
     "`Sample` with a text": called(f"def ask() -> Sample:\n    return Sample('Why?', max_tokens=100)\n{_ASKS}"),

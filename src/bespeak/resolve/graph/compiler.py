@@ -33,7 +33,7 @@ from bespeak.resolve.graph.model import CONSUMER, Draft, FromArgument, FromConte
 from bespeak.resolve.graph.replacements import Replacement, identity
 from bespeak.resolve.markers import Resolve
 from bespeak.resolve.reading.callables import Kind, may_wait
-from bespeak.resolve.reading.returned_values import ruled_out
+from bespeak.resolve.reading.returned_values import asked_class, ruled_out
 from bespeak.resolve.reading.signatures import ORDINARY, Parameter, Signature, read, unfillable
 from bespeak.resolve.reading.type_hints import question_class
 
@@ -184,6 +184,7 @@ class _Compiler:
             may_wait=waits,
             at_once=ordinary and not waits and not signature.may_ask,
             asks=tuple(dict.fromkeys(filter(None, map(question_class, signature.question_arms)))),
+            asks_for=asked_class(signature.question_arms),
             returns=signature.returns,
             ruled_out=ruled_out(signature.returns),
             overridden=draft.fn is not marker.fn,

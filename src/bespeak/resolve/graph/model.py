@@ -95,6 +95,8 @@ class Node:
     """Whether it is run by calling it and no more: it is async, never waits, never asks and has no options."""
     asks: tuple[type[Question], ...] = ()
     """The questions that its return annotation names; empty for one that may ask if the annotation does not say what."""
+    asks_for: type[Any] | None = None
+    """The class that its return annotation says a form is for; `None` if it does not name one."""
     returns: Any = EMPTY
     """Its return annotation."""
     ruled_out: frozenset[type] = frozenset()

@@ -6,14 +6,15 @@ other classes are not checked: a resolver may return whatever behaves like what 
 
 import functools
 import re
+from collections.abc import Sequence
 from types import CoroutineType, NoneType
-from typing import Any
+from typing import Any, get_args
 
 from bespeak.resolve.markers import Question
 from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.reading.misplaced_markers import is_official_question
 from bespeak.resolve.reading.signatures import EMPTY
-from bespeak.resolve.reading.type_hints import OUTCOMES, arms, is_class, question_class, spell
+from bespeak.resolve.reading.type_hints import OUTCOMES, arms, is_class, is_concrete, peel, question_class, spell
 
 _ALLOWED: dict[type, frozenset[type]] = {
     NoneType: frozenset({NoneType}),
@@ -49,6 +50,28 @@ def ruled_out(returns: Any) -> frozenset[type]:
 def is_value(cls: type[Any]) -> bool:
     """Return whether instances of a class are values, and neither questions nor outcomes, of ours or of the official SDK."""
     return not (issubclass(cls, (Question, NotAsked, *OUTCOMES)) or is_official_question(cls))
+
+
+def asked_class(arms: Sequence[Any]) -> type[Any] | None:
+    """Return the class that a resolver asks for, if its return annotation says so: `Backorder` in `Elicit[Backorder]`."""
+    named = [peel(one).core for arm in arms for one in get_args(arm)]
+    return named[0] if len(named) == 1 and is_concrete(named[0]) else None
+
+
+def why_not_this_question(
+    question: Question, allowed: tuple[type[Question], ...], form: type[Any] | None
+) -> str | None:
+    """Return what is wrong with a question that a resolver's return annotation rules out; `None` if nothing is.
+
+    `allowed` are the questions that the annotation names, and `form` is the class that a form is for.
+    """
+    asked: Any = getattr(question, "schema", None)
+    given = type(question).__name__
+    if allowed and not isinstance(question, allowed):
+        return f"returned {given}, but its return annotation says {allowed[0].__name__}"
+    if form is None or not is_concrete(asked) or issubclass(asked, form):
+        return None
+    return f"returned a question for {asked.__name__}, but its return annotation says {given}[{form.__name__}]"
 
 
 def why_ruled_out(value: Any, returns: Any) -> str:

@@ -47,7 +47,7 @@ from bespeak.resolve.markers import Question
 from bespeak.resolve.outcomes import AcceptedElicitation, DeclinedElicitation
 from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.reading.misplaced_markers import is_official_question
-from bespeak.resolve.reading.returned_values import is_value, why_ruled_out
+from bespeak.resolve.reading.returned_values import is_value, why_not_this_question, why_ruled_out
 from bespeak.resolve.running.generators import OpenGenerators
 from bespeak.resolve.running.injection import Settlements
 from bespeak.resolve.running.phases import Phase
@@ -288,6 +288,9 @@ class Round:
     # Questions
 
     def _rendered(self, node: Node, marker: Question) -> Rendered:
+        wrong = why_not_this_question(marker, node.asks, node.asks_for)
+        if wrong is not None:
+            raise ResolverFailed(node.name, node.path, wrong)
         try:
             return render(node.key_name, marker)
         except FormError as error:
