@@ -1,134 +1,165 @@
-"""Runs the libraries in turn, several times over, and prints the best times and their ratios: `python -m bench --peer PYTHON`."""
+"""Runs the libraries in turn, several times over, and prints medians, spread and ratios: `python -m bench --peer PYTHON`.
+
+Each server has a core of its own; the load comes from another one. Every answer is checked.
+"""
 
 import argparse
+import asyncio
 import json
-import socket
 import subprocess
 import sys
-from collections import defaultdict
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench.load import Http, Stdio, until_it_listens
+from bench.figures import BARE, FASTMCP, NEWER, OURS, SDK, Figures, as_json, missed, table
+from bench.growth import grown, growth_table
+from bench.legacy import LegacyClient
+from bench.load import Http, Stdio
+from bench.wrk import CONNECTIONS, NO_SESSION, listening, on_core, seconds_per_call
 
 HERE = Path(__file__).parent
+LOADS = ("plain", "resolved", "asked")
+PUSHED_CALLS = 400
+STDIO_CALLS = {"plain": 250, "resolved": 200, "asked": 60}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    key: str
-    work: str
-    unit: str
-    factor: float
-    """From what is measured to the unit."""
+class Bench:
+    """The figures so far, and the interpreters of the libraries."""
+
+    def __init__(self, interpreters: dict[str, str], turns: int, seconds: int, scale: float) -> None:
+        self.interpreters = interpreters
+        self.turns = turns
+        self.seconds = seconds
+        self.scale = scale
+        self.figures: Figures = {}
+        self.versions: dict[str, str] = {}
+
+    def put(self, row: str, library: str, measured: float) -> None:
+        self.figures.setdefault(row, {}).setdefault(library, []).append(measured)
+
+    @property
+    def libraries(self) -> Sequence[str]:
+        """The libraries under measurement, without the bare app."""
+        return [one for one in self.interpreters if one != BARE]
+
+    def http(self) -> None:
+        """Load from wrk: in each turn, each library does each kind of work."""
+        with ExitStack() as stack:
+            ports = {
+                library: stack.enter_context(listening(python, name(library)))[0]
+                for library, python in self.interpreters.items()
+            }
+            streams = {
+                library: stack.enter_context(listening(self.interpreters[library], name(library), "stream"))[0]
+                for library in self.libraries
+            }
+            sessions = {library: asyncio.run(session(ports[library])) for library in self.libraries}
+            for port in ports.values():
+                seconds_per_call(port, "plain", 1)  # to warm up
+            for _ in range(self.turns):
+                for tool in LOADS:
+                    for library in self.libraries:
+                        self.put(f"http {tool}", library, seconds_per_call(ports[library], tool, self.seconds))
+                    bare = seconds_per_call(ports[BARE], "plain", self.seconds) if tool != "resolved" else None
+                    if bare is not None:
+                        self.put(f"http {tool}", BARE, bare * (2 if tool == "asked" else 1))
+                for library in self.libraries:
+                    took = seconds_per_call(streams[library], "progressing", self.seconds)
+                    self.put("http progressing", library, took)
+                for library in self.libraries:
+                    took = seconds_per_call(ports[library], "plain", self.seconds, sessions[library])
+                    self.put("http older", library, took)
+                for library in self.libraries:
+                    calls = max(CONNECTIONS, round(PUSHED_CALLS * self.scale))
+                    self.put("http pushed", library, asyncio.run(pushed(streams[library], library, calls)))
+                for library in self.libraries:
+                    http = Http(ports[library])
+                    self.put("http waiting", library, http.run("waiting", CONNECTIONS) * CONNECTIONS)
+                    http.close()
+
+    def stdio(self) -> None:
+        """One request at a time."""
+        with ExitStack() as stack:
+            sides: dict[str, Stdio] = {}
+            for library in self.libraries:
+                command = [self.interpreters[library], str(HERE / "server.py"), name(library), "stdio"]
+                sides[library] = Stdio(command)
+                stack.callback(sides[library].close)
+                sides[library].run("plain", 20)
+            for _ in range(self.turns):
+                for tool, calls in STDIO_CALLS.items():
+                    for library, stdio in sides.items():
+                        self.put(f"stdio {tool}", library, stdio.run(tool, max(8, round(calls * self.scale))))
+
+    def in_process(self) -> None:
+        """A client and a server in one process, on one core; and how long it takes to get there."""
+        for _ in range(self.turns):
+            for library in self.libraries:
+                command = [self.interpreters[library], str(HERE / "in_process.py"), name(library), str(self.scale)]
+                finished = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=on_core(0))
+                if finished.returncode:
+                    sys.exit(f"{library} failed its own bench:\n{finished.stderr}")
+                measured: dict[str, Any] = json.loads(finished.stdout)
+                self.versions[library] = measured.pop("version")
+                for key, value in measured.items():
+                    self.put(key, library, value)
 
 
-IN_PROCESS = [
-    Row("plain", "in-process call, plain tool", "us", 1e6),
-    Row("resolved", "in-process call, three resolvers", "us", 1e6),
-    Row("asked", "in-process call, one question (two rounds)", "us", 1e6),
-    Row("waiting", "eight independent 50 ms resolvers", "ms", 1e3),
-    Row("import", "import and a server object", "ms", 1e3),
-    Row("memory", "memory after that", "MiB", 1),
-]
-WIRE = [
-    Row("http plain", "HTTP, plain tool", "us", 1e6),
-    Row("http resolved", "HTTP, three resolvers", "us", 1e6),
-    Row("http asked", "HTTP, one question (two requests)", "us", 1e6),
-    Row("http waiting", "HTTP, eight 50 ms resolvers", "ms", 1e3),
-    Row("stdio plain", "stdio, plain tool", "us", 1e6),
-    Row("stdio resolved", "stdio, three resolvers", "us", 1e6),
-    Row("stdio asked", "stdio, one question (two requests)", "us", 1e6),
-]
-CALLS = {"plain": 1000, "resolved": 800, "asked": 250, "waiting": 8}
-Times = dict[str, list[float]]
-"""What was measured of each piece of work, turn by turn."""
+def name(library: str) -> str:
+    """The library that is imported."""
+    return OURS if library == NEWER else library
 
 
-def in_process(python: str, library: str, scale: float) -> dict[str, Any]:
-    command = [python, str(HERE / "in_process.py"), library, str(scale)]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    if finished.returncode:
-        sys.exit(f"{library} failed its own bench:\n{finished.stderr}")
-    return json.loads(finished.stdout)
+async def session(port: int) -> str:
+    """Begin a session of 2025-11-25, and return its id."""
+    client = LegacyClient(port)
+    await client.begin()
+    return client.session or NO_SESSION
 
 
-@contextmanager
-def listening(python: str, library: str) -> Generator[Http]:
-    """A library behind uvicorn, and connections to it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    server = subprocess.Popen([python, str(HERE / "server.py"), library, str(port)])
-    try:
-        until_it_listens(port, lambda: server.poll() is None)
-        http = Http(port)
-        yield http
-        http.close()
-    finally:
-        server.terminate()
-        server.wait(20)
+async def pushed(port: int, library: str, calls: int) -> float:
+    """Seconds per call whose question is pushed and answered, several at a time."""
+    tool = "asked_older" if library == FASTMCP else "asked"
+    clients = [LegacyClient(port) for _ in range(CONNECTIONS)]
+    await asyncio.gather(*(client.begin() for client in clients))
 
+    async def some(client: LegacyClient, first: int) -> None:
+        for number in range(first, calls, CONNECTIONS):
+            await client.pushed(tool, number, {"yes": True})
 
-@contextmanager
-def speaking(python: str, library: str) -> Generator[Stdio]:
-    """A library on stdio."""
-    stdio = Stdio([python, str(HERE / "server.py"), library, "stdio"])
-    yield stdio
-    stdio.close()
-
-
-def wire(peer: str, turns: int, scale: float) -> tuple[Times, Times, Times]:
-    """Seconds per call: ours, the peer's, and a bare app's, in so many turns taken in alternation."""
-    ours, theirs, bare = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list), Times()
-    calls = {tool: max(8, int(number * scale)) for tool, number in CALLS.items()}
-    with ExitStack() as stack:
-        sides = [(ours, sys.executable, "bespeak"), (theirs, peer, "mcp")]
-        https = [(times, stack.enter_context(listening(python, library))) for times, python, library in sides]
-        stdios = [(times, stack.enter_context(speaking(python, library))) for times, python, library in sides]
-        floor = stack.enter_context(listening(sys.executable, "bare"))
-        bare |= {"http plain": [], "http asked": []}
-        for turn in range(turns + 1):
-            for tool, number in calls.items():
-                for times, http in https:
-                    times[f"http {tool}"].append(http.run(tool, number))
-                if f"http {tool}" in bare:
-                    bare[f"http {tool}"].append(floor.run(tool, number, requests=2 if tool == "asked" else 1))
-                for times, stdio in stdios:
-                    if tool != "waiting":
-                        times[f"stdio {tool}"].append(stdio.run(tool, max(8, number // 4)))
-            if turn == 0:  # which was to warm up
-                for times in (ours, theirs, bare):
-                    for measured in times.values():
-                        measured.clear()
-    return ours, theirs, bare
+    began = time.perf_counter()
+    await asyncio.gather(*(some(client, first) for first, client in enumerate(clients)))
+    return (time.perf_counter() - began) / calls
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench")
     parser.add_argument("--peer", required=True, help="an interpreter that has the official SDK")
-    parser.add_argument("--turns", type=int, default=9, help="how often each library is run, in alternation")
-    parser.add_argument("--scale", type=float, default=1.0, help="how many calls to make, 1 being the full bench")
+    parser.add_argument("--fastmcp", required=True, help="an interpreter that has FastMCP")
+    parser.add_argument("--newer", help="an interpreter of Python 3.13 that has Bespeak")
+    parser.add_argument("--turns", type=int, default=5, help="how often each library is run, in alternation")
+    parser.add_argument("--seconds", type=int, default=2, help="how long each kind of load over HTTP lasts in a turn")
+    parser.add_argument("--scale", type=float, default=1.0, help="how many calls to make otherwise")
+    parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
-    ours, theirs, bare = wire(options.peer, options.turns, options.scale)
-    version = ""
-    for _ in range(options.turns):
-        for times, python, library in [(ours, sys.executable, "bespeak"), (theirs, options.peer, "mcp")]:
-            measured = in_process(python, library, options.scale)
-            version = measured.pop("version")
-            for key, value in measured.items():
-                times[key].append(value)
-    print(f"{'work':<44} {'bespeak':>12} {f'mcp {version}':>12} {'ratio':>8}  share of a bare ASGI app's speed")
-    for row in [*WIRE, *IN_PROCESS]:
-        us, them = min(ours[row.key]), min(theirs[row.key])  # what else runs on a machine only ever adds
-        share = f"{min(bare[row.key]) / us:>8.0%}" if row.key in bare else ""
-        print(
-            f"{row.work:<44} {us * row.factor:>8.1f} {row.unit:<3} {them * row.factor:>8.1f} {row.unit:<3} "
-            f"{them / us:>7.1f}x {share}"
-        )
+    interpreters = {OURS: sys.executable, SDK: options.peer, FASTMCP: options.fastmcp}
+    if options.newer:
+        interpreters[NEWER] = options.newer
+    bench = Bench({**interpreters, BARE: sys.executable}, options.turns, options.seconds, options.scale)
+    bench.http()
+    bench.stdio()
+    bench.in_process()
+    growth = grown(options.scale)
+    print(", ".join(f"{library} {version}" for library, version in bench.versions.items()))
+    print("\n".join([*table(bench.figures), "", *growth_table(growth)]))
+    for line in missed(bench.figures):
+        print(f"not reached: {line}")
+    if options.json is not None:
+        written = as_json(bench.figures, growth, bench.versions)
+        options.json.write_text(json.dumps(written, indent=1, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":

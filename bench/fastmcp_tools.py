@@ -9,6 +9,12 @@ from typing import Any
 from fastmcp import Context, FastMCP
 from fastmcp.dependencies import CallArgument, Depends
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from pydantic import BaseModel
+
+
+class Answer(BaseModel):
+    yes: bool
+
 
 FORM = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
 
@@ -59,6 +65,11 @@ def make() -> FastMCP:
             params = ElicitRequestFormParams(message=f"Is {a} right?", requested_schema=FORM)
             return InputRequiredResult(input_requests={"answer": ElicitRequest(params=params)})
         return str(a + b if (answer.content or {}).get("yes") else 0)
+
+    @mcp.tool
+    async def asked_older(a: int, b: int, ctx: Context) -> str:
+        answer = await ctx.elicit(f"Is {a} right?", Answer)
+        return str(a + b if answer.action == "accept" and answer.data.yes else 0)
 
     @mcp.tool
     async def waiting(

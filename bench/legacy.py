@@ -34,6 +34,24 @@ class LegacyClient:
         _, body = await self._post({"id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
         return json.loads(body)["result"]
 
+    @property
+    def session(self) -> str:
+        """The id that the server gave to the session."""
+        return self._session
+
+    async def pushed(self, tool: str, number: int, content: dict[str, Any]) -> None:
+        """A call whose question is answered at once."""
+        params = {"name": tool, "arguments": {"a": number, "b": 2}}
+        reader, writer = await self._send({"id": number, "method": "tools/call", "params": params})
+        try:
+            question = await _event(reader)
+            assert question["method"] == "elicitation/create", question
+            await self._post({"id": question["id"], "result": {"action": "accept", "content": content}})
+            response = await _event(reader)
+            assert response["result"]["content"][0]["text"] == str(number + 2), response
+        finally:
+            writer.close()
+
     async def wait(self, number: int, asked: asyncio.Semaphore, answers: asyncio.Event) -> None:
         """A call whose question is answered when a person says so."""
         params = {"name": "asked", "arguments": {"a": number, "b": 2}}
@@ -64,8 +82,10 @@ class LegacyClient:
         reader, writer = await self._send(message)
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            if "text/event-stream" in head:
+                return head, json.dumps(await _event(reader)).encode()
             length = head.lower().partition("content-length: ")[2].partition("\r\n")[0]
-            return head, await reader.readexactly(int(length))
+            return head, await reader.readexactly(int(length or 0))
         finally:
             writer.close()
 
@@ -74,7 +94,7 @@ async def _event(reader: asyncio.StreamReader) -> dict[str, Any]:
     while True:
         line = await reader.readline()
         assert line, "the stream ended"
-        if line.startswith(b"data: "):
+        if line.startswith(b"data: {"):
             return json.loads(line[6:])
 
 

@@ -22,14 +22,14 @@ def message(tool: str, number: int, **more: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
 
 
-def answered(tool: str, number: int, response: dict[str, Any]) -> bytes | None:
+def answered(tool: str, number: int, response: dict[str, Any], content: dict[str, Any] | None = None) -> bytes | None:
     """Checks a response; the retry to send if it asks, `None` if it is the sum."""
     result = response["result"]
     assert response["id"] == number, response
     if result["resultType"] == "input_required":
-        (key,) = result["inputRequests"]
-        answers = {key: {"action": "accept", "content": {"yes": True}}}
-        return message(tool, number, inputResponses=answers, requestState=result["requestState"])
+        answers = {key: {"action": "accept", "content": content or {"yes": True}} for key in result["inputRequests"]}
+        state = {"requestState": result["requestState"]} if "requestState" in result else {}
+        return message(tool, number, inputResponses=answers, **state)
     assert result["content"][0]["text"] == str(number + 2), response
     return None
 

@@ -135,9 +135,13 @@ def headers_for(name: str = "echo", *more: tuple[bytes, bytes], without: bytes =
 async def post(mcp: MCPServer[Any], message: Any, headers: list[tuple[bytes, bytes]], **options: Any) -> Sent:
     body = message if isinstance(message, bytes) else json.dumps(message).encode()
     events: list[Any] = []
+    bodies = iter([body])
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body}
+        given = next(bodies, None)
+        if given is None:  # the client stays connected, and sends nothing more
+            await asyncio.get_running_loop().create_future()
+        return {"type": "http.request", "body": given}
 
     async def send(event: Any) -> None:
         events.append(event)

@@ -1,7 +1,7 @@
 """Rounds without a server: a consumer, the round before, and the answers to what that asked."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -25,7 +25,15 @@ YES = {"action": "accept", "content": {"ok": True}}
 NO = {"action": "decline"}
 
 
-def start(consumer: Callable[..., Any], before: Round | None = None, **answers: dict[str, Any]) -> Round:
+FORMS: Mapping[str, Any] = {"elicitation": {}}
+
+
+def start(
+    consumer: Callable[..., Any],
+    before: Round | None = None,
+    declared: Mapping[str, Any] = FORMS,
+    **answers: dict[str, Any],
+) -> Round:
     """A round of a consumer whose argument is `title="Dune"`, after another; answers go by the end of their keys."""
     graph = compile_graph(read(consumer), context_type=Surroundings)
     keys = {short(node.key_name): node.key_name for node in graph.nodes}
@@ -35,7 +43,7 @@ def start(consumer: Callable[..., Any], before: Round | None = None, **answers: 
         context=Surroundings(),
         progress=Progress.decode(before.progress.encode()) if before else Progress(),
         answers={keys[name]: answer for name, answer in answers.items()},
-        declared={"elicitation": {}},
+        declared=declared,
     )
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from bespeak.protocol.errors import MCPError
 from bespeak.resolve.errors import ResolverFailed, ToolError
-from bespeak.resolve.markers import Elicit, Resolve
+from bespeak.resolve.markers import Elicit, ElicitUrl, Resolve
 from bespeak.resolve.outcomes import AcceptedElicitation, DeclinedElicitation
-from tests.resolve.running.round_harness import values
+from tests.resolve.running.round_harness import asked, start, values
 
 
 async def one() -> int:
@@ -165,3 +165,60 @@ async def test_a_resolver_that_cancels_is_named(resolver: Any, reason: str) -> N
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
+
+
+# Resolvers that ask
+
+
+async def test_independent_resolvers_that_ask_run_in_place_and_are_asked_together() -> None:
+    tasks: set[Any] = set()
+
+    async def asks() -> Elicit[bool]:
+        tasks.add(asyncio.current_task())
+        return Elicit("First?", bool)
+
+    async def asks_too() -> Elicit[bool]:
+        tasks.add(asyncio.current_task())
+        return Elicit("Second?", bool)
+
+    def body(a: Annotated[bool, Resolve(asks)], b: Annotated[bool, Resolve(asks_too)]) -> None: ...
+
+    assert await asked(start(body)) == ["asks", "asks_too"]
+    assert tasks == {asyncio.current_task()}
+
+
+async def test_what_depends_on_an_open_question_is_left_for_another_round() -> None:
+    ran: list[str] = []
+
+    async def asks() -> Elicit[bool]:
+        return Elicit("First?", bool)
+
+    async def above(sure: Annotated[bool, Resolve(asks)]) -> Elicit[bool]:
+        ran.append("above")
+        return Elicit(f"Second, after {sure}?", bool)
+
+    async def beside() -> Elicit[bool]:
+        return Elicit("Third?", bool)
+
+    def body(a: Annotated[bool, Resolve(above)], b: Annotated[bool, Resolve(beside)]) -> None: ...
+
+    assert await asked(start(body)) == ["asks", "beside"]
+    assert ran == []
+
+
+async def test_a_resolver_that_sends_people_to_a_page_has_a_task_because_it_may_be_run_again() -> None:
+    tasks: set[Any] = set()
+
+    async def pays() -> str | ElicitUrl:
+        tasks.add(asyncio.current_task())
+        return ElicitUrl("Pay", "https://pay.example.com/7")
+
+    async def asks() -> Elicit[bool]:
+        tasks.add(asyncio.current_task())
+        return Elicit("First?", bool)
+
+    def body(a: Annotated[str, Resolve(pays)], b: Annotated[bool, Resolve(asks)]) -> None: ...
+
+    round_ = start(body, declared={"elicitation": {"form": {}, "url": {}}})
+    assert await asked(round_) == ["pays", "asks"]
+    assert len(tasks) == 2

@@ -31,7 +31,7 @@ from bespeak.resolve.graph.faults import Faults
 from bespeak.resolve.graph.key_names import question_names
 from bespeak.resolve.graph.model import CONSUMER, Draft, FromArgument, FromContext, FromNode, Graph, Input, Node, Use
 from bespeak.resolve.graph.replacements import Replacement, identity
-from bespeak.resolve.markers import Resolve
+from bespeak.resolve.markers import ElicitUrl, Resolve
 from bespeak.resolve.reading.callables import Kind, may_wait
 from bespeak.resolve.reading.returned_values import asked_class, ruled_out
 from bespeak.resolve.reading.signatures import ORDINARY, Parameter, Signature, read, unfillable
@@ -130,7 +130,9 @@ class _Compiler:
             guards=phases[0],
             questions=phases[1],
             rest=phases[2],
-            at_once=frozenset(phase for phase in phases if phase and all(nodes[index].at_once for index in phase)),
+            at_once=frozenset(
+                phase for phase in phases if phase and all(_is_run_at_once(nodes[index]) for index in phase)
+            ),
             chains=frozenset(
                 phase
                 for phase in phases
@@ -182,7 +184,7 @@ class _Compiler:
             kind=signature.kind,
             may_ask=signature.may_ask,
             may_wait=waits,
-            at_once=ordinary and not waits and not signature.may_ask,
+            at_once=ordinary and not waits,
             asks=tuple(dict.fromkeys(filter(None, map(question_class, signature.question_arms)))),
             asks_for=asked_class(signature.question_arms),
             returns=signature.returns,
@@ -286,3 +288,8 @@ class _Compiler:
         elif not already_told:
             check_near_miss(parameter, draft, self.consumer, self.arguments, self.faults, warn=not self.given_keys)
         return None
+
+
+def _is_run_at_once(node: Node) -> bool:
+    """Whether nothing has to be waited for. A resolver that sends people to a page may be run again, with pauses."""
+    return node.at_once and not (node.may_ask and (not node.asks or ElicitUrl in node.asks))

@@ -92,7 +92,7 @@ class Node:
     may_wait: bool = True
     """Whether its function may wait for something while it runs."""
     at_once: bool = False
-    """Whether it is run by calling it and no more: it is async, never waits, never asks and has no options."""
+    """Whether it is run by calling it and no more: it is async, never waits and has no options."""
     asks: tuple[type[Question], ...] = ()
     """The questions that its return annotation names; empty for one that may ask if the annotation does not say what."""
     asks_for: type[Any] | None = None
@@ -133,7 +133,7 @@ class Graph:
     rest: tuple[int, ...]
     """Phase two: runs once per call, when nothing is open."""
     at_once: frozenset[tuple[int, ...]]
-    """The phases in which every resolver is run at once."""
+    """The phases in which every resolver is run at once. Where questions are pushed, resolvers that ask wait all the same."""
     chains: frozenset[tuple[int, ...]]
     """The phases in which each resolver only needs the value of the one before it. They need no scheduling."""
     identities: Mapping[Hashable, int]

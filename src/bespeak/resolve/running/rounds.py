@@ -144,7 +144,7 @@ class Round:
     async def _run(self, indices: tuple[int, ...]) -> None:
         if not indices:
             return
-        if indices in self.graph.at_once:
+        if indices in self.graph.at_once and (self._turns is None or indices is not self.graph.questions):
             await self._run_at_once(indices)
         else:
             step = self._step if self._turns is None else self._step_in_turn
@@ -171,8 +171,12 @@ class Round:
                 continue
             try:
                 work = at_once(node.fn(**self._inputs(node)), this_task(loop))
-                result = await (in_context(work, copy_context()) if apart else work)
-                settlements.put(node, self._checked(node, result))
+                result = self._checked(node, await (in_context(work, copy_context()) if apart else work))
+                if isinstance(result, Question):
+                    result = await self._asked(node, result)
+                    if result is SETTLED:
+                        continue
+                settlements.put(node, result)
             except _PASSED_ON:
                 raise
             except CancelledItself as error:
