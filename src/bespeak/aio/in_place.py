@@ -131,9 +131,15 @@ async def at_once(work: Coroutine[Any, Any, T], task: "asyncio.Task[Any]") -> T:
             raise CancelledItself from None
         raise
     finally:
-        if task.cancelling() > before and not _may_be_interrupt(task):
-            await _taken_back(task, task.cancelling() - before)
+        if task.cancelling() > before:
+            await take_back(task, before)
         del task
+
+
+async def take_back(task: "asyncio.Task[Any]", before: int) -> None:
+    """Take back what work that never waits has cancelled of the current task, which had so many cancellations before."""
+    if not _may_be_interrupt(task):
+        await _taken_back(task, task.cancelling() - before)
 
 
 @types.coroutine

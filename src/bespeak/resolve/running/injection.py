@@ -54,12 +54,16 @@ class Settlements:
     def put(self, node: Node, result: Any) -> None:
         """Settle a resolver with what it returned. An outcome, handed on from another resolver, stays what it is."""
         if is_value(cast("type[Any]", type(result))):
-            self._values[node.index] = result
-            self.done[node.index] = self.plain[node.index] = True
+            self.put_value(node.index, result)
         elif isinstance(result, NotAsked):
             self._take_not_asked(node, result, None)
         else:
             self.take(node, result)
+
+    def put_value(self, index: int, value: Any) -> None:
+        """Settle a resolver with a value."""
+        self._values[index] = value
+        self.done[index] = self.plain[index] = True
 
     def take(self, node: Node, outcome: Outcome) -> None:
         """Settle a resolver with an outcome. If a consumer cannot do with it, the call ends."""

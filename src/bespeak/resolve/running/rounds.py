@@ -24,7 +24,7 @@ from typing import Any, cast
 
 from pydantic import TypeAdapter
 
-from bespeak.aio.in_place import CancelledItself, at_once, catch_self_cancellation, in_context, this_task
+from bespeak.aio.in_place import CancelledItself, at_once, catch_self_cancellation, in_context, take_back, this_task
 from bespeak.aio.tasks import is_cancelled
 from bespeak.aio.threads import in_thread
 from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle, lacking
@@ -163,30 +163,39 @@ class Round:
 
         Unless each needs the one before, what one sets in its context variables is not seen by the others.
         """
-        settlements, loop = self._settlements, asyncio.get_running_loop()
-        apart = indices not in self.graph.chains
-        for index in indices:
-            node = self.graph.nodes[index]
-            if index >= settlements.limit or not all(map(settlements.done.__getitem__, node.needs)):
-                continue
-            try:
-                work = at_once(node.fn(**self._inputs(node)), this_task(loop))
-                result = self._checked(node, await (in_context(work, copy_context()) if apart else work))
-                if isinstance(result, Question):
-                    result = await self._asked(node, result)
-                    if result is SETTLED:
+        settlements, task = self._settlements, this_task()
+        before, apart, complete = task.cancelling(), indices not in self.graph.chains, True
+        try:
+            for index in indices:
+                node = self.graph.nodes[index]
+                if index >= settlements.limit or not (complete or all(settlements.done[need] for need in node.needs)):
+                    continue
+                try:
+                    work = node.fn(**self._inputs(node))
+                    result = await (in_context(work, copy_context()) if apart else work)
+                    cls = cast("type[Any]", type(result))
+                    if cls not in node.ruled_out and is_value(cls):
+                        settlements.put_value(index, result)
                         continue
-                settlements.put(node, result)
-            except _PASSED_ON:
-                raise
-            except CancelledItself as error:
-                raise ResolverFailed(node.name, node.path, CANCELLED_ITSELF) from error
-            except asyncio.CancelledError as error:
-                if is_cancelled():
+                    result = self._checked(node, result)
+                    if isinstance(result, Question):
+                        result = await self._asked(node, result)
+                    if result is not SETTLED:
+                        settlements.put(node, result)
+                    complete = complete and settlements.done[index]
+                except _PASSED_ON:
                     raise
-                raise ResolverFailed(node.name, node.path, UNASKED_CANCELLATION) from error
-            except BaseException as error:
-                raise ResolverFailed(node.name, node.path) from error
+                except asyncio.CancelledError as error:
+                    if before:
+                        raise
+                    reason = CANCELLED_ITSELF if task.cancelling() else UNASKED_CANCELLATION
+                    raise ResolverFailed(node.name, node.path, reason) from error
+                except BaseException as error:
+                    raise ResolverFailed(node.name, node.path) from error
+        finally:
+            if task.cancelling() > before:
+                await take_back(task, before)
+            del task
 
     async def _step_in_turn(self, node: Node) -> None:
         await self._step(node)

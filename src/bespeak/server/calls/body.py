@@ -43,7 +43,8 @@ async def run_straight(
         graph = consumer.graph
         try:
             round_ = Round(graph, arguments=arguments, context=context, progress=Progress(), answers={}, declared={})
-            await round_.guard()
+            if graph.guards:
+                await round_.guard()
             values = {**arguments, **await round_.finish()}
             for name in consumer.context_parameters:
                 values[name] = context
