@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from bespeak.protocol.capabilities import requirements
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.protocol.question_urls import WEB, scheme_of, url_problem
-from bespeak.resolve.asking.digests import canonical, digest
+from bespeak.resolve.asking.digests import canonical, digest, digest_of
 from bespeak.resolve.asking.form_schemas import Form, FormError, form_of
 from bespeak.resolve.asking.progress import Settled
 from bespeak.resolve.errors import BadAnswer
@@ -50,7 +50,9 @@ class Rendered(NamedTuple):
     def digest(self) -> str:
         """Return a digest of exactly what the client is shown."""
         if self.form is not None and self.params is not None:
-            return digest([self.method, self.params["message"], self.form.text])
+            # No JSON, which takes longer. Its length tells where the message ends.
+            message: str = self.params["message"]
+            return digest_of(f"{len(message)} {message} {self.form.text}".encode())
         return digest([self.method, self.params])
 
     @property

@@ -69,7 +69,7 @@ def why_not_this_question(
     given = type(question).__name__
     if allowed and not isinstance(question, allowed):
         return f"returned {given}, but its return annotation says {allowed[0].__name__}"
-    if form is None or not is_concrete(asked) or issubclass(asked, form):
+    if form is None or asked is form or not is_concrete(asked) or issubclass(asked, form):
         return None
     return f"returned a question for {asked.__name__}, but its return annotation says {given}[{form.__name__}]"
 

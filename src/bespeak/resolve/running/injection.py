@@ -69,14 +69,11 @@ class Settlements:
         """Settle a resolver with an outcome. If a consumer cannot do with it, the call ends."""
         self.outcomes[node.index] = outcome
         self.done[node.index] = True
-        doomed = [
-            use.input
-            for use in self._graph.uses[node.index]
-            if not use.input.has_default and not _acceptable(use.input, outcome)
-        ]
-        if doomed:
-            self._aborts[node.index] = _unresolved(doomed[0], outcome)
-            self.limit = min(self.limit, node.index)
+        for use in self._graph.uses[node.index]:
+            if not _acceptable(use.input, outcome) and not use.input.has_default:
+                self._aborts[node.index] = _unresolved(use.input, outcome)
+                self.limit = min(self.limit, node.index)
+                return
 
     def cannot_ask(self, node: Node, obstacle: AskingObstacle, missing: dict[str, Any]) -> None:
         """Settle a resolver whose question cannot be asked, if every consumer of it has a default or takes `NotAsked`."""
@@ -120,7 +117,9 @@ class Settlements:
 
 
 def _acceptable(wanted: FromNode, outcome: Outcome) -> bool:
-    return wanted.accepts(type(outcome)) or (isinstance(outcome, AcceptedElicitation) and not wanted.takes)
+    if not wanted.takes:
+        return isinstance(outcome, AcceptedElicitation)
+    return wanted.accepts(type(outcome))
 
 
 def _default(wanted: FromNode) -> Any:
