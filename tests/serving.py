@@ -8,7 +8,7 @@ from bespeak.transports.interfaces import Notify
 from bespeak.transports.memory import MemoryTransport
 
 
-class _OneWay:
+class OneWay:
     """Notifications arrive, and nothing can be asked."""
 
     has_reader = True
@@ -29,4 +29,4 @@ class _OneWay:
 async def serve(mcp: MCPServer[Any], message: bytes, notify: Notify = lambda _: None) -> bytes | None:
     """What the server answers; `None` if the message wants no answer."""
     async with MemoryTransport(mcp) as transport:
-        return await transport.serve(message, _OneWay(notify))
+        return await transport.serve(message, OneWay(notify))

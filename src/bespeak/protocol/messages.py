@@ -214,6 +214,16 @@ def write_result(id_: RequestId, result: dict[str, Any]) -> bytes:
     return _write({"jsonrpc": "2.0", "id": id_, "result": result})
 
 
+def write_result_alone(result: dict[str, Any]) -> bytes:
+    """Write a result that several responses have: see `write_written_result`."""
+    return _write(result)
+
+
+def write_written_result(id_: RequestId, result: bytes) -> bytes:
+    """Write a response with a result that is written already."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (to_json(id_), result)
+
+
 def write_error(id_: RequestId | None, error: MCPError) -> bytes:
     """Write a response with an error; without an id if the request's id was not readable."""
     message: dict[str, Any] = {"jsonrpc": "2.0", "error": error.body()}

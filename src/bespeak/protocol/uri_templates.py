@@ -87,6 +87,9 @@ class UriTemplate:
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the decoded variables of a URI; `None` if it does not fit the template."""
+        first = self.parts[0]
+        if isinstance(first, str) and not uri.startswith(first):
+            return None  # at once: a server may have many templates, and looks at one after the other
         values: dict[str, str] = {}
         rest, parts = uri, list(self.parts)
         named = _take_named(parts)

@@ -12,7 +12,7 @@ from bespeak.server.features.completions import CompletionHandler, Reference, re
 from bespeak.server.features.prompts import Prompt
 from bespeak.server.features.registered import Registered, Registry, Resolving
 from bespeak.server.features.resources import Resource, ResourceRegistry, ResourceTemplate
-from bespeak.server.features.subscriptions import MOST_URIS, Changes
+from bespeak.server.features.subscriptions import MOST_URIS, Changes, ListName
 from bespeak.server.features.tools import Tool
 
 
@@ -20,15 +20,45 @@ class Catalogue:
     """The tools, prompts and resources of one server."""
 
     def __init__(self) -> None:
-        self.changes = changes = Changes()
-        self.tools = Registry[Tool]("tool", lambda: changes.list_changed("tools"))
-        self.prompts = Registry[Prompt]("prompt", lambda: changes.list_changed("prompts"))
-        self.resources = ResourceRegistry(lambda: changes.list_changed("resources"))
+        self.changes = Changes()
+        self.edition = object()
+        """Another one whenever the lists or the capabilities may have changed."""
+        self.tools = Registry[Tool]("tool", lambda: self._list_changed("tools"))
+        self.prompts = Registry[Prompt]("prompt", lambda: self._list_changed("prompts"))
+        self.resources = ResourceRegistry(lambda: self._list_changed("resources"))
         self.extensions: dict[str, dict[str, Any]] = {}
         """Extensions of the protocol that the server declares, with their settings."""
-        self.completion_handler: CompletionHandler | None = None
-        self.included: list[tuple[Catalogue, object]] = []
+        self._completion_handler: CompletionHandler | None = None
+        self._completions: tuple[object, bool] = (None, False)
+        """An edition, and whether any argument is completed in it."""
+        self._included: list[tuple[Catalogue, object]] = []
         """The catalogues of included servers, each with its server."""
+        self._includers: list[Catalogue] = []
+
+    def _list_changed(self, name: ListName) -> None:
+        self._renew()
+        self.changes.list_changed(name)
+
+    def _renew(self) -> None:
+        """Begin another edition, here and where this is included."""
+        self.edition = object()
+        for one in self._includers:
+            one._renew()
+
+    @property
+    def completion_handler(self) -> CompletionHandler | None:
+        return self._completion_handler
+
+    @completion_handler.setter
+    def completion_handler(self, handler: CompletionHandler) -> None:
+        self._completion_handler = handler
+        self._renew()
+
+    def include(self, other: "Catalogue", server: object) -> None:
+        """Have the completions of another catalogue, that of an included server."""
+        self._included.append((other, server))
+        other._includers.append(self)
+        self._renew()
 
     def registries(self) -> Sequence[Registry[Any]]:
         return (self.tools, self.prompts, self.resources.fixed, self.resources.templates)
@@ -56,18 +86,23 @@ class Catalogue:
     @property
     def has_completions(self) -> bool:
         """Whether any argument is completed."""
-        completed = (*self.prompts.all(), *self.resources.templates.all())
-        return (
-            self.completion_handler is not None
-            or any(one.completions for one in completed)
-            or any(other.has_completions for other, _ in self.included)
-        )
+        known_in, known = self._completions
+        edition = self.edition
+        if known_in is not edition:
+            completed = (*self.prompts.all(), *self.resources.templates.all())
+            known = (
+                self.completion_handler is not None
+                or any(one.completions for one in completed)
+                or any(other.has_completions for other, _ in self._included)
+            )
+            self._completions = edition, known
+        return known
 
     def completion_handler_of(self, home: object) -> CompletionHandler | None:
         """Return the handler for what was registered on a server: this one (`None`), or an included one."""
         if home is None:
             return self.completion_handler
-        for other, server in self.included:
+        for other, server in self._included:
             found = other.completion_handler_of(None if server is home else home)
             if found is not None:
                 return found

@@ -55,5 +55,5 @@ def include(into: Catalogue, other: Catalogue, prefix: Prefix, home: object) -> 
         raise ValueError(f"both servers have {', '.join(taken)}; include one of them with a prefix, or rename one")
     for mine, theirs, rename in pairs:
         mine.follow(theirs, rename, home)
-    into.included.append((other, home))
+    into.include(other, home)
     other.changes.forward(into.changes, prefix.uri)

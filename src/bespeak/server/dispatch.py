@@ -1,7 +1,7 @@
 """From one message to its response: which method, which target; errors become responses here."""
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, cast
 
 from mcp_types import SERVER_INFO_META_KEY, PromptReference
@@ -10,19 +10,19 @@ from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, URL_ELICITATION_REQUIRED, MCPError
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.legacy import NOVEMBER, RESOURCE_NOT_FOUND, result_at
-from bespeak.protocol.messages import Request, write_error, write_result
+from bespeak.protocol.messages import Request, write_error, write_result, write_written_result
 from bespeak.protocol.methods import LISTEN, TARGET_PARAMETERS
 from bespeak.protocol.parameter_headers import check_parameter_headers
-from bespeak.protocol.versions import SPOKEN, check_version
-from bespeak.server.auth.scopes import may_use, usable
+from bespeak.protocol.versions import check_version
+from bespeak.server.auth.scopes import may_use
 from bespeak.server.call_log import clock, log_error, log_result
 from bespeak.server.calls.arguments import InvalidArguments
 from bespeak.server.calls.serving import CallServing
 from bespeak.server.catalogue import Catalogue
+from bespeak.server.discovery import Discovery
 from bespeak.server.features.completions import CompletionRequest, CompletionRun, completion_result
-from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields, page
+from bespeak.server.features.listings import CacheableMethod, CacheHint, hint_fields
 from bespeak.server.features.prompts import Prompt, prompt_arguments
-from bespeak.server.features.registered import Registered
 from bespeak.server.features.resource_errors import ResourceNotFoundError
 from bespeak.server.features.resources import Resource, ResourceTemplate, TemplateRead
 from bespeak.server.features.subscriptions import Listening
@@ -41,7 +41,9 @@ NO_URL_ERROR = (
     "a page must be opened first, but this protocol revision has no error for that; ask with ElicitUrl in a resolver"
 )
 
-Handler = Callable[[Incoming], Awaitable[dict[str, Any]]]
+Result = dict[str, Any] | bytes
+"""A result; bytes if it is written already, as the client's revision knows it."""
+Handler = Callable[[Incoming], Awaitable[Result]]
 
 
 class Dispatch:
@@ -66,25 +68,25 @@ class Dispatch:
         self._catalogue = catalogue
         self._serving = serving
         self._cache_hints = dict(cache_hints)
-        self._page_size = page_size
         self._question_seconds = question_seconds
         self._question_heartbeat = question_heartbeat
         self._waiting = waiting
         self._listening = Listening(catalogue.changes)
+        discovery = Discovery(catalogue, self._cache_hints, page_size, self._instructions, self._finished)
         self.hooks: list[RequestHook] = []
         self._legacy_methods: dict[str, Handler] = {
             "tools/call": self._call_tool,
-            "tools/list": self._list_tools,
+            "tools/list": discovery.tools,
             "prompts/get": self._get_prompt,
-            "prompts/list": self._list_prompts,
+            "prompts/list": discovery.prompts,
             "resources/read": self._read_resource,
-            "resources/list": self._list_resources,
-            "resources/templates/list": self._list_templates,
+            "resources/list": discovery.resources,
+            "resources/templates/list": discovery.templates,
             "completion/complete": self._complete,
         }
         self._methods: dict[str, Handler] = {
             **self._legacy_methods,
-            "server/discover": self._discover,
+            "server/discover": discovery.discover,
             LISTEN: self._listening.listen,
         }
 
@@ -124,9 +126,9 @@ class Dispatch:
             check_version(request.meta.protocol_version)
             handle = self._handler(self._methods, request)
             result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
-            if request.method in TARGET_PARAMETERS:
+            if request.method in TARGET_PARAMETERS and not isinstance(result, bytes):
                 log_result(incoming, result, began)
-            return WrittenResponse(self._written(request, result, self.stamped), None)
+            return WrittenResponse(self._written(incoming, result), None)
         except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
             return self.failed(incoming, error, began)
 
@@ -145,16 +147,13 @@ class Dispatch:
         try:
             handle = self._handler(self._legacy_methods, request)
             result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
-            if request.method in TARGET_PARAMETERS:
+            if request.method in TARGET_PARAMETERS and not isinstance(result, bytes):
                 log_result(incoming, result, began)
-            version = request.meta.protocol_version
-            return WrittenResponse(
-                self._written(request, result, lambda known: result_at(version, request.method, known))
-            )
+            return WrittenResponse(self._written(incoming, result))
         except Exception as error:  # noqa: BLE001 - the same edge
             return self.failed(incoming, error, began)
 
-    async def _around(self, handle: Handler, incoming: Incoming) -> dict[str, Any]:
+    async def _around(self, handle: Handler, incoming: Incoming) -> Result:
         """Handle a request inside the author's hooks."""
         request = incoming.request
         target = request.params.get(TARGET_PARAMETERS[request.method]) if request.method in TARGET_PARAMETERS else None
@@ -167,13 +166,13 @@ class Dispatch:
             incoming.address,
         )
 
-        async def work() -> dict[str, Any] | MCPError:
+        async def work() -> Result | MCPError:
             try:
                 return await handle(incoming)
             except MCPError as error:
                 return error
 
-        def end(result: dict[str, Any] | MCPError) -> RequestEnd:
+        def end(result: Result | MCPError) -> RequestEnd:
             return RequestEnd(result.code if isinstance(result, MCPError) else None)
 
         result = await Around(self.hooks, info, work, end).run()
@@ -211,17 +210,24 @@ class Dispatch:
         result["_meta"] = {**result["_meta"], **self._stamp} if "_meta" in result else self._stamp
         return result
 
-    def _written(
-        self, request: Request, result: dict[str, Any], finish: Callable[[dict[str, Any]], dict[str, Any]]
-    ) -> bytes:
+    def _finished(self, incoming: Incoming, result: dict[str, Any]) -> dict[str, Any]:
+        """Return a result as the client's revision knows it."""
+        if incoming.asker is None:
+            return self.stamped(result)
+        return result_at(incoming.request.meta.protocol_version, incoming.request.method, result)
+
+    def _written(self, incoming: Incoming, result: Result) -> bytes:
+        request = incoming.request
+        if isinstance(result, bytes):
+            return write_written_result(request.id, result)
         try:
-            return write_result(request.id, finish(result))
+            return write_result(request.id, self._finished(incoming, result))
         except ValueError as error:
             if request.method != "tools/call":
                 raise
             # What JSON cannot carry is a failure of the tool, like any other.
             failure = self._tool(request.params).failure(error)
-            return write_result(request.id, finish(failure))
+            return write_result(request.id, self._finished(incoming, failure))
 
     @staticmethod
     def _error(request: Request, error: MCPError) -> bytes:
@@ -230,38 +236,6 @@ class Dispatch:
         except ValueError:
             logger.exception("the error of request %r (%s) cannot be written", request.id, request.method)
             return write_error(request.id, MCPError(error.code, "the error's details cannot be sent"))
-
-    async def _discover(self, incoming: Incoming) -> dict[str, Any]:
-        return {
-            "supportedVersions": list(SPOKEN),
-            "capabilities": self._catalogue.capabilities(),
-            **self._instructions,
-            **hint_fields(self._cache_hints, "server/discover"),
-        }
-
-    # Lists
-
-    async def _list_tools(self, incoming: Incoming) -> dict[str, Any]:
-        return self._listed("tools/list", "tools", self._catalogue.tools.all(), incoming)
-
-    async def _list_prompts(self, incoming: Incoming) -> dict[str, Any]:
-        return self._listed("prompts/list", "prompts", self._catalogue.prompts.all(), incoming)
-
-    async def _list_resources(self, incoming: Incoming) -> dict[str, Any]:
-        return self._listed("resources/list", "resources", self._catalogue.resources.fixed.all(), incoming)
-
-    async def _list_templates(self, incoming: Incoming) -> dict[str, Any]:
-        templates = self._catalogue.resources.templates.all()
-        return self._listed("resources/templates/list", "resourceTemplates", templates, incoming)
-
-    def _listed(
-        self, method: CacheableMethod, member: str, all_: Sequence[Registered], incoming: Incoming
-    ) -> dict[str, Any]:
-        depends_on_caller = any(one.scopes for one in all_)
-        listed = usable(all_, incoming.headers) if depends_on_caller else all_
-        chosen, more = page([one.name for one in listed], incoming.request.params, self._page_size)
-        hint = hint_fields(self._cache_hints, method, private=depends_on_caller)
-        return {member: [one.wire for one in listed[chosen]], **more, **hint}
 
     # Calls
 

@@ -138,6 +138,33 @@ async def test_what_is_read_from_a_scoped_resource_is_private(server: Listening,
     assert (result["cacheScope"], result["ttlMs"]) == (scope, 1000)
 
 
+@pytest.mark.parametrize("method", METHODS)
+async def test_what_one_caller_has_listed_is_not_listed_to_the_next(server: Listening, method: Method) -> None:
+    member, name = METHODS[method]
+    in_turn = (STAFF, CUSTOMER, HALF, STAFF, CUSTOMER)
+    seen = [(await ask(server, token, method)).json()["result"][member] for token in in_turn]
+    assert [len(one) for one in seen] == [2, 1, 1, 2, 1]
+    assert [[entry[name] for entry in one] for one in seen[:2]] == [[entry[name] for entry in one] for one in seen[3:]]
+
+
+@pytest.mark.parametrize("version", [MARCH, NOVEMBER])
+@pytest.mark.parametrize("method", METHODS)
+async def test_nor_if_they_are_older_clients(server: Listening, method: Method, version: str) -> None:
+    sessions: dict[str, Older] = {}
+    for token in (STAFF, CUSTOMER):
+        reply = await Older(server.port).post(hello(version), authorization=f"Bearer {token}")
+        sessions[token] = Older(server.port, version, reply.headers["mcp-session-id"])
+    seen = [
+        len(
+            (await sessions[token].post(request(method), authorization=f"Bearer {token}")).json["result"][
+                METHODS[method][0]
+            ]
+        )
+        for token in (STAFF, CUSTOMER, STAFF, CUSTOMER)
+    ]
+    assert seen == [2, 1, 2, 1]
+
+
 # Calls
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from bespeak.protocol.callers import AccessToken, Caller
 from bespeak.protocol.headers import Headers
-from bespeak.server.auth.scopes import may_use, scope_names, usable
+from bespeak.server.auth.scopes import may_use, scope_names, scopes_of
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ def test_without_http_there_is_no_authentication_and_everything_is_open() -> Non
     assert may_use(Thing(("a",)), None)
 
 
-def test_what_a_caller_may_not_use_is_left_out() -> None:
-    open_, closed = Thing(), Thing(("a",))
-    assert usable([open_, closed], headers("b")) == [open_]
+def test_the_sender_of_a_request_has_the_scopes_of_its_token_and_all_where_there_is_no_http() -> None:
+    assert scopes_of(headers("a", "b")) == {"a", "b"}
+    assert scopes_of(headers(authenticated=False)) == frozenset()
+    assert scopes_of(None) is None

@@ -1,8 +1,8 @@
 """Scopes: their names, and whether a caller may use something that requires some."""
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeVar, cast
+from collections.abc import Iterable
+from typing import Any, Protocol, cast
 
 from bespeak.protocol.headers import Headers
 
@@ -15,9 +15,6 @@ class Scoped(Protocol):
 
     @property
     def scopes(self) -> tuple[str, ...]: ...
-
-
-ScopedT = TypeVar("ScopedT", bound=Scoped)
 
 
 def scope_names(scopes: Any) -> tuple[str, ...]:
@@ -40,11 +37,14 @@ def may_use(one: Scoped, headers: Headers | None) -> bool:
 
     Over HTTP, what requires scopes is closed to a request without a verified token.
     """
-    if not one.scopes or headers is None:
+    if not one.scopes:
         return True
-    return headers.caller is not None and headers.caller.scopes.issuperset(one.scopes)
+    scopes = scopes_of(headers)
+    return scopes is None or scopes.issuperset(one.scopes)
 
 
-def usable(all_: Sequence[ScopedT], headers: Headers | None) -> Sequence[ScopedT]:
-    """What the sender of a request may use."""
-    return [one for one in all_ if may_use(one, headers)]
+def scopes_of(headers: Headers | None) -> frozenset[str] | None:
+    """The scopes that the sender of a request has; `None` for all, where there is no HTTP, and no authentication."""
+    if headers is None:
+        return None
+    return headers.caller.scopes if headers.caller is not None else frozenset()

@@ -54,9 +54,9 @@ class Arguments:
             fields[field] = definition
             if field != parameter.name:
                 self._renamed[field] = parameter.name
-        self._model = _model(f"{name}Arguments", fields, parameters)
+        self._model, derived = _model(f"{name}Arguments", fields, parameters)
         self._validate = self._model.__pydantic_validator__.validate_python
-        self.schema = {"type": "object", **_schema(self._model)} if schema is None else deepcopy(schema)
+        self.schema = {"type": "object", **derived} if schema is None else deepcopy(schema)
         fields_ = self._model.model_fields.items()
         self.sent_as = {self._renamed.get(key, key): tuple(_wire_names(key, info)) for key, info in fields_}
         """The names under which each parameter's argument may be sent."""
@@ -112,7 +112,10 @@ def _wire_names(key: str, info: FieldInfo) -> list[str]:
     return [str(alias.path[0])] if isinstance(alias, AliasPath) else [alias]
 
 
-def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -> type[BaseModel]:
+def _model(
+    name: str, fields: dict[str, Any], parameters: Sequence[Parameter]
+) -> tuple[type[BaseModel], dict[str, Any]]:
+    """Return a model of parameters, and its schema. Raises `Unschemable`."""
     try:
         return _made(name, fields)
     except NO_SCHEMA:
@@ -130,14 +133,9 @@ def _model(name: str, fields: dict[str, Any], parameters: Sequence[Parameter]) -
         raise Unschemable(problems) from None
 
 
-def _made(name: str, fields: dict[str, Any]) -> type[BaseModel]:
+def _made(name: str, fields: dict[str, Any]) -> tuple[type[BaseModel], dict[str, Any]]:
     model: type[BaseModel] = create_model(name, __config__=ConfigDict(protected_namespaces=()), **fields)
-    _schema(model)
-    return model
-
-
-def _schema(model: type[BaseModel]) -> dict[str, Any]:
-    return model.model_json_schema(by_alias=True)
+    return model, model.model_json_schema(by_alias=True)
 
 
 _SAME_VALUE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "dependentSchemas")

@@ -36,20 +36,36 @@ def hint_fields(
     return {**fields, "cacheScope": "private"} if private else fields
 
 
-def page(names: Sequence[str], params: Mapping[str, Any], size: int | None) -> tuple[slice, dict[str, Any]]:
-    """Return the part of a list for a request, and the cursor of the next part.
+def page_after(params: Mapping[str, Any]) -> str | None:
+    """Return the name after which a request's page begins; `None` for the first page.
 
-    Raises `MCPError` for an invalid cursor.
+    Raises `MCPError` for a cursor that cannot be read.
+    """
+    if "cursor" not in params:
+        return None
+    after = _read_cursor(params["cursor"])
+    if after is None:
+        raise _invalid_cursor()
+    return after
+
+
+def page(names: Sequence[str], after: str | None, size: int | None) -> tuple[slice, dict[str, Any]]:
+    """Return the part of a list that begins after a name, and the cursor of the next part.
+
+    Raises `MCPError` if there is no such name.
     """
     start = 0
-    if "cursor" in params:
-        after = _read_cursor(params["cursor"])
+    if after is not None:
         if after not in names:
-            raise MCPError(INVALID_PARAMS, "invalid cursor; list again from the start")
+            raise _invalid_cursor()
         start = names.index(after) + 1
     end = len(names) if size is None else min(start + size, len(names))
     more = {"nextCursor": urlsafe_b64encode(names[end - 1].encode()).decode()} if end < len(names) else {}
     return slice(start, end), more
+
+
+def _invalid_cursor() -> MCPError:
+    return MCPError(INVALID_PARAMS, "invalid cursor; list again from the start")
 
 
 def _read_cursor(cursor: Any) -> str | None:

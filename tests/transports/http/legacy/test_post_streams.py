@@ -1,12 +1,15 @@
 """Responses to older HTTP clients (protocol 25.2, 25.3): JSON or a stream, questions on it, and what ends a call."""
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
 
 from bespeak.transports.http import event_streams
-from bespeak.transports.http.legacy import post_streams
+from bespeak.transports.http.legacy import endpoint, post_streams
+from bespeak.transports.http.legacy.post_streams import PostStream
 from tests.transports.http.legacy.older_client import (
     NOVEMBER,
     Desk,
@@ -53,6 +56,27 @@ async def test_a_question_makes_it_a_stream_and_the_answer_comes_by_another_post
             (response,) = await exchange.rest()
     assert response["id"] == "a"
     assert text(response) == "approved True"
+
+
+async def test_a_response_that_was_sent_is_not_kept_until_the_next_garbage_collection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened: list[weakref.ref[PostStream]] = []
+
+    def stream(*args: Any, **options: Any) -> PostStream:
+        found = PostStream(*args, **options)
+        opened.append(weakref.ref(found))
+        return found
+
+    async with served(Desk().mcp) as server:
+        older = await server.client()
+        monkeypatch.setattr(endpoint, "PostStream", stream)
+        gc.disable()
+        try:
+            assert (await older.post(call("echo", {"text": "hi"}))).text == "hi"
+            await eventually(lambda: opened[0]() is None)
+        finally:
+            gc.enable()
 
 
 async def test_progress_and_logs_come_on_the_calls_stream_before_its_response() -> None:

@@ -220,7 +220,8 @@ class HttpSessions:
         self._sweeping = None
         now = asyncio.get_running_loop().time()
         for some in (self._silent, self._used):
-            for session in list(some.values()):
+            for _ in range(len(some)):
+                session = next(iter(some.values()))  # the longest unused one: it is ended, or used from now on
                 if session.last_used + idle > now:
                     break
                 if session.busy:

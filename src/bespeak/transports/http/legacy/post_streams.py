@@ -131,7 +131,9 @@ class PostStream:
     def _over(self) -> None:
         self.ended.set()
         self._decide()
-        self._when_ended()
+        # Called once and let go of: it knows this stream, which keeps its response as long as each holds the other.
+        callback, self._when_ended = self._when_ended, lambda: None
+        callback()
 
     def _decide(self) -> None:
         if not self._decided.done():
