@@ -113,10 +113,13 @@ TOOLS: list[Any] = [
         (["order_bok"], "unknown tool 'order_bok'; did you mean 'order_book'?"),
         (
             ["order_book", "titel=Dune"],
-            "unknown argument 'titel' of tool 'order_book'; did you mean 'title'?; to send it all the same, use --arguments",
+            "unknown argument 'titel' of tool 'order_book'; did you mean 'title'? To send it all the same, use --arguments.\n",
         ),
-        (["order_book", "pages=3"], "unknown argument 'pages' of tool 'order_book'; it accepts title, copies, gift;"),
-        (["hold_book", "title=Dune"], "unknown argument 'title' of tool 'hold_book'; it accepts none;"),
+        (
+            ["order_book", "pages=3"],
+            "unknown argument 'pages' of tool 'order_book'; it accepts title, copies, gift. To send it",
+        ),
+        (["hold_book", "title=Dune"], "unknown argument 'title' of tool 'hold_book'; it accepts none. To send it"),
         (["order_book", "title=Dune"], "missing argument of tool 'order_book': 'copies' (integer); write copies=VALUE"),
         (
             ["order_book", "gift=true"],
@@ -168,6 +171,10 @@ def test_the_names_of_a_server_cannot_control_the_terminal(raw: Raw) -> None:
     assert "missing argument of tool 'order\\x1b[2J': 'a\\x07b' (any)" in said
 
 
+NOT_JSON = (
+    "is not valid JSON: Expecting property name enclosed in double quotes (line 1, column 2); "
+    'write it like {"accept": {"confirm": true}}; text that begins with {, [ or " goes in double quotes\n'
+)
 EXAMPLE = """{url: ...}; for a form with these fields, write {"accept": {"city": "Paris"}} or only "Paris"\n"""
 
 
@@ -197,6 +204,10 @@ EXAMPLE = """{url: ...}; for a form with these fields, write {"accept": {"city":
             """{url: ...}; for a form with these fields, write {"accept": {"row": 1, "side": "aisle"}}\n""",
         ),
         (["nowhere.py", "t", "--answer", 'city={"accept": {}, "url": "done"}'], "or one of {accept: ...}"),
+        (["nowhere.py", "t", "--answer", "city={accept: {x: 1}}"], f"--answer city {NOT_JSON}"),
+        (["nowhere.py", "t", "--answer", "city= [draft] Rome"], "--answer city is not valid JSON: Expecting value"),
+        (["nowhere.py", "t", "--answer", 'city="Rome'], "--answer city is not valid JSON: Unterminated string"),
+        (["nowhere.py", "t", "--answer", "city=" + "[" * 100_000], "--answer city cannot be read as JSON: "),
         (["nowhere.py", "t", "--answer", "city"], "--answer must be KEY=VALUE, not 'city'"),
         (["nowhere.py", "t", "--answer", "city=null"], "city: an answer is a value"),
         (["nowhere.py", "t", "--era", "1999"], "an era is modern, legacy or one of 2026-07-28"),
@@ -292,6 +303,11 @@ async def test_a_tool_of_a_server_at_a_url_is_called(desk: str) -> None:
         (WORD, "Rome", accepted(x="Rome")),
         (WORD, "a=b c", accepted(x="a=b c")),
         (WORD, '"12"', accepted(x="12")),
+        (WORD, "yes", accepted(x="yes")),
+        (WORD, "a: b", accepted(x="a: b")),
+        (WORD, "True", accepted(x="True")),
+        (WORD, "NaN", accepted(x="NaN")),
+        (WORD, "it's {x}", accepted(x="it's {x}")),
         (form("?", x={"type": "integer"}), "12", accepted(x=12)),
         (form("?", x={"type": "boolean"}), "false", accepted(x=False)),
         (form("?", x=QUESTION, y=QUESTION), '{"accept": {"x": "a", "y": "b"}}', accepted(x="a", y="b")),

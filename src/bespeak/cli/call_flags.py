@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from bespeak.cli.tool_arguments import json_or_text
+from bespeak.cli.tool_arguments import json_or_text, read_json
 from bespeak.conversation.answers import FORMS
 from bespeak.conversation.connection_answers import ConnectionAnswers, missing_roots, read_roots
 from bespeak.conversation.fixtures import InputResponseFixture
@@ -40,11 +40,20 @@ class BadFlags(Exception):
 
 
 def read_answer(given: str) -> tuple[str, Any]:
-    """Return the name and the value of an `--answer`. Raises `BadFlags`."""
+    """Return the name and the value of an `--answer`: JSON as in a suite, or plain text.
+
+    Text that looks like the beginning of JSON is JSON, because otherwise a missing quote would send something else than was meant.
+    Raises `BadFlags` and `BadArguments`.
+    """
     key, equals, value = given.partition("=")
     if not (key and equals):
         raise BadFlags(f"--answer must be KEY=VALUE, not {given!r}")
+    if value.lstrip().startswith(("{", "[", '"')):
+        return key, read_json(f"--answer {key}", value, _ANSWER)
     return key, json_or_text(value)
+
+
+_ANSWER = 'write it like {"accept": {"confirm": true}}; text that begins with {, [ or " goes in double quotes'
 
 
 def check_answers(answers: Mapping[str, Any]) -> None:
