@@ -244,4 +244,5 @@ class Finding:
         return RULES[self.rule].strength is Strength.ADVICE
 
     def as_json(self) -> dict[str, Any]:
+        """Return the name of the rule and the text, for a report."""
         return {"rule": self.rule, "text": self.text}

@@ -70,14 +70,17 @@ class Conversed:
 
     @property
     def text(self) -> str:
+        """The text of the result: of its content, its messages or the resource."""
         return text_of(self.result)
 
     @property
     def structured(self) -> Any:
+        """The structured content of the result, or `None`."""
         return self.result.get("structuredContent")
 
     @property
     def is_error(self) -> bool:
+        """Whether it ended with a JSON-RPC error, or with a result that says that the tool failed."""
         return self.error is not None or self.result.get("isError") is True
 
 
