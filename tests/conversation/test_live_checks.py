@@ -17,6 +17,7 @@ from bespeak.protocol.headers import SESSION_HEADER
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
 from tests.conversation import raw_servers
+from tests.conversation.raw_runs import over_http
 from tests.conversation.raw_servers import (
     LAST,
     MODERN,
@@ -32,7 +33,6 @@ from tests.conversation.raw_servers import (
     said,
     written,
 )
-from tests.conversation.test_protocol_rules import over_http
 from tests.wires import Listening
 
 
