@@ -123,6 +123,10 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         said(pushed(form()), pushed(form()), done(**OLD), revision=NOVEMBER),
         said(pushed(form()), {**pushed(form()), "id": "push 2"}, done(**OLD), revision=NOVEMBER),
     ),
+    "request-id-type": (
+        said({**pushed(form()), "id": None}, done(**OLD), revision=NOVEMBER),
+        said({**pushed(form()), "id": 0}, done(**OLD), revision=NOVEMBER),
+    ),
     "trace-context": (
         said(done(_meta={"traceparent": "00-1-1-01"})),
         said(done(_meta={"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"})),

@@ -123,6 +123,7 @@ class Connection:
             log_level=log_level,
             message_handler=self._noted,
             answer_outside=self._answer_outside,
+            dropped=self._dropped,
         )
         self.timeout = timeout
         """How long a request may take, in seconds."""
@@ -326,6 +327,9 @@ class Connection:
         if len(self.outside) < MOST_KEPT:
             self.outside.append(outside)
         return outside.reply
+
+    def _dropped(self, id_: Any) -> None:
+        self._checks.dropped(id_)
 
     def _belongs_to_call(self, question: Question, on_its_stream: bool) -> bool:
         """Whether a question belongs to the open call.
