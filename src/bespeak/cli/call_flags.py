@@ -10,8 +10,11 @@ from typing import Any, cast
 from bespeak.cli.tool_arguments import json_or_text, read_json
 from bespeak.conversation.answers import FORMS
 from bespeak.conversation.connection_answers import ConnectionAnswers, missing_roots, read_roots
+from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
 from bespeak.conversation.fixtures import InputResponseFixture
 
+ROUNDS = 10
+"""The default maximum of rounds to answer."""
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)", re.DOTALL)
 
 
@@ -107,14 +110,14 @@ def secret_options(flags: Flags) -> list[str]:
 
 
 def as_words(flags: Flags) -> list[str]:
-    """Return the command line as words, without the values of headers."""
+    """Return the command line as words, without the values of headers and without options that have their default values."""
     options = {
         "--arguments": flags.arguments,
         "--as": flags.profile,
         "--era": flags.era,
-        "--max-rounds": flags.rounds,
+        "--max-rounds": None if flags.rounds == ROUNDS else flags.rounds,
         "--save-answers": flags.save,
-        "--timeout": flags.seconds,
+        "--timeout": None if flags.seconds == TIMEOUT_SECONDS else f"{flags.seconds:g}",
     }
     said = [f"{name}={value}" for name, value in options.items() if value is not None]
     said += [f"--answer={answer}" for answer in flags.answers]
