@@ -63,13 +63,6 @@ UNCHECKED = (
     ),
     _later(
         f'{_BASE} "Messages"',
-        "the id of a server's request is a string or an integer",
-        "the client drops such a request before it can be checked",
-        None,
-        NOVEMBER,
-    ),
-    _later(
-        f'{_BASE} "Messages"',
         "several messages that come in one array are answered",
         "no test sends several messages at once",
         "2025-03-26",

@@ -1,4 +1,4 @@
-"""`bespeak call`: arguments, answers, results and exit codes. Testing.md sections 4 and 5."""
+"""`bespeak call`: arguments, servers, results and exit codes. Testing.md sections 4 and 5."""
 
 import asyncio
 import json
@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from bespeak.cli.resume_command import shown
-from bespeak.conversation.fixtures import InputResponseFixture
 from bespeak.server.targets import load
-from bespeak.testing.suite.loader import load_suite
-from tests.cli.desks import QUESTION, WORD, Raw, accepted, asking, bespeak, form, page, served, text, told, write_raw
+from tests.cli.desks import QUESTION, WORD, Raw, asking, bespeak, form, served, text, told, write_raw
 from tests.wires import Listening
 
 
@@ -113,10 +111,13 @@ TOOLS: list[Any] = [
         (["order_bok"], "unknown tool 'order_bok'; did you mean 'order_book'?"),
         (
             ["order_book", "titel=Dune"],
-            "unknown argument 'titel' of tool 'order_book'; did you mean 'title'?; to send it all the same, use --arguments",
+            "unknown argument 'titel' of tool 'order_book'; did you mean 'title'? To send it all the same, use --arguments.\n",
         ),
-        (["order_book", "pages=3"], "unknown argument 'pages' of tool 'order_book'; it accepts title, copies, gift;"),
-        (["hold_book", "title=Dune"], "unknown argument 'title' of tool 'hold_book'; it accepts none;"),
+        (
+            ["order_book", "pages=3"],
+            "unknown argument 'pages' of tool 'order_book'; it accepts title, copies, gift. To send it",
+        ),
+        (["hold_book", "title=Dune"], "unknown argument 'title' of tool 'hold_book'; it accepts none. To send it"),
         (["order_book", "title=Dune"], "missing argument of tool 'order_book': 'copies' (integer); write copies=VALUE"),
         (
             ["order_book", "gift=true"],
@@ -168,6 +169,10 @@ def test_the_names_of_a_server_cannot_control_the_terminal(raw: Raw) -> None:
     assert "missing argument of tool 'order\\x1b[2J': 'a\\x07b' (any)" in said
 
 
+NOT_JSON = (
+    "is not valid JSON: Expecting property name enclosed in double quotes (line 1, column 2); "
+    'write it like {"accept": {"confirm": true}}; text that begins with {, [ or " goes in double quotes\n'
+)
 EXAMPLE = """{url: ...}; for a form with these fields, write {"accept": {"city": "Paris"}} or only "Paris"\n"""
 
 
@@ -197,6 +202,10 @@ EXAMPLE = """{url: ...}; for a form with these fields, write {"accept": {"city":
             """{url: ...}; for a form with these fields, write {"accept": {"row": 1, "side": "aisle"}}\n""",
         ),
         (["nowhere.py", "t", "--answer", 'city={"accept": {}, "url": "done"}'], "or one of {accept: ...}"),
+        (["nowhere.py", "t", "--answer", "city={accept: {x: 1}}"], f"--answer city {NOT_JSON}"),
+        (["nowhere.py", "t", "--answer", "city= [draft] Rome"], "--answer city is not valid JSON: Expecting value"),
+        (["nowhere.py", "t", "--answer", 'city="Rome'], "--answer city is not valid JSON: Unterminated string"),
+        (["nowhere.py", "t", "--answer", "city=" + "[" * 100_000], "--answer city cannot be read as JSON: "),
         (["nowhere.py", "t", "--answer", "city"], "--answer must be KEY=VALUE, not 'city'"),
         (["nowhere.py", "t", "--answer", "city=null"], "city: an answer is a value"),
         (["nowhere.py", "t", "--era", "1999"], "an era is modern, legacy or one of 2026-07-28"),
@@ -280,103 +289,6 @@ async def test_a_tool_of_a_server_at_a_url_is_called(desk: str) -> None:
         words = ("call", server.url, "trip", "--answer", "city=Rome", "--answer", "sure=true")
         result = await asyncio.to_thread(bespeak, *words)
     assert (result.exit_code, result.stdout) == (0, "Rome True today\n")
-
-
-# Answers
-
-
-@pytest.mark.timing
-@pytest.mark.parametrize(
-    ("question", "answer", "sent"),
-    [
-        (WORD, "Rome", accepted(x="Rome")),
-        (WORD, "a=b c", accepted(x="a=b c")),
-        (WORD, '"12"', accepted(x="12")),
-        (form("?", x={"type": "integer"}), "12", accepted(x=12)),
-        (form("?", x={"type": "boolean"}), "false", accepted(x=False)),
-        (form("?", x=QUESTION, y=QUESTION), '{"accept": {"x": "a", "y": "b"}}', accepted(x="a", y="b")),
-        (WORD, "decline", {"action": "decline"}),
-        (WORD, "cancel", {"action": "cancel"}),
-        (WORD, '{"raw": [1]}', [1]),
-        ({"method": "roots/list"}, '{"roots": ["file:///a"]}', {"roots": [{"uri": "file:///a"}]}),
-        (page("https://a.example"), '{"url": "done"}', {"action": "accept"}),
-    ],
-)
-def test_an_answer_is_written_as_in_a_suite(raw: Raw, question: Any, answer: str, sent: Any) -> None:
-    result = bespeak("call", raw(asking(q=question), "echo"), "t", "--answer", f"q={answer}")
-    assert json.loads(result.stdout)["inputResponses"] == {"q": sent}
-
-
-@pytest.mark.timing
-def test_a_sampling_answer_speaks_for_the_model_and_omit_leaves_its_key_out(raw: Raw) -> None:
-    model: dict[str, Any] = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}}
-    target = raw(asking(model=model, other=WORD), "echo")
-    result = bespeak("call", target, "t", "--answer", 'model={"sample": "Paris"}', "--answer", "other=omit")
-    sent = json.loads(result.stdout)
-    assert list(sent["inputResponses"]) == ["model"]
-    assert sent["inputResponses"]["model"]["content"] == {"type": "text", "text": "Paris"}
-    assert sent["requestState"] == "TOKEN"
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        ("units=K", "the answer to 'units' does not fit its form: value: must be one of"),
-        ("units=12", "the answer to 'units' does not fit its form: value: must be a string"),
-        ('units={"accept": {"unit": "C"}}', "the form of 'units' has no field 'unit'; it has value"),
-        ('units={"sample": "C"}', "'units' asks with a form (elicitation/create), which {sample: ...} does not answer"),
-    ],
-)
-def test_an_answer_that_does_not_fit_is_not_sent(desk: str, answer: str, said: str) -> None:
-    result = bespeak("call", desk, "forecast", "--answer", "city=Rome", "--answer", answer)
-    assert said in told(result, 1)
-    assert result.stdout == ""
-
-
-@pytest.mark.timing
-@pytest.mark.parametrize(("number", "code"), [(64, 0), (65, 1)])
-def test_a_round_of_more_questions_than_anybody_would_answer_is_not_answered(raw: Raw, number: int, code: int) -> None:
-    questions = asking(**{f"q{at}": WORD for at in range(number)})
-    answers = [word for at in range(number) for word in ("--answer", f"q{at}=x")]
-    said = told(bespeak("call", raw(questions, "echo"), "t", *answers), code)
-    refused = "bespeak: the server asked 65 questions in one round; at most 64 are answered\n"
-    assert said == (refused if code else "")
-
-
-NASTY = [
-    "True",
-    "null",
-    "Null",
-    "yes",
-    "12",
-    "1e3",
-    "decline",
-    "${HOME}",
-    "$${x}",
-    "a: b # c",
-    "- x",
-    "it's",
-    'say "x"',
-]
-ODD = ["\u00fc\u8c8c", "two\nlines", "\x1b[2J\u202e\x85\u2028\ufeff", " ", "", "~", "*a", "&a", "!x", "%", "@", "|"]
-
-
-@pytest.mark.parametrize("value", NASTY + ODD)
-def test_saved_answers_are_a_block_of_a_suite_that_answers_the_same(desk: str, tmp_path: Path, value: str) -> None:
-    saved, suite = tmp_path / "answers.yaml", tmp_path / "saved.bespeak.yaml"
-    city = json.dumps({"accept": {"value": value}} if value == "decline" else value)
-    given = ("--answer", f"city={city}", "--answer", "units=C", "--save-answers", str(saved))
-    first = bespeak("call", desk, "forecast", *given)
-    assert first.exit_code == 0
-    block = "".join(f"    {line}\n" for line in saved.read_text().splitlines())
-    test = f"  - name: as it was\n    tool: forecast\n{block}    capture: {{said: structuredContent.result}}\n"
-    again = "  - name: the same\n    tool: say\n    arguments: {text: '${said}'}\n"
-    suite.write_text(f"version: 1\nservers:\n  desk: {{python: {json.dumps(desk)}}}\ntests:\n{test}{again}")
-    assert InputResponseFixture(load_suite(suite).model.tests[0].inputResponses).rules
-    report = tmp_path / "report.json"
-    assert bespeak("test", str(suite), "--report", f"json={report}").exit_code == 0
-    answered = json.loads(report.read_text())["results"][0]["rounds"][0]["answered"]
-    assert answered["city"]["content"] == {"value": value}
 
 
 # Results

@@ -3,12 +3,16 @@
 import asyncio
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from bespeak.cli.call_flags import BadFlags, Flags, as_words, read_connection_answers, read_headers
+from bespeak.cli.call_flags import ROUNDS, BadFlags, Flags, as_words, read_connection_answers, read_headers
+from bespeak.cli.commands import app
+from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
 from tests.cli.desks import Raw, asking, bespeak, told, write_raw
 from tests.cli.desks import form as asks
 from tests.curious_server import CITY, NOTHING, ROOTS, SAMPLE, as_target, curious
@@ -57,7 +61,16 @@ def test_a_header_is_for_a_url() -> None:
 
 def test_the_command_line_is_repeated_without_the_values_of_headers() -> None:
     given = flags(headers=["Authorization: Bearer hunter2"], roots=["a b"])
-    assert as_words(given) == ["server.py", "t", "--timeout=30.0", "--root=a b", "--header=Authorization:..."]
+    assert as_words(given) == ["server.py", "t", "--root=a b", "--header=Authorization:..."]
+
+
+def test_the_command_line_is_repeated_without_the_options_that_have_their_default_values() -> None:
+    assert as_words(flags()) == ["server.py", "t"]
+    assert as_words(replace(flags(), seconds=TIMEOUT_SECONDS, rounds=ROUNDS)) == ["server.py", "t"]
+    command: Any = get_command(app)
+    (timeout,) = [one for one in command.commands["call"].params if one.name == "seconds"]
+    assert timeout.default == TIMEOUT_SECONDS
+    assert as_words(replace(flags(), seconds=5.0, rounds=3)) == ["server.py", "t", "--max-rounds=3", "--timeout=5"]
 
 
 async def test_a_401_says_where_to_put_credentials_and_a_header_is_sent() -> None:
@@ -112,7 +125,7 @@ def test_a_server_whose_keys_live_for_the_process_is_not_said_to_be_resumable(tm
     result = bespeak("call", str(file), "go")
     saved = json.loads(result.stdout)
     assert (result.exit_code, saved.keys() & {"resume", "conversation"}) == (6, set())
-    assert saved["again"] == f"bespeak call {file} go --timeout=30.0 --answer city=..."
+    assert saved["again"] == f"bespeak call {file} go --answer city=..."
     assert saved["note"] == (
         "this call is over, because the server has made its state keys for this process only; the command in 'again' makes a new "
         "call, with the answers that you fill in. To continue calls instead, set BESPEAK_STATE_KEYS (bespeak keys new)"
@@ -129,7 +142,7 @@ def test_a_command_may_lose_its_keys_and_the_printed_call_says_what_to_do_then(r
         "the server has ended with this command. The command in 'resume' continues this call if the server keeps its state keys, "
         "for example in BESPEAK_STATE_KEYS; otherwise the command in 'again' makes a new call, with the answers that you fill in"
     )
-    assert saved["again"].endswith(" t --timeout=30.0 --answer q=...")
+    assert saved["again"].endswith(" t --answer q=...")
     Path(shlex.split(target)[-1]).write_text(
         json.dumps({"calls": [{"error": {"code": -32602, "message": "bad state"}}], "pages": [{"tools": []}]})
     )

@@ -62,7 +62,7 @@ def test_the_address_is_announced_when_workers_accept_connections(tmp_path: Path
             assert b" 200 " in client.makefile("rb").readline()
         process.terminate()
         _, rest = process.communicate(timeout=SECONDS)
-    assert f"http://127.0.0.1:{port} (Press CTRL+C to quit)" in line
+    assert f"http://127.0.0.1:{port}/mcp (Press CTRL+C to quit)" in line
     assert "Uvicorn running on" not in rest
 
 

@@ -13,8 +13,9 @@ from bespeak.testing import converse
 from bespeak.testing.conversations import ConversationFailed
 from bespeak.transports.http.asgi import Receive, Scope, Send, read_body, respond
 from bespeak.transports.http.client import HttpTransport
+from tests.conversation.broken_servers import OLD
+from tests.conversation.raw_runs import over_http
 from tests.conversation.raw_servers import NOVEMBER, Json, done, log, said
-from tests.conversation.test_protocol_rules import OLD, over_http
 from tests.wires import Listening
 
 

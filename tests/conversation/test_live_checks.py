@@ -3,6 +3,7 @@
 Each server is a raw one; most rules have theirs in test_protocol_rules.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from bespeak.protocol.headers import SESSION_HEADER
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
 from tests.conversation import raw_servers
+from tests.conversation.raw_runs import held, over_http
 from tests.conversation.raw_servers import (
     LAST,
     MODERN,
@@ -25,14 +27,15 @@ from tests.conversation.raw_servers import (
     Raw,
     done,
     failed,
+    form,
     log,
     note,
     progress,
+    pushed,
     result,
     said,
     written,
 )
-from tests.conversation.test_protocol_rules import over_http
 from tests.wires import Listening
 
 
@@ -231,3 +234,36 @@ async def test_an_older_server_may_have_a_session(tmp_path: Path) -> None:
 
 def test_the_newest_revision_is_the_one_that_is_checked_most() -> None:
     assert said(done()).revision == MODERN
+
+
+# Requests of a server of an older revision that cannot be answered
+
+
+@pytest.mark.parametrize("http", [False, True])
+@pytest.mark.parametrize(("id_", "told"), [(None, "null"), (1.5, "1.5"), (True, "true"), ({"a": 1}, '{"a": 1}')])
+async def test_a_question_whose_id_is_neither_text_nor_an_integer_is_found(
+    id_: Any, told: str, http: bool, tmp_path: Path
+) -> None:
+    sent = said({**pushed(form()), "id": id_}, done(), revision=NOVEMBER, http=http)
+    assert await findings(sent, tmp_path) == [("request-id-type", f"the server sent a request with the id {told}")]
+
+
+@pytest.mark.timing
+async def test_a_server_that_waits_for_the_answer_to_such_a_question_is_told_apart_from_one_that_is_slow(
+    tmp_path: Path,
+) -> None:
+    sent = said({**pushed(form()), "id": None}, revision=NOVEMBER)
+    (tmp_path / "raw.json").write_text(written(sent))
+    child = StdioServerParameters("python", [raw_servers.__file__, str(tmp_path / "raw.json")])
+    async with Connection(StdioTransport(child), NOVEMBER, EVERYTHING, 20) as connection:
+        connection.timeout = 0.2
+        with pytest.raises(TimeoutError):
+            await connection.send("tools/call", {"name": "x"}, nobody)
+        assert [one.rule for one in connection.astray()] == ["request-id-type"]
+        connection.hurry()
+
+
+async def test_a_question_with_the_id_of_an_open_one_is_found(tmp_path: Path) -> None:
+    twice = "\n".join([json.dumps(pushed(form()))] * 2)
+    result_ = await held(said(twice, done(resultType=...), revision=NOVEMBER), tmp_path)
+    assert [one.rule for one in result_.failures] == ["request-id"]

@@ -19,6 +19,9 @@ MISTAKES: dict[str, Mistake] = {
     "A call without its server": typed("call", "order_book", "title=Dune"),
     "An argument that is missing": typed("call", "server.py", "order_book"),
     "An answer under another name": typed("call", "server.py", "order_book", "title=Dune", "--answer", "confrim=true"),
+    "An answer in braces without double quotes": typed(
+        "call", "server.py", "order_book", "title=Dune", "--answer", "server:confirm={accept: {value: true}}"
+    ),
     "An answer that does not fit its form": typed(
         "call", "server.py", "order_book", "title=Dune", "--answer", "server:confirm=maybe"
     ),

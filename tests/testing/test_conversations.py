@@ -153,6 +153,12 @@ async def test_a_question_without_an_answer_fails_and_says_what_to_write(convers
     assert "answers={'stay': {'accept': {'nights': 0" in str(failed.value)
 
 
+async def test_a_missing_answer_comes_with_the_names_of_those_that_were_not_used(converse: Converse) -> None:
+    with pytest.raises(ConversationFailed) as failed:
+        await converse(desk(), "book", {"loc": "SFO"}, answers={"city": "Rome", "stray": 2})
+    assert "(How long in Rome?); not used so far: 'stray'; answers={'stay': " in str(failed.value)
+
+
 async def test_an_answer_without_a_question_fails(converse: Converse) -> None:
     with pytest.raises(ConversationFailed, match="no question asked for the answer answers: units"):
         await converse(desk(), "visit", {"loc": "a"}, answers={"city": "Rome", "units": "C"})

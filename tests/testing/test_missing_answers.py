@@ -44,6 +44,23 @@ async def test_a_test_with_rounds_gets_yaml_with_rounds(hold: Hold, rounds: str,
     assert read_yaml(failure.hint or "").value == {"rounds": [{"answer": {name: "..."}}]}
 
 
+async def test_a_test_with_rounds_that_stops_later_gets_yaml_with_rounds_as_well(hold: Hold) -> None:
+    block = "{expect: {asks: [units]}, answer: {citty: Rome}}"
+    results = await hold(Canned(asking("city")), ROUNDS.format(block, ", stop: {after: 2}"))
+    assert messages(results) == [
+        "there is no answer to 'city' (Which one?); not used so far: 'citty'",
+        "round 1 asked city instead of units",
+    ]
+    assert results[0].failures[0].hint == 'rounds:\n  # in round 1\n  - answer:\n      city: "..."'
+
+
+async def test_a_test_with_answers_that_stops_later_names_those_that_were_not_used(hold: Hold) -> None:
+    test = "  - {name: a, tool: x, inputResponses: {citty: Rome}, stop: {after: 2}}"
+    ((failure,),) = [one.failures for one in await hold(Canned(asking("city")), test)]
+    assert failure.message == "there is no answer to 'city' (Which one?); not used so far: 'citty'"
+    assert failure.hint == 'inputResponses:\n  city: "..."'
+
+
 @pytest.mark.parametrize("answer", ["units: C", "city: 5"])
 async def test_a_round_that_asks_something_else_is_reported_too(hold: Hold, answer: str) -> None:
     expects = f"{{expect: {{asks: [units]}}, answer: {{{answer}}}}}"

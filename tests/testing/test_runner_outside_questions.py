@@ -10,7 +10,7 @@ import pytest
 from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.report.html_report import HtmlReport
 from bespeak.testing.report.pretty_report import describe
-from bespeak.testing.report.results import Result
+from bespeak.testing.report.results import Outcome, Result
 from bespeak.testing.report.summary import Summary
 from bespeak.testing.run_options import Options
 from tests.curious_server import CITY, NOTHING, ROOTS, SAMPLE, as_target, curious
@@ -218,13 +218,19 @@ async def test_a_failing_test_shows_what_the_server_printed(tmp_path: Path, monk
     assert "called two with" in written(HtmlReport, Summary([failed]))
 
 
+QUIET = "tool: quiet, expect: {text: other}"
+
+
 async def test_what_the_server_printed_is_shown_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOUD_TOKEN", "s3cret-token")
-    expected = "xfail: known, expect: {text: other}"
-    results = await loud(
-        tmp_path,
-        f"tool: one, {expected}",
-        "tool: quiet, expect: {text: other}",
-        "tool: quiet, expect: {text: other}",
-    )
+    results = await loud(tmp_path, "tool: one", QUIET, QUIET)
     assert [result.printed.count("called") for result in results] == [0, 1, 0]
+
+
+async def test_what_the_server_printed_in_a_test_that_failed_as_expected_is_not_shown_with_a_later_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOUD_TOKEN", "s3cret-token")
+    results = await loud(tmp_path, "tool: one, xfail: known, expect: {text: other}", QUIET)
+    assert [result.outcome for result in results] == [Outcome.XFAILED, Outcome.FAILED]
+    assert [result.printed for result in results] == ["called one with ${env:LOUD_TOKEN}", ""]

@@ -52,7 +52,7 @@ async def test_python_is_the_python_of_the_tests(tmp_path: Path) -> None:
 async def test_a_command_that_fails_is_shown_with_its_output_and_the_rest_is_not_run(tmp_path: Path) -> None:
     (failure,) = await ran(tmp_path, sh("echo out; echo err >&2; exit 3"), sh("touch later"))
     assert failure.message == "setup: the command sh -c 'echo out; echo err >&2; exit 3' exited with code 3"
-    assert failure.hint == "it printed:\nout\nerr"
+    assert failure.hint == "it printed:\n  out\n  err"
     assert failure.kind is Kind.SETUP
     assert not (tmp_path / "later").exists()
 
@@ -68,7 +68,7 @@ async def test_cleaning_up_goes_on_after_a_failure(tmp_path: Path) -> None:
 async def test_a_command_that_does_not_end_is_killed(tmp_path: Path) -> None:
     (failure,) = await ran(tmp_path, sh("echo $$ > pid; echo waiting; exec sleep 60", timeout=0.3))
     assert failure.message.endswith("did not end within 0.3 s; give it a larger timeout")
-    assert failure.hint == "it printed:\nwaiting"
+    assert failure.hint == "it printed:\n  waiting"
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
@@ -149,7 +149,7 @@ async def test_captured_values_and_secrets_can_be_used_and_secrets_are_not_shown
     _, result = await hold(Canned(told("i-7")), tests)
     assert (tmp_path / "id").read_text() == "i-7\n"
     assert "hunter2" not in repr(result)
-    assert result.failures[0].hint == "it printed:\n${env:DESK_PASSWORD}"
+    assert result.failures[0].hint == "it printed:\n  ${env:DESK_PASSWORD}"
 
 
 HEAD = "version: 1\nservers: {desk: {command: [desk]}}\nsetup: SETUP\nteardown: TEARDOWN\n"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from bespeak.cli.call_flags import (
+    ROUNDS,
     BadFlags,
     Flags,
     check_answers,
@@ -55,8 +56,6 @@ from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
 from bespeak.terminal.prompt import NoMoreInput, Prompt, at_terminal
 from bespeak.terminal.safe_text import printable, text_at
 
-ROUNDS = 10
-"""The default maximum of rounds to answer."""
 LONGEST_SECONDS = 3600
 CANNOT_CONTINUE = (
     "a new process of the server can continue a call only if it has the same state keys; "

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from bespeak.cli.tool_arguments import json_or_text
+from bespeak.cli.tool_arguments import json_or_text, read_json
 from bespeak.conversation.answers import FORMS
 from bespeak.conversation.connection_answers import ConnectionAnswers, missing_roots, read_roots
+from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
 from bespeak.conversation.fixtures import InputResponseFixture
 
+ROUNDS = 10
+"""The default maximum of rounds to answer."""
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*)", re.DOTALL)
 
 
@@ -40,11 +43,20 @@ class BadFlags(Exception):
 
 
 def read_answer(given: str) -> tuple[str, Any]:
-    """Return the name and the value of an `--answer`. Raises `BadFlags`."""
+    """Return the name and the value of an `--answer`: JSON as in a suite, or plain text.
+
+    Text that looks like the beginning of JSON is JSON, because otherwise a missing quote would send something else than was meant.
+    Raises `BadFlags` and `BadArguments`.
+    """
     key, equals, value = given.partition("=")
     if not (key and equals):
         raise BadFlags(f"--answer must be KEY=VALUE, not {given!r}")
+    if value.lstrip().startswith(("{", "[", '"')):
+        return key, read_json(f"--answer {key}", value, _ANSWER)
     return key, json_or_text(value)
+
+
+_ANSWER = 'write it like {"accept": {"confirm": true}}; text that begins with {, [ or " goes in double quotes'
 
 
 def check_answers(answers: Mapping[str, Any]) -> None:
@@ -98,14 +110,14 @@ def secret_options(flags: Flags) -> list[str]:
 
 
 def as_words(flags: Flags) -> list[str]:
-    """Return the command line as words, without the values of headers."""
+    """Return the command line as words, without the values of headers and without options that have their default values."""
     options = {
         "--arguments": flags.arguments,
         "--as": flags.profile,
         "--era": flags.era,
-        "--max-rounds": flags.rounds,
+        "--max-rounds": None if flags.rounds == ROUNDS else flags.rounds,
         "--save-answers": flags.save,
-        "--timeout": flags.seconds,
+        "--timeout": None if flags.seconds == TIMEOUT_SECONDS else f"{flags.seconds:g}",
     }
     said = [f"{name}={value}" for name, value in options.items() if value is not None]
     said += [f"--answer={answer}" for answer in flags.answers]

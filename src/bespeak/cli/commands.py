@@ -165,7 +165,7 @@ def call(
         list[str] | None,
         typer.Option(
             "--answer",
-            help="An answer to a question, as written in a suite. It is used instead of asking. Can be repeated.",
+            help="An answer to a question: JSON, as in a suite, or plain text. It is used instead of asking. Can be repeated.",
             metavar="KEY=VALUE",
         ),
     ] = None,

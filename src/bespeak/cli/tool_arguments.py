@@ -72,9 +72,10 @@ def _check_names(tool: str, given: Sequence[str], schema: Mapping[str, Any]) -> 
     unknown = [key for key in given if key not in known]
     if unknown and is_closed(schema):
         accepted = suggestion(unknown[0], known, "it accepts") if known else "it accepts none"
+        end = "" if accepted.endswith("?") else "."
         raise BadArguments(
-            f"unknown argument {quoted(unknown[0])} of tool {quoted(tool)}; {accepted}; "
-            "to send it all the same, use --arguments"
+            f"unknown argument {quoted(unknown[0])} of tool {quoted(tool)}; {accepted}{end} "
+            "To send it all the same, use --arguments."
         )
     missing = [one for one in entries(schema.get("required")) if isinstance(one, str) and one not in given]
     if missing:
@@ -85,23 +86,32 @@ def _check_names(tool: str, given: Sequence[str], schema: Mapping[str, Any]) -> 
 
 def json_or_text(value: str) -> Any:
     try:
-        return json.loads(value)
-    except ValueError:
+        return json.loads(value, parse_constant=_not_json)
+    except (ValueError, RecursionError):
         return value
+
+
+def _not_json(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_json(option: str, text: str, example: str) -> Any:
+    """Return the value of an option that has to be JSON. Raises `BadArguments` with what to write."""
+    try:
+        return json.loads(text, parse_constant=_not_json)
+    except json.JSONDecodeError as error:
+        quotes = "; JSON has double quotes" if "'" in text else ""
+        where = f"line {error.lineno}, column {error.colno}"
+        raise BadArguments(f"{option} is not valid JSON: {error.msg} ({where}){quotes}; {example}") from None
+    except (ValueError, RecursionError) as error:
+        raise BadArguments(f"{option} cannot be read as JSON: {error}") from None
 
 
 def _object(whole: str | None) -> dict[str, Any]:
     """The arguments in `--arguments`. Raises `BadArguments`."""
     if whole is None:
         return {}
-    try:
-        read: Any = json.loads(whole)
-    except json.JSONDecodeError as error:
-        quotes = "; JSON has double quotes" if "'" in whole else ""
-        where = f"line {error.lineno}, column {error.colno}"
-        raise BadArguments(f"--arguments is not valid JSON: {error.msg} ({where}){quotes}; {_OBJECT}") from None
-    except (ValueError, RecursionError) as error:
-        raise BadArguments(f"--arguments cannot be read as JSON: {error}") from None
+    read = read_json("--arguments", whole, _OBJECT)
     if not isinstance(read, dict):
         raise BadArguments(f"--arguments takes a JSON object; {_OBJECT}")
     return cast("dict[str, Any]", read)

@@ -69,7 +69,9 @@ def run(settings: Settings, number: int, load_here: Callable[[str], MCPServer[An
             tell(KEYS_OUTLIVE)
         settings.hand_down()
         limits = ConnectionLimits(trusted_proxies=settings.proxies)
-        statuses = run_workers("bespeak.cli.workers:make_app", number, settings.host, settings.port, limits, SHUTDOWN)
+        statuses = run_workers(
+            "bespeak.cli.workers:make_app", number, settings.host, settings.port, limits, SHUTDOWN, settings.path
+        )
     for status in (STARTUP_FAILURE, CUT_OFF_STATUS):
         if status in statuses:
             sys.exit(status)

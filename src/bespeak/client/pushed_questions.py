@@ -37,6 +37,9 @@ AnswerOutside = Callable[[Mapping[str, Any], bool], Mapping[str, Any] | None]
 """Returns the result or the error for a question that belongs to no request of the client; `None` if it belongs to one.
 The second argument says whether the question came on the stream of a request."""
 
+Dropped = Callable[[Any], object]
+"""Called with the id of a request that cannot be answered, because the id is invalid or already in use."""
+
 
 class PushedQuestions:
     """Answers the requests that one server sends."""
@@ -47,10 +50,12 @@ class PushedQuestions:
         say: Callable[[bytes], Awaitable[None]],
         max_questions: int = MAX_QUESTIONS,
         answer_outside: AnswerOutside | None = None,
+        dropped: Dropped | None = None,
     ) -> None:
         self._answer = answer
         self._answer_outside = answer_outside
         """If it is not given, every question must belong to a request of the client."""
+        self._dropped = dropped
         self._say = say
         self._max_questions = max_questions
         self._open: dict[str | int, asyncio.Task[None]] = {}
@@ -74,6 +79,8 @@ class PushedQuestions:
         id_: Any = request.get("id")
         if not is_id(id_) or id_ in self._open:
             logger.warning("The server sent a request with the id %.80r, which is invalid or already in use.", id_)
+            if self._dropped is not None:
+                self._dropped(id_)
             return
         if len(self._open) - len(self._asked) >= MOST_OPEN:
             if not self._dropping:

@@ -16,7 +16,7 @@ from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCa
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.client.notifications import Changed, Handlers, Inbox
 from bespeak.client.open_request import OpenRequest
-from bespeak.client.pushed_questions import MAX_QUESTIONS, Answer, AnswerOutside, PushedQuestions
+from bespeak.client.pushed_questions import MAX_QUESTIONS, Answer, AnswerOutside, Dropped, PushedQuestions
 from bespeak.client.request_metadata import RequestMetadata
 from bespeak.client.server_responses import RawResponse, read_response, typed
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
@@ -63,10 +63,12 @@ class RawSession:
         max_questions: int = MAX_QUESTIONS,
         changed: Changed | None = None,
         answer_outside: AnswerOutside | None = None,
+        dropped: Dropped | None = None,
     ) -> None:
         self._transport = transport
         self._answer_pushed = answer_pushed
         self._answer_outside = answer_outside
+        self._dropped = dropped
         self._capabilities = capabilities
         self._client_info = client_info.model_dump(mode="json", by_alias=True, exclude_none=True)
         self._log_level = log_level
@@ -117,7 +119,9 @@ class RawSession:
         """Make the handshake of the legacy era, and use the version that it agrees on from now on."""
         self._metadata.use_legacy(version)
         await self._stop_answering()  # nobody waits for answers to questions of an earlier handshake
-        self._pushed = PushedQuestions(self._answer_pushed, self._say, self._max_questions, self._answer_outside)
+        self._pushed = PushedQuestions(
+            self._answer_pushed, self._say, self._max_questions, self._answer_outside, self._dropped
+        )
         self._declared = declared_at(version, self._capabilities)
         params = {
             "protocolVersion": version,

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
 from bespeak.client.errors import NotAtThisVersion
 from bespeak.client.notifications import Changed
-from bespeak.client.pushed_questions import MAX_QUESTIONS, AnswerOutside
+from bespeak.client.pushed_questions import MAX_QUESTIONS, AnswerOutside, Dropped
 from bespeak.client.raw_session import RawSession
 from bespeak.client.server_responses import read_input_required, typed
 from bespeak.protocol.legacy import capabilities_at
@@ -75,6 +75,7 @@ class ClientSession(RawSession):
         max_questions: int = MAX_QUESTIONS,
         changed: Changed | None = None,
         answer_outside: AnswerOutside | None = None,
+        dropped: Dropped | None = None,
     ) -> None:
         async def answer_pushed(key: str, question: Mapping[str, Any]) -> dict[str, Any]:
             answers.check_declared(key, question, capabilities_at(self.version, self._declared))
@@ -92,6 +93,7 @@ class ClientSession(RawSession):
             max_questions=max_questions,
             changed=changed,
             answer_outside=answer_outside,
+            dropped=dropped,
         )
 
     # Requests that may require input

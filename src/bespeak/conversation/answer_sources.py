@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from bespeak.conversation.answers import Answer, answer_from
-from bespeak.conversation.fixtures import InputResponseFixture, Rule, responses_to, unused
+from bespeak.conversation.fixtures import SHOWN, InputResponseFixture, Rule, responses_to, unused
 from bespeak.conversation.responses import Question
 from bespeak.terminal.prompt_types import Asker, Reply
+from bespeak.terminal.safe_text import quoted
 
 
 class Script(Protocol):
@@ -56,6 +57,11 @@ class FixtureScript:
 def unused_names(rules: Sequence[Rule], used: Sequence[Rule]) -> list[str]:
     """Return the names in the answers that were not used yet. One of them may be a misspelt name of a question."""
     return [rule.key for rule in unused(rules, used) if rule.key is not None]
+
+
+def not_used_so_far(names: Sequence[str]) -> str:
+    """Return the names in the answers that were not used yet, to append to a message about a missing answer."""
+    return f"; not used so far: {', '.join(map(quoted, names[:SHOWN]))}" if names else ""
 
 
 def never_asked(rule: Rule, where: str) -> str:

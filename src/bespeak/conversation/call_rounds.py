@@ -53,6 +53,7 @@ class Round:
         return replace(self, asked={names[key]: said for key, said in self.asked.items()}, answered=answered)
 
     def as_json(self) -> dict[str, Any]:
+        """Return the round as JSON, for a saved conversation or a report."""
         told: dict[str, Any] = {"asked": self.asked, "answered": self.answered, "state": self.state}
         return {**told, "left_out": self.left_out} if self.left_out else told
 

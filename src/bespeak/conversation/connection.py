@@ -7,8 +7,7 @@ import asyncio
 import itertools
 import json
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -22,16 +21,15 @@ from bespeak.client.session import ClientSession
 from bespeak.conversation.connection_answers import REFUSED, ConnectionAnswers, Outside, question_of
 from bespeak.conversation.differences import shown
 from bespeak.conversation.http_watch import HttpWatch
-from bespeak.conversation.json_values import as_array, as_object
 from bespeak.conversation.live_checks import LiveChecks
 from bespeak.conversation.protocol_rules import Finding
-from bespeak.conversation.responses import Question, no_constant
+from bespeak.conversation.responses import Question
+from bespeak.conversation.strict_reading import read_strictly
 from bespeak.protocol.capabilities import lacking, requirements
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.legacy import capabilities_at, declared_at
 from bespeak.protocol.methods import ROOTS
 from bespeak.protocol.versions import is_modern
-from bespeak.terminal.safe_text import quoted
 from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Transport
 from bespeak.transports.memory import MemoryTransport
@@ -44,8 +42,6 @@ SHOWN = 100_000
 SETTLE_SECONDS = 2.0
 TAKE_IN_SECONDS = 0.25
 """How long a server may take to use an answer that it got outside a call."""
-DEEPEST = 200
-"""How deeply a response may be nested."""
 Push = Callable[[Question], Awaitable[Any]]
 """Answers a question that a server of an older revision pushes. Returns what to send, `None` if the call has failed, or
 `DECLINED`."""
@@ -123,6 +119,7 @@ class Connection:
             log_level=log_level,
             message_handler=self._noted,
             answer_outside=self._answer_outside,
+            dropped=self._dropped,
         )
         self.timeout = timeout
         """How long a request may take, in seconds."""
@@ -327,6 +324,9 @@ class Connection:
             self.outside.append(outside)
         return outside.reply
 
+    def _dropped(self, id_: Any) -> None:
+        self._checks.dropped(id_)
+
     def _belongs_to_call(self, question: Question, on_its_stream: bool) -> bool:
         """Whether a question belongs to the open call.
 
@@ -351,60 +351,3 @@ class Connection:
 
 async def _ignore(progress: float, total: float | None, message: str | None) -> None:
     """Do nothing: progress is kept with the other notifications."""
-
-
-def read_strictly(response: bytes, id_: int) -> tuple[Any, list[Finding]]:
-    """Parse a response, and find faults that a lenient parser would not notice."""
-    findings: list[Finding] = []
-    repeating: list[tuple[str, dict[str, Any]]] = []
-
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        read = dict(pairs)
-        if len(read) < len(pairs):
-            twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-            repeating.append((twice, read))
-        return read
-
-    try:
-        envelope: Any = json.loads(response, object_pairs_hook=members, parse_constant=no_constant)
-    except (ValueError, RecursionError):
-        return None, [Finding("envelope", "the response is not valid JSON")]
-    if _depth(envelope) > DEEPEST:
-        return None, [Finding("envelope", f"the response is nested more than {DEEPEST} levels deep")]
-    questions = _questions_in(envelope)
-    for name, where in repeating:
-        if where is questions:
-            findings.append(Finding("duplicate-key", f"the result has two questions with the key {quoted(name)}"))
-        else:
-            what = f"the response has the member {quoted(name)} twice in one object"
-            findings.append(Finding("duplicate-member", what))
-    if isinstance(envelope, dict):
-        message = cast("dict[str, Any]", envelope)
-        answered: Any = message.get("id")
-        if message.get("jsonrpc") != "2.0":
-            findings.append(Finding("envelope", "the response does not contain jsonrpc: 2.0"))
-        if (answered != id_ or isinstance(answered, bool)) and not (answered is None and "error" in message):
-            findings.append(
-                Finding("envelope", f"the response has the id {shown(answered)}, which is not the id of its request")
-            )
-    return cast("Any", envelope), findings
-
-
-def _questions_in(envelope: Any) -> Any:
-    result: Any = as_object(envelope).get("result")
-    return as_object(result).get("inputRequests")
-
-
-def _depth(value: Any) -> int:
-    """How many levels of arrays and objects there are."""
-    depth, level = 0, [value]
-    while level:
-        level = [inner for one in level for inner in _inside(one)]
-        depth += 1
-    return depth - 1
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value).values()
-    return as_array(value)

@@ -101,6 +101,10 @@ class InputResponseFixture:
         return self._by_key.get(name, none)
 
     def answer_for(self, question: Question) -> Answer | None:
+        """Return the answer of the first rule that fits a question; `None` if none fits.
+
+        Raises `CannotAnswer` if a name in one fits other questions as well.
+        """
         rule = self.rule_for(question)
         return None if rule is None else rule.answer
 

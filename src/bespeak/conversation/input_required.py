@@ -37,6 +37,7 @@ class InputRequest(_Wire):
     required: bool = True
 
     def question(self) -> Question:
+        """Return it as a question of the compatibility dialect."""
         return Question(self.id, None, {"kind": self.kind, "description": self.description}, self.required)
 
 

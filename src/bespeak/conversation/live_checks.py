@@ -27,6 +27,7 @@ from bespeak.protocol.errors import (
     UNSUPPORTED_PROTOCOL_VERSION,
 )
 from bespeak.protocol.headers import SESSION_HEADER
+from bespeak.protocol.messages import is_id
 from bespeak.terminal.safe_text import quoted
 
 STATUSES = {-32601: 404, -32020: 400, -32021: 400, -32022: 400}
@@ -218,6 +219,13 @@ class LiveChecks:
         ):
             self._found.append(Finding("request-id", f"the server sent another request with the id {shown(id_)}"))
         self._notifications.asked.add(id_)
+
+    def dropped(self, id_: Any) -> None:
+        """Note a request of the server that the client does not answer, because of its id."""
+        if is_id(id_):
+            self.asked(id_)
+        elif len(self._found) < MOST_LATE:
+            self._found.append(Finding("request-id-type", f"the server sent a request with the id {shown(id_)}"))
 
     def pushed(self, question: Question) -> None:
         """Check a question that was asked during a call. One without the params it needs is refused elsewhere."""

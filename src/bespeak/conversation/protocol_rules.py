@@ -43,6 +43,12 @@ _ALL = (
         last=NOVEMBER,
     ),
     Rule(
+        "request-id-type",
+        "the id of a server's request is a string or an integer",
+        f'{_BASE} "Messages"',
+        last=NOVEMBER,
+    ),
+    Rule(
         "meta-keys",
         "the keys of _meta follow the grammar for names, and reserved prefixes are not used",
         _BASE,
@@ -244,4 +250,5 @@ class Finding:
         return RULES[self.rule].strength is Strength.ADVICE
 
     def as_json(self) -> dict[str, Any]:
+        """Return the name of the rule and the text, for a report."""
         return {"rule": self.rule, "text": self.text}

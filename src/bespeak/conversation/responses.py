@@ -62,6 +62,7 @@ class Question:
 
     @property
     def dialect(self) -> Dialect:
+        """The dialect in which it was asked, and in which it is answered."""
         return Dialect.LIST if self.method is None else Dialect.SPEC
 
     @property
@@ -77,10 +78,12 @@ class Question:
 
     @property
     def is_url(self) -> bool:
+        """Whether it asks a person to open a page."""
         return self.method == ELICIT and self.params.get("mode") == "url"
 
     @property
     def is_form(self) -> bool:
+        """Whether it asks a person to fill in a form."""
         return self.method == ELICIT and not self.is_url
 
     @property

@@ -100,13 +100,16 @@ async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool)
 
 
 def http_server(
-    app: "ASGIApp", host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None
+    app: "ASGIApp", host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None, path: str = ""
 ) -> "HttpServer":
-    """Return a uvicorn server for an app, with the options that these apps need. Raises `MissingExtra`."""
+    """Return a uvicorn server for an app, with the options that these apps need. Raises `MissingExtra`.
+
+    It says that it listens at the `path` of the MCP endpoint.
+    """
     require_uvicorn()
     from bespeak.transports.http.uvicorn_server import make_server
 
-    return make_server(app, host, port, more, limits, SHUTDOWN)
+    return make_server(app, host, port, more, limits, SHUTDOWN, path)
 
 
 async def serve_http(server: "HttpServer") -> None:
@@ -370,4 +373,4 @@ class RunnableServer(SessionServer):
             max_unread_bytes=max_unread_output,
             trusted_proxies=tuple(options.get("trusted_proxies", ())),
         )
-        return http_server(app, host, port, uvicorn_config or {}, limits)
+        return http_server(app, host, port, uvicorn_config or {}, limits, app.path)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from bespeak.conversation.answer_examples import example
-from bespeak.conversation.answer_sources import FixtureScript
+from bespeak.conversation.answer_sources import FixtureScript, not_used_so_far
 from bespeak.conversation.answers import CannotAnswer
 from bespeak.conversation.call_rounds import (
     DEFAULT_MAX_ELICITATION_ROUNDS,
@@ -70,14 +70,17 @@ class Conversed:
 
     @property
     def text(self) -> str:
+        """The text of the result: of its content, its messages or the resource."""
         return text_of(self.result)
 
     @property
     def structured(self) -> Any:
+        """The structured content of the result, or `None`."""
         return self.result.get("structuredContent")
 
     @property
     def is_error(self) -> bool:
+        """Whether it ended with a JSON-RPC error, or with a result that says that the tool failed."""
         return self.error is not None or self.result.get("isError") is True
 
 
@@ -125,7 +128,7 @@ async def converse(
         conversation = Conversation(method, params, max_rounds, connection.capabilities)
         script = FixtureScript(InputResponseFixture(answers), "answers")
         talk = Talk(connection, conversation, script, client=client)
-        problems = await _problems(talk)
+        problems = await _problems(talk, script)
         await talk.settle()
         broken = [str(one) for one in conversation.findings if not one.is_advice]
         problems = [*dict.fromkeys(broken), *problems]
@@ -151,12 +154,12 @@ def _client(profile: str | type[Profile] | None) -> Profile:
     return find_profile(profile).make() if isinstance(profile, str) else profile()
 
 
-async def _problems(talk: Talk) -> list[str]:
+async def _problems(talk: Talk, script: FixtureScript) -> list[str]:
     """Hold a conversation. Return why it did not end, apart from broken rules."""
     try:
         await talk.hold()
     except MissingAnswer as error:
-        return [f"{error}; answers={example(error.questions)!r}"]
+        return [f"{error}{not_used_so_far(script.unused_names())}; answers={example(error.questions)!r}"]
     except (CannotAnswer, RoundsExceeded) as error:
         return [str(error)]
     except TimeoutError as error:

@@ -6,13 +6,13 @@ from typing import Any, cast
 
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
 from bespeak.conversation.answer_examples import paste, paste_in_round
-from bespeak.conversation.answer_sources import FixtureScript, Script
+from bespeak.conversation.answer_sources import FixtureScript, Script, not_used_so_far
 from bespeak.conversation.answers import CannotAnswer
 from bespeak.conversation.askers import asker_of
 from bespeak.conversation.call_rounds import Conversation, MalformedResponse, RoundsExceeded
 from bespeak.conversation.connection import Line
 from bespeak.conversation.exchange import BrokenRule, Stopped, Talk
-from bespeak.conversation.fixtures import SHOWN, InputResponseFixture, MissingAnswer
+from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
 from bespeak.conversation.matchers import ABSENT
 from bespeak.conversation.profiles.profile import Profile
 from bespeak.conversation.protocol_rules import Finding
@@ -23,7 +23,6 @@ from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.versions import is_modern
 from bespeak.terminal.prompt import NoMoreInput
 from bespeak.terminal.prompt_types import Asker
-from bespeak.terminal.safe_text import quoted
 from bespeak.testing.altered_requests import NotReached
 from bespeak.testing.attacks import (
     SENT_AGAIN,
@@ -47,7 +46,7 @@ from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.redaction.result_redactor import ResultRedactor
 from bespeak.testing.report.results import Failure, Kind
 from bespeak.testing.run_options import Options
-from bespeak.testing.scripts import StoppingScript, script_of
+from bespeak.testing.scripts import StoppingScript, answering, script_of
 from bespeak.testing.suite.plan import Item, without_rounds
 from bespeak.testing.suite.suite_file import AsProfile, Expect, Test, Verify
 from bespeak.testing.value_paths import members_beside, parse_path, value_at
@@ -333,18 +332,19 @@ class ItemConversation:
 
 def _to_paste(script: Script, questions: Sequence[Question]) -> str:
     """The YAML to paste, in the form that the test uses."""
-    return paste_in_round(questions, script.number) if isinstance(script, RoundsScript) else paste(questions)
+    given = answering(script)
+    return paste_in_round(questions, given.number) if isinstance(given, RoundsScript) else paste(questions)
 
 
 def _unused(script: Script) -> str:
     """The answers that no question asked for so far, to append to a message."""
-    names = script.unused_names() if isinstance(script, FixtureScript | RoundsScript) else []
-    listed = ", ".join(map(quoted, names[:SHOWN]))
-    return f"; not used so far: {listed}" if names else ""
+    given = answering(script)
+    return not_used_so_far(given.unused_names() if isinstance(given, FixtureScript | RoundsScript) else [])
 
 
 def _mismatches(script: Script) -> list[Failure]:
-    return script.mismatches() if isinstance(script, RoundsScript) else []
+    given = answering(script)
+    return given.mismatches() if isinstance(given, RoundsScript) else []
 
 
 def client_of(options: Options) -> Profile:

@@ -185,7 +185,7 @@ class ItemRun:
             self.outside = outside_told(wanted.name, live.connection.outside)
             if usable:
                 await self._note_names(live.connection)
-        if self.failures and usable and self.test.xfail is None:
+        if self.failures and usable:
             self.printed = self.pool.newly_printed(wanted)
         if not usable:
             printed = self.pool.newly_printed(wanted)

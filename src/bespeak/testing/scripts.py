@@ -22,7 +22,8 @@ class StoppingScript:
     """Answers like another script, but not the questions of one round: there the client goes away."""
 
     def __init__(self, script: Script, after: int, enter: Enter | None = None) -> None:
-        self._script = script
+        self.script = script
+        """What answers the questions before."""
         self._after = after
         self._enter = enter
         self._rounds = 0
@@ -40,14 +41,19 @@ class StoppingScript:
     async def answers(self, questions: Sequence[Question], *, state: bool | None) -> dict[str, Any]:
         self._rounds += 1
         if self._rounds < self._after:
-            return await self._script.answers(questions, state=state)
+            return await self.script.answers(questions, state=state)
         if self._enter is not None:
             self._enter(questions, state)
         self.stopped = True
         raise Stopped
 
     def scripts(self, question: Question) -> bool:
-        return self._script.scripts(question)
+        return self.script.scripts(question)
+
+
+def answering(script: Script) -> Script:
+    """Return what answers the questions, without the client that goes away."""
+    return script.script if isinstance(script, StoppingScript) else script
 
 
 def script_of(

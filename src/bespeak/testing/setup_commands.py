@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bespeak.conversation.server_targets import Target
-from bespeak.conversation.servers import Unreachable, end, parameters_of, start, tail
+from bespeak.conversation.servers import Unreachable, end, indented, parameters_of, start, tail
 from bespeak.testing.report.results import Failure, Kind
 from bespeak.testing.suite.setup_keys import Command
 
@@ -52,4 +52,6 @@ async def _run(command: Command, folder: Path, fill: Callable[[str], str], what:
                 return None
             said = f"exited with code {code}"
         printed = tail(log)
-        return Failure(f"{named} {said}", kind=Kind.SETUP, hint=f"it printed:\n{printed}" if printed else None)
+        return Failure(
+            f"{named} {said}", kind=Kind.SETUP, hint=f"it printed:\n{indented(printed)}" if printed else None
+        )

@@ -13,8 +13,8 @@ from bespeak.testing.run_options import Options, make_options
 from bespeak.testing.suite.loader import load_suite
 from bespeak.testing.suite.plan import for_profile, items_of
 from tests.conversation.probed_servers import ID, NO_METHOD, answering, guarded, probed, subscribed
+from tests.conversation.raw_runs import held, target
 from tests.conversation.raw_servers import NOVEMBER, Json, Raw, failed, log, result
-from tests.conversation.test_protocol_rules import held, target
 from tests.testing.canned import run
 
 

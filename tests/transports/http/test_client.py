@@ -251,7 +251,7 @@ async def test_a_transport_that_is_not_open_says_so(when: str) -> None:
     [
         (401, r"HTTP status 401; pass auth= \(any httpx2\.Auth\) or an Authorization header to streamable_http_client"),
         (403, "HTTP status 403; check the server's allowed hosts and origins"),
-        (404, r"HTTP status 404; is this the path of its MCP endpoint\?"),
+        (404, r"HTTP status 404\. Is this the path of its MCP endpoint\?"),
         (500, "HTTP status 500$"),
         (202, r"HTTP status 202 \(nothing instead of JSON\)$"),
     ],

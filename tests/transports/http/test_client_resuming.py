@@ -229,7 +229,7 @@ async def test_a_new_handshake_that_agrees_on_another_revision_is_refused() -> N
 
 async def test_a_404_without_a_session_is_an_error_like_any_other() -> None:
     app = OldHttp(says(404), sessions=[])
-    with pytest.raises(HttpStatusError, match=r"status 404; is this the path of its MCP endpoint\?"):
+    with pytest.raises(HttpStatusError, match=r"status 404\. Is this the path of its MCP endpoint\?"):
         await call(app)
     assert len(app.at("initialize")) == 1
 

@@ -117,7 +117,7 @@ class Result:
     outside: Sequence[str] = ()
     """What the server asked outside of a call, and what it was told: one sentence each."""
     printed: str = ""
-    """The end of what the server wrote to stderr, if the test failed and no test before has shown it."""
+    """The end of what the server wrote to stderr, if the test failed, expected or not, and no test before has it."""
     seconds: float = field(default=0.0, compare=False)
     file: str | None = None
     """The included file that contains the test; `None` if the suite itself does."""

@@ -79,6 +79,8 @@ class HttpApp:
         self._gate = Gate(options.host, options.security)
         self._addresses = ClientAddresses(options.trusted_proxies)
         self._large = LargeBodies(options.incoming_bytes)
+        self.path = options.path
+        """The path of the MCP endpoint, as it was configured."""
         self._path = options.path.rstrip("/")
         self._welcome: set[tuple[str | bytes | None, ...]] = set()
         """Combinations of headers that have passed the checks: clients send the same ones again and again."""

@@ -74,8 +74,8 @@ class HttpStatusError(ConnectionError):
         hint = {
             401: f"; {unauthorized}",
             403: "; check the server's allowed hosts and origins, and what the token allows",
-            404: "; is this the path of its MCP endpoint?",
-            405: "; is this the path of its MCP endpoint?",
+            404: ". Is this the path of its MCP endpoint?",
+            405: ". Is this the path of its MCP endpoint?",
         }.get(status, "")
         self.says_nothing = says_nothing(status)
         """Whether the status is about the client or the state of the server, not about the request."""

@@ -26,6 +26,7 @@ from bespeak.transports.http.asgi import ASGIApp, end_stream
 from bespeak.transports.http.bounded_connections import BoundedConnection
 from bespeak.transports.http.client_addresses import ClientAddresses
 from bespeak.transports.http.connection_limits import ConnectionLimits, Connections
+from bespeak.transports.http.endpoint_line import EndpointLine
 from bespeak.transports.http.framing import HEAD_BYTES
 from bespeak.transports.http.graceful_shutdown import GRACE_SECONDS, GracefulShutdown
 from bespeak.transports.http.large_bodies import give_large_blocks_back
@@ -314,9 +315,11 @@ class HttpServer(uvicorn.Server):
     A second SIGTERM changes nothing: a supervisor and a terminal may send one each.
     """
 
-    def __init__(self, config: uvicorn.Config, shutdown: Shutdown) -> None:
+    def __init__(self, config: uvicorn.Config, shutdown: Shutdown, path: str = "") -> None:
+        """`path` is that of the MCP endpoint, for the line that says where the server listens."""
         super().__init__(config)
         self.ending = GracefulShutdown(shutdown)
+        self._line = EndpointLine(_log, path)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._captured_signals.append(sig)
@@ -334,7 +337,8 @@ class HttpServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         give_large_blocks_back()
-        await super().startup(sockets)
+        with self._line.shown():
+            await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         _log.addFilter(_no_cancellation)
@@ -365,10 +369,16 @@ def _check_address(config: uvicorn.Config) -> None:
 
 
 def make_server(
-    app: ASGIApp, host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None, shutdown: Shutdown
+    app: ASGIApp,
+    host: str,
+    port: int,
+    more: dict[str, Any],
+    limits: ConnectionLimits | None,
+    shutdown: Shutdown,
+    path: str,
 ) -> HttpServer:
-    """A server of one app. `more` are options of uvicorn."""
-    return HttpServer(uvicorn.Config(app, **uvicorn_options(host, port, more, limits)), shutdown)
+    """A server of one app. `more` are options of uvicorn; `path` is that of the MCP endpoint."""
+    return HttpServer(uvicorn.Config(app, **uvicorn_options(host, port, more, limits)), shutdown, path)
 
 
 # Workers
@@ -428,9 +438,12 @@ class Worker(multiprocess.Process):
 
 
 def run_workers(
-    factory: str, number: int, host: str, port: int, limits: ConnectionLimits, shutdown: Shutdown
+    factory: str, number: int, host: str, port: int, limits: ConnectionLimits, shutdown: Shutdown, path: str
 ) -> set[int | None]:
-    """Run workers until told to stop; `factory` names what makes the app of each. Returns their exit statuses."""
+    """Run workers until told to stop; `factory` names what makes the app of each, `path` is that of its MCP endpoint.
+
+    Returns their exit statuses.
+    """
     options = uvicorn_options(host, port, {"workers": number, "factory": True}, limits)
     config = uvicorn.Config(factory, **options)
     statuses: set[int | None] = set()
@@ -453,7 +466,7 @@ def run_workers(
             super().terminate_all()
 
     _check_address(config)
-    with announcement.kept():
+    with EndpointLine(_log, path).shown(), announcement.kept():
         listening = config.bind_socket()
     with listening:
         Supervisor(config, sockets=[listening]).run()
