@@ -1,6 +1,6 @@
 """What is found on a live connection besides responses: late messages, HTTP statuses, schemas of tools.
 
-Each server is a raw one; most rules have theirs in test_protocol_rules.
+Each server is a raw one; most rules have theirs in broken_servers.
 """
 
 import json
