@@ -10,13 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar, get_args
-
-from mcp_types import CacheableResult
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
 from bespeak.client.cache_store import CacheEntry, CacheKey, InMemoryResponseCacheStore, ResponseCacheStore
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.protocol.methods import PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED
+
+if TYPE_CHECKING:
+    from mcp_types import CacheableResult
 
 logger = logging.getLogger("bespeak.client")
 
@@ -29,7 +30,7 @@ CacheMode = Literal["use", "refresh", "bypass"]
 """`use`: take a cached result if there is one. `refresh`: request it and cache it. `bypass`: do not use the cache."""
 CACHE_MODES: tuple[str, ...] = get_args(CacheMode)
 
-ResultT = TypeVar("ResultT", bound=CacheableResult)
+ResultT = TypeVar("ResultT", bound="CacheableResult")
 
 READ = "resources/read"
 _LISTS = {
@@ -157,7 +158,7 @@ class ResponseCache:
         # An entry that lives longer than allowed was stored by a clock that has been set back since.
         return entry.expires_at is not None and now < entry.expires_at <= now + MAX_TTL_MS / 1000
 
-    async def put(self, place: Place, result: CacheableResult) -> None:
+    async def put(self, place: Place, result: "CacheableResult") -> None:
         """Cache a result if the server allows it, and if it has not changed since it was requested."""
         named = "ttl_ms" in result.model_fields_set
         lifetime = min(result.ttl_ms if named else self._config.default_ttl_ms, MAX_TTL_MS)

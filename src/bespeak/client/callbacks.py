@@ -4,22 +4,23 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_types import (
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    CreateMessageResultWithTools,
-    ElicitRequestParams,
-    ElicitResult,
-    ErrorData,
-    ListRootsResult,
-    LoggingMessageNotificationParams,
-    SamplingCapability,
-)
-
+from bespeak.protocol import wire_types
 from bespeak.protocol.question_keys import bare_name
 from bespeak.protocol.question_urls import WEB
 
 if TYPE_CHECKING:
+    from mcp_types import (
+        CreateMessageRequestParams,
+        CreateMessageResult,
+        CreateMessageResultWithTools,
+        ElicitRequestParams,
+        ElicitResult,
+        ErrorData,
+        ListRootsResult,
+        LoggingMessageNotificationParams,
+        SamplingCapability,
+    )
+
     from bespeak.client.session import ClientSession
 
 
@@ -40,22 +41,22 @@ class ClientRequestContext:
 
 class ElicitationCallback(Protocol):
     def __call__(
-        self, context: ClientRequestContext, params: ElicitRequestParams, /
-    ) -> Awaitable[ElicitResult | ErrorData]: ...
+        self, context: ClientRequestContext, params: "ElicitRequestParams", /
+    ) -> "Awaitable[ElicitResult | ErrorData]": ...
 
 
 class SamplingCallback(Protocol):
     def __call__(
-        self, context: ClientRequestContext, params: CreateMessageRequestParams, /
-    ) -> Awaitable[CreateMessageResult | CreateMessageResultWithTools | ErrorData]: ...
+        self, context: ClientRequestContext, params: "CreateMessageRequestParams", /
+    ) -> "Awaitable[CreateMessageResult | CreateMessageResultWithTools | ErrorData]": ...
 
 
 class ListRootsCallback(Protocol):
-    def __call__(self, context: ClientRequestContext, /) -> Awaitable[ListRootsResult | ErrorData]: ...
+    def __call__(self, context: ClientRequestContext, /) -> "Awaitable[ListRootsResult | ErrorData]": ...
 
 
 class LoggingCallback(Protocol):
-    def __call__(self, params: LoggingMessageNotificationParams, /) -> Awaitable[None]: ...
+    def __call__(self, params: "LoggingMessageNotificationParams", /) -> Awaitable[None]: ...
 
 
 class ProgressCallback(Protocol):
@@ -72,7 +73,7 @@ class Callbacks:
 
     elicitation: ElicitationCallback | None = None
     sampling: SamplingCallback | None = None
-    sampling_capabilities: SamplingCapability | None = None
+    sampling_capabilities: "SamplingCapability | None" = None
     list_roots: ListRootsCallback | None = None
     url_schemes: tuple[str, ...] = WEB
     """The schemes of URLs that may reach the elicitation callback."""
@@ -83,7 +84,7 @@ class Callbacks:
         if self.elicitation is not None:
             declared["elicitation"] = {"form": {}, "url": {}} if self.url_schemes else {"form": {}}
         if self.sampling is not None:
-            chosen = self.sampling_capabilities or SamplingCapability()
+            chosen = self.sampling_capabilities or wire_types.SamplingCapability()
             declared["sampling"] = chosen.model_dump(mode="json", by_alias=True, exclude_none=True)
         if self.list_roots is not None:
             declared["roots"] = {}

@@ -4,28 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib.metadata import version
 from types import TracebackType
-from typing import Any, TypeVar, cast
-
-from mcp_types import (
-    CacheableResult,
-    CallToolResult,
-    CompleteResult,
-    DiscoverResult,
-    EmptyResult,
-    GetPromptResult,
-    Implementation,
-    InputResponses,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    LoggingLevel,
-    PromptReference,
-    ReadResourceResult,
-    ResourceTemplateReference,
-    SamplingCapability,
-    ServerCapabilities,
-)
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from bespeak.client.cache import CACHE_MODES, CacheConfig, CacheMode, Fetched, ResponseCache
 from bespeak.client.callbacks import (
@@ -48,6 +27,7 @@ from bespeak.client.subscriptions import Subscription, listen
 from bespeak.client.trace_context import TRACE_CONTEXT
 from bespeak.client.transport_choice import cache_target, transport_to
 from bespeak.client.urls import read_schemes
+from bespeak.protocol import wire_types
 from bespeak.protocol.capabilities import lacking
 from bespeak.protocol.errors import MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
 from bespeak.protocol.question_urls import WEB
@@ -55,7 +35,28 @@ from bespeak.protocol.versions import LATEST_MODERN_VERSION
 from bespeak.transports.interfaces import Answering, Transport
 from bespeak.transports.stdio.client import StdioServerParameters
 
-ResultT = TypeVar("ResultT", bound=CacheableResult)
+if TYPE_CHECKING:
+    from mcp_types import (
+        CacheableResult,
+        CallToolResult,
+        CompleteResult,
+        EmptyResult,
+        GetPromptResult,
+        Implementation,
+        InputResponses,
+        ListPromptsResult,
+        ListResourcesResult,
+        ListResourceTemplatesResult,
+        ListToolsResult,
+        LoggingLevel,
+        PromptReference,
+        ReadResourceResult,
+        ResourceTemplateReference,
+        SamplingCapability,
+        ServerCapabilities,
+    )
+
+ResultT = TypeVar("ResultT", bound="CacheableResult")
 DEFAULT_CACHE = CacheConfig()
 
 
@@ -77,12 +78,12 @@ class Client:
         raise_exceptions: bool = False,
         read_timeout_seconds: float | None = None,
         sampling_callback: SamplingCallback | None = None,
-        sampling_capabilities: SamplingCapability | None = None,
+        sampling_capabilities: "SamplingCapability | None" = None,
         list_roots_callback: ListRootsCallback | None = None,
         logging_callback: LoggingCallback | None = None,
-        log_level: LoggingLevel | None = None,
+        log_level: "LoggingLevel | None" = None,
         message_handler: MessageHandler | None = None,
-        client_info: Implementation | None = None,
+        client_info: "Implementation | None" = None,
         mode: str = "auto",
         elicitation_callback: ElicitationCallback | None = None,
         input_required_max_rounds: int = 10,
@@ -116,7 +117,7 @@ class Client:
             self._transport,
             answers=answers,
             capabilities=self._capabilities,
-            client_info=client_info or Implementation(name="bespeak", version=version("bespeak")),
+            client_info=client_info or wire_types.Implementation(name="bespeak", version=version("bespeak")),
             log_level=log_level or ("debug" if logging_callback else None),
             read_timeout_seconds=read_timeout_seconds,
             logging_callback=logging_callback,
@@ -143,7 +144,7 @@ class Client:
             return await negotiate(self._session, self._mode)
         self._session.speak(LATEST_MODERN_VERSION)
         place = self._cache.place("server/discover", {})
-        known = await self._cache.get(place, DiscoverResult)
+        known = await self._cache.get(place, wire_types.DiscoverResult)
         described = await negotiate(self._session, self._mode, known)
         if described.discovered is not None and described.discovered is not known:
             await self._cache.put(place, described.discovered)
@@ -179,12 +180,12 @@ class Client:
         return self._session.version
 
     @property
-    def server_info(self) -> Implementation | None:
+    def server_info(self) -> "Implementation | None":
         """The name and version of the server, for display and logs. Do not base decisions on it."""
         return self._connected().info
 
     @property
-    def server_capabilities(self) -> ServerCapabilities:
+    def server_capabilities(self) -> "ServerCapabilities":
         """What the server has declared that it can do."""
         return self._connected().capabilities
 
@@ -207,10 +208,10 @@ class Client:
         read_timeout_seconds: float | None = None,
         progress_callback: ProgressCallback | None = None,
         *,
-        input_responses: InputResponses | dict[str, Any] | None = None,
+        input_responses: "InputResponses | dict[str, Any] | None" = None,
         request_state: str | None = None,
         meta: dict[str, Any] | None = None,
-    ) -> CallToolResult:
+    ) -> "CallToolResult":
         """Call a tool, and answer its questions. The timeout applies to each request, without the time a callback takes."""
         send = self._sender(
             "tools/call",
@@ -219,47 +220,47 @@ class Client:
             progress_callback=progress_callback,
             meta=meta,
         )
-        return typed(CallToolResult, await self._drive(send, retry_params(input_responses, request_state)))
+        return typed(wire_types.CallToolResult, await self._drive(send, retry_params(input_responses, request_state)))
 
     async def get_prompt(
         self,
         name: str,
         arguments: dict[str, str] | None = None,
         *,
-        input_responses: InputResponses | dict[str, Any] | None = None,
+        input_responses: "InputResponses | dict[str, Any] | None" = None,
         request_state: str | None = None,
         meta: dict[str, Any] | None = None,
-    ) -> GetPromptResult:
+    ) -> "GetPromptResult":
         """Get a prompt, and answer its questions."""
         send = self._sender("prompts/get", prompt_params(name, arguments), meta=meta)
-        return typed(GetPromptResult, await self._drive(send, retry_params(input_responses, request_state)))
+        return typed(wire_types.GetPromptResult, await self._drive(send, retry_params(input_responses, request_state)))
 
     async def read_resource(
         self,
         uri: str,
         *,
-        input_responses: InputResponses | dict[str, Any] | None = None,
+        input_responses: "InputResponses | dict[str, Any] | None" = None,
         request_state: str | None = None,
         meta: dict[str, Any] | None = None,
         cache_mode: CacheMode = "use",
-    ) -> ReadResourceResult:
+    ) -> "ReadResourceResult":
         """Read a resource, and answer its questions. A result that answers were needed for is not cached."""
         params = {"uri": str(uri)}
         send = self._sender("resources/read", params, meta=meta)
         seed = retry_params(input_responses, request_state)
 
-        async def read() -> Fetched[ReadResourceResult]:
+        async def read() -> "Fetched[ReadResourceResult]":
             rounds: list[dict[str, Any]] = []
 
             async def counted(extra: dict[str, Any]) -> dict[str, Any]:
                 rounds.append(extra)
                 return await send(extra)
 
-            result = typed(ReadResourceResult, await self._drive(counted, seed))
+            result = typed(wire_types.ReadResourceResult, await self._drive(counted, seed))
             return Fetched(result, may_be_cached=rounds == [{}])
 
         return await self._fetch(
-            ReadResourceResult, "resources/read", params, read, meta, "bypass" if seed else cache_mode
+            wire_types.ReadResourceResult, "resources/read", params, read, meta, "bypass" if seed else cache_mode
         )
 
     def _sender(self, method: str, params: dict[str, Any], **options: Any) -> Send:
@@ -290,27 +291,27 @@ class Client:
 
     async def list_tools(
         self, *, cursor: str | None = None, meta: dict[str, Any] | None = None, cache_mode: CacheMode = "use"
-    ) -> ListToolsResult:
+    ) -> "ListToolsResult":
         """Return one page of the server's tools."""
-        return await self._list(ListToolsResult, cursor, meta, cache_mode)
+        return await self._list(wire_types.ListToolsResult, cursor, meta, cache_mode)
 
     async def list_prompts(
         self, *, cursor: str | None = None, meta: dict[str, Any] | None = None, cache_mode: CacheMode = "use"
-    ) -> ListPromptsResult:
+    ) -> "ListPromptsResult":
         """Return one page of the server's prompts."""
-        return await self._list(ListPromptsResult, cursor, meta, cache_mode)
+        return await self._list(wire_types.ListPromptsResult, cursor, meta, cache_mode)
 
     async def list_resources(
         self, *, cursor: str | None = None, meta: dict[str, Any] | None = None, cache_mode: CacheMode = "use"
-    ) -> ListResourcesResult:
+    ) -> "ListResourcesResult":
         """Return one page of the server's resources."""
-        return await self._list(ListResourcesResult, cursor, meta, cache_mode)
+        return await self._list(wire_types.ListResourcesResult, cursor, meta, cache_mode)
 
     async def list_resource_templates(
         self, *, cursor: str | None = None, meta: dict[str, Any] | None = None, cache_mode: CacheMode = "use"
-    ) -> ListResourceTemplatesResult:
+    ) -> "ListResourceTemplatesResult":
         """Return one page of the server's resource templates."""
-        return await self._list(ListResourceTemplatesResult, cursor, meta, cache_mode)
+        return await self._list(wire_types.ListResourceTemplatesResult, cursor, meta, cache_mode)
 
     async def _list(
         self, model: type[ResultT], cursor: str | None, meta: dict[str, Any] | None, mode: CacheMode
@@ -321,7 +322,7 @@ class Client:
             return Fetched(await self._session.list_page(model, cursor, meta))
 
         params = {} if cursor is None else {"cursor": cursor}
-        return await self._fetch(model, LISTS[model], params, read, meta, mode)
+        return await self._fetch(model, LISTS[model.__name__], params, read, meta, mode)
 
     async def _fetch(
         self,
@@ -341,10 +342,10 @@ class Client:
 
     async def complete(
         self,
-        ref: ResourceTemplateReference | PromptReference,
+        ref: "ResourceTemplateReference | PromptReference",
         argument: dict[str, str],
         context_arguments: dict[str, str] | None = None,
-    ) -> CompleteResult:
+    ) -> "CompleteResult":
         """Return suggestions for an argument of a prompt or a resource template."""
         return await self.session.complete(ref, argument, context_arguments)
 
@@ -369,19 +370,19 @@ class Client:
 
     # What only the legacy era has
 
-    async def subscribe_resource(self, uri: str, *, meta: dict[str, Any] | None = None) -> EmptyResult:
+    async def subscribe_resource(self, uri: str, *, meta: dict[str, Any] | None = None) -> "EmptyResult":
         """Ask an older server to notify the message handler when a resource changes."""
         return await self.session.subscribe_resource(uri, meta=meta)
 
-    async def unsubscribe_resource(self, uri: str, *, meta: dict[str, Any] | None = None) -> EmptyResult:
+    async def unsubscribe_resource(self, uri: str, *, meta: dict[str, Any] | None = None) -> "EmptyResult":
         """Ask an older server not to notify about a resource any longer."""
         return await self.session.unsubscribe_resource(uri, meta=meta)
 
-    async def set_logging_level(self, level: LoggingLevel, *, meta: dict[str, Any] | None = None) -> EmptyResult:
+    async def set_logging_level(self, level: "LoggingLevel", *, meta: dict[str, Any] | None = None) -> "EmptyResult":
         """Set the lowest level of the log messages that an older server sends."""
         return await self.session.set_logging_level(level, meta=meta)
 
-    async def send_ping(self, *, meta: dict[str, Any] | None = None) -> EmptyResult:
+    async def send_ping(self, *, meta: dict[str, Any] | None = None) -> "EmptyResult":
         """Send a request that only shows whether an older server responds."""
         return await self.session.send_ping(meta=meta)
 

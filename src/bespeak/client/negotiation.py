@@ -8,13 +8,13 @@ a failing proxy) are raised unchanged.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from mcp_types import SERVER_INFO_META_KEY, DiscoverResult, Implementation, ServerCapabilities
 from pydantic import ValidationError
 
 from bespeak.client.server_responses import typed, with_valid_hints
 from bespeak.client.session import ClientSession
+from bespeak.protocol import wire_types
 from bespeak.protocol.errors import (
     HEADER_MISMATCH,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -22,6 +22,7 @@ from bespeak.protocol.errors import (
     MCPError,
 )
 from bespeak.protocol.quoting import one_line
+from bespeak.protocol.reserved_meta import SERVER_INFO_META_KEY
 from bespeak.protocol.versions import (
     HANDSHAKE_PROTOCOL_VERSIONS,
     LATEST_HANDSHAKE_VERSION,
@@ -32,6 +33,9 @@ from bespeak.protocol.versions import (
 from bespeak.transports.http.client import HttpStatusError
 from bespeak.transports.interfaces import Lost
 
+if TYPE_CHECKING:
+    from mcp_types import DiscoverResult, Implementation, ServerCapabilities
+
 MODES = ("auto", "legacy", *SPOKEN)
 PROBE_SECONDS = 10.0
 """How long a server may take to respond to the probe, except over HTTP."""
@@ -41,10 +45,10 @@ PROBE_SECONDS = 10.0
 class ServerDescription:
     """What a server says about itself, in either era."""
 
-    capabilities: ServerCapabilities
-    info: Implementation | None
+    capabilities: "ServerCapabilities"
+    info: "Implementation | None"
     instructions: str | None
-    discovered: DiscoverResult | None = None
+    discovered: "DiscoverResult | None" = None
     """The description itself, if the server is modern."""
 
 
@@ -54,14 +58,11 @@ class NeedsHandshake:
 
     reason: str
     version: str = LATEST_HANDSHAKE_VERSION
-    suspected: DiscoverResult | None = None
+    suspected: "DiscoverResult | None" = None
     """The server's response to the modern request, if it may be a modern server after all."""
 
 
-Found = DiscoverResult | NeedsHandshake
-
-
-async def negotiate(session: ClientSession, mode: str, known: DiscoverResult | None = None) -> ServerDescription:
+async def negotiate(session: ClientSession, mode: str, known: "DiscoverResult | None" = None) -> ServerDescription:
     """Agree on a protocol version. Raises the error that made it impossible.
 
     `known` is an earlier description of the server that is still valid. In mode `auto` it makes the probe unnecessary.
@@ -79,7 +80,7 @@ async def negotiate(session: ClientSession, mode: str, known: DiscoverResult | N
                 session.speak(version)
                 return _description(known)
     found = await _probe(session)
-    if isinstance(found, DiscoverResult):
+    if isinstance(found, wire_types.DiscoverResult):
         return _description(found)
     try:
         return await _handshake(session, found.version)
@@ -92,7 +93,9 @@ async def negotiate(session: ClientSession, mode: str, known: DiscoverResult | N
         raise
 
 
-async def _probe(session: ClientSession, version: str = LATEST_MODERN_VERSION, *, again: bool = False) -> Found:
+async def _probe(
+    session: ClientSession, version: str = LATEST_MODERN_VERSION, *, again: bool = False
+) -> "DiscoverResult | NeedsHandshake":
     session.speak(version)
     try:
         async with asyncio.timeout(None if session.transport.sends_headers else PROBE_SECONDS):
@@ -124,13 +127,13 @@ async def _probe(session: ClientSession, version: str = LATEST_MODERN_VERSION, *
     return await _probe(session, mutual, again=True)
 
 
-def _verdict(result: dict[str, Any]) -> Found:
+def _verdict(result: dict[str, Any]) -> "DiscoverResult | NeedsHandshake":
     """Return what the result of a probe says about the server."""
     try:
-        found = DiscoverResult.model_validate(with_valid_hints(result))
+        found = wire_types.DiscoverResult.model_validate(with_valid_hints(result))
     except ValidationError:
         if "resultType" in result:
-            typed(DiscoverResult, result)  # raises: a modern server with a malformed result
+            typed(wire_types.DiscoverResult, result)  # raises: a modern server with a malformed result
         return NeedsHandshake("its response does not match that version")
     if "resultType" not in result:
         return NeedsHandshake("its response has no resultType", suspected=found)
@@ -165,10 +168,10 @@ async def _handshake(session: ClientSession, version: str, *, exactly: bool = Fa
     return ServerDescription(result.capabilities, result.server_info, result.instructions)
 
 
-def _description(found: DiscoverResult) -> ServerDescription:
+def _description(found: "DiscoverResult") -> ServerDescription:
     info = (found.meta or {}).get(SERVER_INFO_META_KEY)
     try:
-        named = Implementation.model_validate(info) if info else None
+        named = wire_types.Implementation.model_validate(info) if info else None
     except ValidationError:
         named = None
     return ServerDescription(found.capabilities, named, found.instructions, found)

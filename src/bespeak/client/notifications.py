@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_types import LoggingMessageNotificationParams
 from pydantic_core import from_json
 
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
+from bespeak.protocol import wire_types
 from bespeak.protocol.methods import CHANGES
 
 logger = logging.getLogger("bespeak.client")
@@ -110,4 +110,4 @@ class Handlers:
             if progress is not None and params.get("progressToken") == request_id:
                 await progress(params["progress"], params.get("total"), params.get("message"))
         elif message["method"] == "notifications/message" and self.logging is not None:
-            await self.logging(LoggingMessageNotificationParams.model_validate(params))
+            await self.logging(wire_types.LoggingMessageNotificationParams.model_validate(params))

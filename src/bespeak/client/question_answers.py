@@ -5,22 +5,13 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mcp_types import (
-    CreateMessageRequestParams,
-    CreateMessageResult,
-    CreateMessageResultWithTools,
-    ElicitRequestFormParams,
-    ElicitRequestURLParams,
-    ElicitResult,
-    ErrorData,
-    ListRootsResult,
-)
 from pydantic import BaseModel, ValidationError
 
 from bespeak.aio.tasks import is_cancelled
 from bespeak.client.callbacks import Callbacks, ClientRequestContext
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse, Undeclared
 from bespeak.client.urls import check_url
+from bespeak.protocol import wire_types
 from bespeak.protocol.capabilities import lacking, requirements
 from bespeak.protocol.forms import check_content
 from bespeak.protocol.methods import ELICIT, SAMPLE
@@ -67,16 +58,18 @@ class CallbackAnswers:
             self.check_url(key, question)
             return await self._elicit(context, params)
         if method == SAMPLE:
-            typed = _typed(CreateMessageRequestParams, key, params)
-            wanted = (CreateMessageResult, CreateMessageResultWithTools)
+            typed = _typed(wire_types.CreateMessageRequestParams, key, params)
+            wanted = (wire_types.CreateMessageResult, wire_types.CreateMessageResultWithTools)
             return _dump(await _call(self._callbacks.sampling, context, wanted, typed))
-        return _dump(await _call(self._callbacks.list_roots, context, (ListRootsResult,)))
+        return _dump(await _call(self._callbacks.list_roots, context, (wire_types.ListRootsResult,)))
 
     async def _elicit(self, context: ClientRequestContext, params: dict[str, Any]) -> dict[str, Any]:
         is_url = params.get("mode") == "url"
-        typed = _typed(ElicitRequestURLParams if is_url else ElicitRequestFormParams, context.key, params)
-        answer = await _call(self._callbacks.elicitation, context, (ElicitResult,), typed)
-        assert isinstance(answer, ElicitResult), "_call refuses any other answer"
+        typed = _typed(
+            wire_types.ElicitRequestURLParams if is_url else wire_types.ElicitRequestFormParams, context.key, params
+        )
+        answer = await _call(self._callbacks.elicitation, context, (wire_types.ElicitResult,), typed)
+        assert isinstance(answer, wire_types.ElicitResult), "_call refuses any other answer"
         if answer.action != "accept":
             return {"action": answer.action}
         if is_url:
@@ -110,12 +103,12 @@ async def _call(
         raise CallbackFailed(
             context.key, context.method, f"the callback raised {type(error).__name__}: {error}"
         ) from error
-    if isinstance(answer, ErrorData):
+    if isinstance(answer, wire_types.ErrorData):
         raise CallbackFailed(context.key, context.method, answer.message)
     if not isinstance(answer, wanted):
         names = " or ".join(model.__name__ for model in wanted)
         told = f"the callback returned {type(answer).__name__}, not {names}"
-        if wanted == (ElicitResult,):
+        if wanted == (wire_types.ElicitResult,):
             told += "; write `return ElicitResult(action='accept', content={...})`"
         raise CallbackFailed(context.key, context.method, told)
     return answer

@@ -7,9 +7,8 @@ import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from mcp_types import Implementation, InitializeResult, ListToolsResult, LoggingLevel
 from pydantic_core import to_json
 
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
@@ -19,6 +18,7 @@ from bespeak.client.open_request import OpenRequest
 from bespeak.client.pushed_questions import MAX_QUESTIONS, Answer, AnswerOutside, Dropped, PushedQuestions
 from bespeak.client.request_metadata import RequestMetadata
 from bespeak.client.server_responses import RawResponse, read_response, typed
+from bespeak.protocol import wire_types
 from bespeak.protocol.errors import HEADER_MISMATCH, MCPError
 from bespeak.protocol.legacy import declared_at, info_at
 from bespeak.protocol.messages import write_request
@@ -26,6 +26,9 @@ from bespeak.protocol.methods import READ_ONLY
 from bespeak.protocol.quoting import one_line
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS
 from bespeak.transports.interfaces import Lost, Outgoing, SessionGone, Transport
+
+if TYPE_CHECKING:
+    from mcp_types import Implementation, InitializeResult, LoggingLevel
 
 logger = logging.getLogger("bespeak.client")
 
@@ -55,8 +58,8 @@ class RawSession:
         *,
         answer_pushed: Answer,
         capabilities: dict[str, Any],
-        client_info: Implementation,
-        log_level: LoggingLevel | None = None,
+        client_info: "Implementation",
+        log_level: "LoggingLevel | None" = None,
         read_timeout_seconds: float | None = None,
         logging_callback: LoggingCallback | None = None,
         message_handler: MessageHandler | None = None,
@@ -115,7 +118,7 @@ class RawSession:
         self._pushed = None
         self._metadata.use_modern(version)
 
-    async def initialize(self, version: str, *, exactly: bool = False) -> InitializeResult:
+    async def initialize(self, version: str, *, exactly: bool = False) -> "InitializeResult":
         """Make the handshake of the legacy era, and use the version that it agrees on from now on."""
         self._metadata.use_legacy(version)
         await self._stop_answering()  # nobody waits for answers to questions of an earlier handshake
@@ -129,7 +132,7 @@ class RawSession:
             "clientInfo": info_at(version, self._client_info),
         }
         send = functools.partial(self._send, timeout=self._read_timeout, progress_callback=None, meta=None)
-        result = typed(InitializeResult, await send("initialize", params, {}))
+        result = typed(wire_types.InitializeResult, await send("initialize", params, {}))
         agreed = result.protocol_version
         if agreed not in HANDSHAKE_PROTOCOL_VERSIONS or (exactly and agreed != version):
             spoken = version if exactly else ", ".join(HANDSHAKE_PROTOCOL_VERSIONS)
@@ -383,6 +386,6 @@ class RawSession:
         """Read the whole list of tools."""
         cursor: str | None = None
         for _ in range(PAGES):
-            cursor = typed(ListToolsResult, await self.read_tools(cursor)).next_cursor
+            cursor = typed(wire_types.ListToolsResult, await self.read_tools(cursor)).next_cursor
             if cursor is None:
                 return

@@ -1,21 +1,22 @@
 """What each request carries beside its params: `_meta` in the modern era, and headers over HTTP in both."""
 
 from collections.abc import Mapping
-from typing import Any
-
-from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    LOG_LEVEL_META_KEY,
-    PROTOCOL_VERSION_META_KEY,
-    LoggingLevel,
-)
+from typing import TYPE_CHECKING, Any
 
 from bespeak.client.tool_headers import ToolHeaders
 from bespeak.client.trace_context import TRACEPARENT, current_trace_context, is_tracing
 from bespeak.protocol.headers import routing_headers
 from bespeak.protocol.legacy import JUNE
+from bespeak.protocol.reserved_meta import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+)
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
+
+if TYPE_CHECKING:
+    from mcp_types import LoggingLevel
 
 
 class RequestMetadata:
@@ -25,7 +26,7 @@ class RequestMetadata:
         self,
         capabilities: dict[str, Any],
         client_info: dict[str, Any],
-        log_level: LoggingLevel | None,
+        log_level: "LoggingLevel | None",
         *,
         sends_headers: bool,
     ) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar, cast
 
-from mcp_types import CacheableResult
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from bespeak.client.errors import InvalidServerResponse
+from bespeak.protocol import wire_types
 from bespeak.protocol.errors import URL_ELICITATION_REQUIRED, MCPError
 from bespeak.protocol.methods import ELICIT, QUESTIONS
 
@@ -119,7 +119,7 @@ def with_valid_hints(result: dict[str, Any]) -> dict[str, Any]:
 
 def typed(model: type[ModelT], result: dict[str, Any]) -> ModelT:
     """Return a result as its `mcp_types` model. Raises `InvalidServerResponse`."""
-    if issubclass(model, CacheableResult):
+    if issubclass(model, wire_types.CacheableResult):
         result = with_valid_hints(result)
     try:
         return model.model_validate(result)

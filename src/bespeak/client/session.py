@@ -1,27 +1,8 @@
 """`ClientSession`: single requests to a server, with typed results. It does not answer the questions in a result: `Client` does."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
-from mcp_types import (
-    CallToolResult,
-    CompleteResult,
-    DiscoverResult,
-    EmptyResult,
-    GetPromptResult,
-    Implementation,
-    InputRequiredResult,
-    InputResponses,
-    ListPromptsResult,
-    ListResourcesResult,
-    ListResourceTemplatesResult,
-    ListToolsResult,
-    LoggingLevel,
-    PaginatedRequestParams,
-    PromptReference,
-    ReadResourceResult,
-    ResourceTemplateReference,
-)
 from pydantic import BaseModel
 
 from bespeak.client.callbacks import LoggingCallback, MessageHandler, ProgressCallback
@@ -30,20 +11,44 @@ from bespeak.client.notifications import Changed
 from bespeak.client.pushed_questions import MAX_QUESTIONS, AnswerOutside, Dropped
 from bespeak.client.raw_session import RawSession
 from bespeak.client.server_responses import read_input_required, typed
+from bespeak.protocol import wire_types
 from bespeak.protocol.legacy import capabilities_at
 from bespeak.protocol.versions import is_modern
 from bespeak.transports.interfaces import Transport
 
+if TYPE_CHECKING:
+    from mcp_types import (
+        CallToolResult,
+        CompleteResult,
+        DiscoverResult,
+        EmptyResult,
+        GetPromptResult,
+        Implementation,
+        InputRequiredResult,
+        InputResponses,
+        ListPromptsResult,
+        ListResourcesResult,
+        ListResourceTemplatesResult,
+        ListToolsResult,
+        LoggingLevel,
+        PaginatedRequestParams,
+        PromptReference,
+        ReadResourceResult,
+        ResourceTemplateReference,
+    )
+
+    Answers = InputResponses | dict[str, Any] | None
+
 ResultT = TypeVar("ResultT", bound=BaseModel)
-Answers = InputResponses | dict[str, Any] | None
 Meta = dict[str, Any] | None
 
-LISTS: dict[type[BaseModel], str] = {
-    ListToolsResult: "tools/list",
-    ListPromptsResult: "prompts/list",
-    ListResourcesResult: "resources/list",
-    ListResourceTemplatesResult: "resources/templates/list",
+LISTS = {
+    "ListToolsResult": "tools/list",
+    "ListPromptsResult": "prompts/list",
+    "ListResourcesResult": "resources/list",
+    "ListResourceTemplatesResult": "resources/templates/list",
 }
+"""The method that requests each list, by the name of its result."""
 
 
 class Answerer(Protocol):
@@ -67,8 +72,8 @@ class ClientSession(RawSession):
         *,
         answers: Answerer,
         capabilities: dict[str, Any],
-        client_info: Implementation,
-        log_level: LoggingLevel | None = None,
+        client_info: "Implementation",
+        log_level: "LoggingLevel | None" = None,
         read_timeout_seconds: float | None = None,
         logging_callback: LoggingCallback | None = None,
         message_handler: MessageHandler | None = None,
@@ -106,11 +111,11 @@ class ClientSession(RawSession):
         read_timeout_seconds: float | None = None,
         progress_callback: ProgressCallback | None = None,
         *,
-        input_responses: Answers = None,
+        input_responses: "Answers" = None,
         request_state: str | None = None,
         meta: Meta = None,
         allow_input_required: Literal[False] = False,
-    ) -> CallToolResult: ...
+    ) -> "CallToolResult": ...
     @overload
     async def call_tool(
         self,
@@ -119,11 +124,11 @@ class ClientSession(RawSession):
         read_timeout_seconds: float | None = None,
         progress_callback: ProgressCallback | None = None,
         *,
-        input_responses: Answers = None,
+        input_responses: "Answers" = None,
         request_state: str | None = None,
         meta: Meta = None,
         allow_input_required: bool,
-    ) -> CallToolResult | InputRequiredResult: ...
+    ) -> "CallToolResult | InputRequiredResult": ...
     async def call_tool(
         self,
         name: str,
@@ -131,11 +136,11 @@ class ClientSession(RawSession):
         read_timeout_seconds: float | None = None,
         progress_callback: ProgressCallback | None = None,
         *,
-        input_responses: Answers = None,
+        input_responses: "Answers" = None,
         request_state: str | None = None,
         meta: Meta = None,
         allow_input_required: bool = False,
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> "CallToolResult | InputRequiredResult":
         """Send one `tools/call` request, without answering the questions in its result."""
         result = await self.request(
             "tools/call",
@@ -144,7 +149,7 @@ class ClientSession(RawSession):
             progress_callback=progress_callback,
             meta=meta,
         )
-        return _asked(CallToolResult, result, name, "call_tool" if not allow_input_required else None)
+        return _asked(wire_types.CallToolResult, result, name, "call_tool" if not allow_input_required else None)
 
     @overload
     async def get_prompt(
@@ -152,108 +157,112 @@ class ClientSession(RawSession):
         name: str,
         arguments: dict[str, str] | None = None,
         *,
-        input_responses: Answers = None,
+        input_responses: "Answers" = None,
         request_state: str | None = None,
         meta: Meta = None,
         allow_input_required: Literal[False] = False,
-    ) -> GetPromptResult: ...
+    ) -> "GetPromptResult": ...
     @overload
     async def get_prompt(
         self,
         name: str,
         arguments: dict[str, str] | None = None,
         *,
-        input_responses: Answers = None,
+        input_responses: "Answers" = None,
         request_state: str | None = None,
         meta: Meta = None,
         allow_input_required: bool,
-    ) -> GetPromptResult | InputRequiredResult: ...
+    ) -> "GetPromptResult | InputRequiredResult": ...
     async def get_prompt(
         self,
         name: str,
         arguments: dict[str, str] | None = None,
         *,
-        input_responses: Answers = None,
+        input_responses: "Answers" = None,
         request_state: str | None = None,
         meta: Meta = None,
         allow_input_required: bool = False,
-    ) -> GetPromptResult | InputRequiredResult:
+    ) -> "GetPromptResult | InputRequiredResult":
         """Send one `prompts/get` request, without answering the questions in its result."""
         params = {**prompt_params(name, arguments), **retry_params(input_responses, request_state)}
         result = await self.request("prompts/get", params, meta=meta)
-        return _asked(GetPromptResult, result, name, "get_prompt" if not allow_input_required else None)
+        return _asked(wire_types.GetPromptResult, result, name, "get_prompt" if not allow_input_required else None)
 
     @overload
     async def read_resource(
         self,
         uri: str,
         *,
-        input_responses: Answers = None,
+        input_responses: "Answers" = None,
         request_state: str | None = None,
         meta: Meta = None,
         allow_input_required: Literal[False] = False,
-    ) -> ReadResourceResult: ...
+    ) -> "ReadResourceResult": ...
     @overload
     async def read_resource(
         self,
         uri: str,
         *,
-        input_responses: Answers = None,
+        input_responses: "Answers" = None,
         request_state: str | None = None,
         meta: Meta = None,
         allow_input_required: bool,
-    ) -> ReadResourceResult | InputRequiredResult: ...
+    ) -> "ReadResourceResult | InputRequiredResult": ...
     async def read_resource(
         self,
         uri: str,
         *,
-        input_responses: Answers = None,
+        input_responses: "Answers" = None,
         request_state: str | None = None,
         meta: Meta = None,
         allow_input_required: bool = False,
-    ) -> ReadResourceResult | InputRequiredResult:
+    ) -> "ReadResourceResult | InputRequiredResult":
         """Send one `resources/read` request, without answering the questions in its result."""
         params = {"uri": str(uri), **retry_params(input_responses, request_state)}
         result = await self.request("resources/read", params, meta=meta)
-        return _asked(ReadResourceResult, result, str(uri), "read_resource" if not allow_input_required else None)
+        return _asked(
+            wire_types.ReadResourceResult, result, str(uri), "read_resource" if not allow_input_required else None
+        )
 
     # Lists and completions
 
-    async def list_tools(self, *, params: PaginatedRequestParams | None = None) -> ListToolsResult:
+    async def list_tools(self, *, params: "PaginatedRequestParams | None" = None) -> "ListToolsResult":
         """Return one page of the server's tools."""
-        return await self.list_page(ListToolsResult, *_page(params))
+        return await self.list_page(wire_types.ListToolsResult, *_page(params))
 
-    async def list_prompts(self, *, params: PaginatedRequestParams | None = None) -> ListPromptsResult:
+    async def list_prompts(self, *, params: "PaginatedRequestParams | None" = None) -> "ListPromptsResult":
         """Return one page of the server's prompts."""
-        return await self.list_page(ListPromptsResult, *_page(params))
+        return await self.list_page(wire_types.ListPromptsResult, *_page(params))
 
-    async def list_resources(self, *, params: PaginatedRequestParams | None = None) -> ListResourcesResult:
+    async def list_resources(self, *, params: "PaginatedRequestParams | None" = None) -> "ListResourcesResult":
         """Return one page of the server's resources."""
-        return await self.list_page(ListResourcesResult, *_page(params))
+        return await self.list_page(wire_types.ListResourcesResult, *_page(params))
 
     async def list_resource_templates(
-        self, *, params: PaginatedRequestParams | None = None
-    ) -> ListResourceTemplatesResult:
+        self, *, params: "PaginatedRequestParams | None" = None
+    ) -> "ListResourceTemplatesResult":
         """Return one page of the server's resource templates."""
-        return await self.list_page(ListResourceTemplatesResult, *_page(params))
+        return await self.list_page(wire_types.ListResourceTemplatesResult, *_page(params))
 
     async def list_page(self, model: type[ResultT], cursor: str | None = None, meta: Meta = None) -> ResultT:
         """Return one page of the list that `model` belongs to. An empty cursor is sent, an absent one is not."""
-        if LISTS[model] == "tools/list":
+        if LISTS[model.__name__] == "tools/list":
             return typed(model, await self.read_tools(cursor, meta))
-        return typed(model, await self.request(LISTS[model], {} if cursor is None else {"cursor": cursor}, meta=meta))
+        return typed(
+            model, await self.request(LISTS[model.__name__], {} if cursor is None else {"cursor": cursor}, meta=meta)
+        )
 
     async def complete(
         self,
-        ref: ResourceTemplateReference | PromptReference,
+        ref: "ResourceTemplateReference | PromptReference",
         argument: dict[str, str],
         context_arguments: dict[str, str] | None = None,
-    ) -> CompleteResult:
+    ) -> "CompleteResult":
         """Return suggestions for an argument of a prompt or a resource template."""
         params: dict[str, Any] = {"ref": _dump(ref), "argument": argument}
         if context_arguments is not None:
             params["context"] = {"arguments": context_arguments}
-        return typed(CompleteResult, await self.request("completion/complete", params))
+        return typed(wire_types.CompleteResult, await self.request("completion/complete", params))
 
     async def probe(self) -> dict[str, Any]:
         """Send `server/discover` once, and return the raw result. Some older servers do not survive it."""
@@ -262,36 +271,36 @@ class ClientSession(RawSession):
             "server/discover", {}, headers, timeout=self._read_timeout, progress_callback=None, meta=None
         )
 
-    async def discover(self) -> DiscoverResult:
+    async def discover(self) -> "DiscoverResult":
         """Return what the server supports."""
-        return typed(DiscoverResult, await self.request("server/discover", {}))
+        return typed(wire_types.DiscoverResult, await self.request("server/discover", {}))
 
     # What only the legacy era has
 
-    async def subscribe_resource(self, uri: str, *, meta: Meta = None) -> EmptyResult:
+    async def subscribe_resource(self, uri: str, *, meta: Meta = None) -> "EmptyResult":
         """Ask the server to notify the message handler when a resource changes."""
         self._require_legacy("resources/subscribe", "use `async with client.listen(resource_subscriptions=[uri]):`")
-        result = typed(EmptyResult, await self.request("resources/subscribe", {"uri": str(uri)}, meta=meta))
+        result = typed(wire_types.EmptyResult, await self.request("resources/subscribe", {"uri": str(uri)}, meta=meta))
         self._subscribed.add(str(uri))
         return result
 
-    async def unsubscribe_resource(self, uri: str, *, meta: Meta = None) -> EmptyResult:
+    async def unsubscribe_resource(self, uri: str, *, meta: Meta = None) -> "EmptyResult":
         """Ask the server not to notify about a resource any longer."""
         self._require_legacy("resources/unsubscribe", "leave the block of `async with client.listen(...):`")
         self._subscribed.discard(str(uri))
-        return typed(EmptyResult, await self.request("resources/unsubscribe", {"uri": str(uri)}, meta=meta))
+        return typed(wire_types.EmptyResult, await self.request("resources/unsubscribe", {"uri": str(uri)}, meta=meta))
 
-    async def set_logging_level(self, level: LoggingLevel, *, meta: Meta = None) -> EmptyResult:
+    async def set_logging_level(self, level: "LoggingLevel", *, meta: Meta = None) -> "EmptyResult":
         """Set the lowest level of the log messages that the server sends."""
         self._require_legacy("logging/setLevel", "pass log_level= to Client(...), which sends it with each request")
-        result = typed(EmptyResult, await self.request("logging/setLevel", {"level": level}, meta=meta))
+        result = typed(wire_types.EmptyResult, await self.request("logging/setLevel", {"level": level}, meta=meta))
         self._log_level = level
         return result
 
-    async def send_ping(self, *, meta: Meta = None) -> EmptyResult:
+    async def send_ping(self, *, meta: Meta = None) -> "EmptyResult":
         """Send a request that only shows whether the server responds."""
         self._require_legacy("ping", "any other request shows whether the server responds, such as session.discover()")
-        return typed(EmptyResult, await self.request("ping", {}, meta=meta))
+        return typed(wire_types.EmptyResult, await self.request("ping", {}, meta=meta))
 
     async def send_progress_notification(
         self, progress_token: str | int, progress: float, total: float | None = None, message: str | None = None
@@ -313,7 +322,7 @@ class ClientSession(RawSession):
             raise NotAtThisVersion(method, self.version, instead)
 
 
-def retry_params(responses: Answers, state: str | None) -> dict[str, Any]:
+def retry_params(responses: "Answers", state: str | None) -> dict[str, Any]:
     """Return the params that a retry adds. An empty state is sent, an absent one is not."""
     extra: dict[str, Any] = {}
     if responses is not None:
@@ -335,16 +344,16 @@ def prompt_params(name: str, arguments: dict[str, str] | None) -> dict[str, Any]
 
 def _asked(
     model: type[ResultT], result: dict[str, Any], target: str, refused_by: str | None
-) -> ResultT | InputRequiredResult:
+) -> "ResultT | InputRequiredResult":
     """Return a result. Raises `RuntimeError` if it requires input and the caller does not expect that."""
     if read_input_required(result) is None:
         return typed(model, result)
     if refused_by is not None:
         raise RuntimeError(f"{target!r} requires input; pass allow_input_required=True or use Client.{refused_by}")
-    return typed(InputRequiredResult, result)
+    return typed(wire_types.InputRequiredResult, result)
 
 
-def _page(params: PaginatedRequestParams | None) -> tuple[str | None, dict[str, Any] | None]:
+def _page(params: "PaginatedRequestParams | None") -> tuple[str | None, dict[str, Any] | None]:
     if params is None:
         return None, None
     sent = _dump(params)

@@ -7,13 +7,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp_types import SubscriptionFilter, SubscriptionsAcknowledgedNotificationParams
 from pydantic import ValidationError
 
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.client.raw_session import RawSession
+from bespeak.protocol import wire_types
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.methods import (
     LISTEN,
@@ -24,6 +24,9 @@ from bespeak.protocol.methods import (
     TOOLS_CHANGED,
 )
 from bespeak.protocol.versions import LATEST_MODERN_VERSION, is_modern
+
+if TYPE_CHECKING:
+    from mcp_types import SubscriptionFilter
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 CANCELLED = "notifications/cancelled"
@@ -75,7 +78,7 @@ class SubscriptionLost(RuntimeError):
 class Subscription:
     """An open subscription: an async iterator of events. It ends when the server, or this client, ends the subscription."""
 
-    def __init__(self, asked: SubscriptionFilter) -> None:
+    def __init__(self, asked: "SubscriptionFilter") -> None:
         self.honored = asked
         """What the server has agreed to send."""
         self.subscription_id: int | None = None
@@ -132,7 +135,7 @@ class Subscription:
 
     def _acknowledge(self, params: Any) -> None:
         try:
-            self.honored = SubscriptionsAcknowledgedNotificationParams.model_validate(params).notifications
+            self.honored = wire_types.SubscriptionsAcknowledgedNotificationParams.model_validate(params).notifications
         except ValidationError:
             self.end(InvalidServerResponse("the server's acknowledgement of the subscription is malformed"))
         else:
@@ -185,7 +188,7 @@ async def listen(
         raise ListenNotSupportedError(session.version)
     if isinstance(resource_subscriptions, str):
         raise TypeError("resource_subscriptions must be a sequence of URIs, not a string")
-    asked = SubscriptionFilter(
+    asked = wire_types.SubscriptionFilter(
         tools_list_changed=tools_list_changed or None,
         prompts_list_changed=prompts_list_changed or None,
         resources_list_changed=resources_list_changed or None,

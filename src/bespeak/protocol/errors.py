@@ -1,34 +1,21 @@
 """JSON-RPC errors: their codes, their HTTP statuses, and the exceptions that carry them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp_types import ElicitRequestURLParams
-from mcp_types.jsonrpc import (
-    HEADER_MISMATCH,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    MISSING_REQUIRED_CLIENT_CAPABILITY,
-    PARSE_ERROR,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    ErrorData,
-)
+from bespeak.protocol import wire_types
 
-__all__ = [
-    "HEADER_MISMATCH",
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
-    "INVALID_REQUEST",
-    "METHOD_NOT_FOUND",
-    "MISSING_REQUIRED_CLIENT_CAPABILITY",
-    "PARSE_ERROR",
-    "UNSUPPORTED_PROTOCOL_VERSION",
-    "URL_ELICITATION_REQUIRED",
-    "ClientVisibleError",
-    "MCPError",
-    "UrlElicitationRequiredError",
-]
+if TYPE_CHECKING:
+    from mcp_types import ElicitRequestURLParams, ErrorData
+
+# `mcp_types` has these codes too, but importing it is slow; see wire_types.py. A test compares them.
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+HEADER_MISMATCH = -32020
+MISSING_REQUIRED_CLIENT_CAPABILITY = -32021
+UNSUPPORTED_PROTOCOL_VERSION = -32022
 
 _HTTP_STATUSES = {
     PARSE_ERROR: 400,
@@ -60,9 +47,9 @@ class MCPError(ClientVisibleError):
         super().__init__(message)
 
     @property
-    def error(self) -> ErrorData:
+    def error(self) -> "ErrorData":
         """The error as an `mcp_types.ErrorData`."""
-        return ErrorData(code=self.code, message=self.message, data=self.data)
+        return wire_types.ErrorData(code=self.code, message=self.message, data=self.data)
 
     def body(self) -> dict[str, Any]:
         """Return the error object as it is sent."""
@@ -79,7 +66,7 @@ URL_ELICITATION_REQUIRED = -32042
 class UrlElicitationRequiredError(MCPError):
     """Raise it to have a client of 2025-11-25 open pages and call again. At later revisions, ask with `ElicitUrl`."""
 
-    def __init__(self, elicitations: list[ElicitRequestURLParams], message: str | None = None) -> None:
+    def __init__(self, elicitations: "list[ElicitRequestURLParams]", message: str | None = None) -> None:
         self.elicitations = elicitations
         words = message or f"URL elicitation{'s' if len(elicitations) > 1 else ''} required"
         dumped = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in elicitations]

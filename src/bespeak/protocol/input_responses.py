@@ -1,18 +1,15 @@
 """Reads `inputResponses`: the answers that a retried request carries."""
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from mcp_types import (
-    CreateMessageResult,
-    CreateMessageResultWithTools,
-    ElicitResult,
-    InputResponse,
-    ListRootsResult,
-)
 from pydantic import BaseModel, ValidationError
 
+from bespeak.protocol import wire_types
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.protocol.methods import ELICIT, ROOTS
+
+if TYPE_CHECKING:
+    from mcp_types import InputResponse
 
 
 def read_answers(params: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
@@ -28,18 +25,22 @@ def read_answers(params: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
     return cast("dict[str, dict[str, Any]]", answers)
 
 
-def typed_answer(key: str, answer: dict[str, Any], method: str | None = None) -> InputResponse:
+def typed_answer(key: str, answer: dict[str, Any], method: str | None = None) -> "InputResponse":
     """Return an answer as its `mcp_types` model. Raises `MCPError` if it is not valid.
 
     Without the `method` of the question, the members of the answer decide which model it is.
     """
     model: type[BaseModel]
     if method == ELICIT or (method is None and "action" in answer):
-        model = ElicitResult
+        model = wire_types.ElicitResult
     elif method == ROOTS or (method is None and "roots" in answer):
-        model = ListRootsResult
+        model = wire_types.ListRootsResult
     else:
-        model = CreateMessageResultWithTools if isinstance(answer.get("content"), list) else CreateMessageResult
+        model = (
+            wire_types.CreateMessageResultWithTools
+            if isinstance(answer.get("content"), list)
+            else wire_types.CreateMessageResult
+        )
     try:
         return model.model_validate(answer)
     except ValidationError:

@@ -3,12 +3,6 @@
 import json
 from typing import Any, NamedTuple, cast
 
-from mcp_types import (
-    CLIENT_CAPABILITIES_META_KEY,
-    CLIENT_INFO_META_KEY,
-    LOG_LEVEL_META_KEY,
-    PROTOCOL_VERSION_META_KEY,
-)
 from pydantic_core import from_json, to_json
 
 from bespeak.protocol.capabilities import CLIENT_CAPABILITIES
@@ -17,6 +11,12 @@ from bespeak.protocol.errors import (
     INVALID_REQUEST,
     PARSE_ERROR,
     MCPError,
+)
+from bespeak.protocol.reserved_meta import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
 )
 from bespeak.protocol.versions import is_modern
 

@@ -1,25 +1,14 @@
 """Protocol versions: which are supported, and which era each belongs to."""
 
-from mcp_types.version import (
-    HANDSHAKE_PROTOCOL_VERSIONS,
-    LATEST_HANDSHAKE_VERSION,
-    LATEST_MODERN_VERSION,
-    MODERN_PROTOCOL_VERSIONS,
-)
-
 from bespeak.protocol.errors import UNSUPPORTED_PROTOCOL_VERSION, MCPError
 
-__all__ = [
-    "ASSUMED_VERSION",
-    "HANDSHAKE_PROTOCOL_VERSIONS",
-    "LATEST_HANDSHAKE_VERSION",
-    "LATEST_MODERN_VERSION",
-    "MODERN_PROTOCOL_VERSIONS",
-    "SPOKEN",
-    "check_version",
-    "is_modern",
-]
-
+# `mcp_types` has these too, but importing it is slow; see wire_types.py. A test compares them.
+HANDSHAKE_PROTOCOL_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""The versions that are agreed on by `initialize`, oldest first."""
+MODERN_PROTOCOL_VERSIONS = ("2026-07-28",)
+"""The versions whose requests carry their own metadata, oldest first."""
+LATEST_HANDSHAKE_VERSION = HANDSHAKE_PROTOCOL_VERSIONS[-1]
+LATEST_MODERN_VERSION = MODERN_PROTOCOL_VERSIONS[-1]
 SPOKEN = (*reversed(MODERN_PROTOCOL_VERSIONS), *reversed(HANDSHAKE_PROTOCOL_VERSIONS))
 """Every supported version, newest first. Those of the legacy era are agreed on by `initialize`."""
 ASSUMED_VERSION = "2025-03-26"

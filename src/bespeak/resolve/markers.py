@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from mcp_types import IncludeContext, ModelPreferences, SamplingMessage, Tool, ToolChoice
+if TYPE_CHECKING:
+    from mcp_types import IncludeContext, ModelPreferences, SamplingMessage, Tool, ToolChoice
+
 
 T = TypeVar("T")
 
@@ -92,20 +94,20 @@ class ElicitUrl(Question):
 class Sample(Question):
     """Ask the client's model for a message. Injects a `CreateMessageResult`, or a `CreateMessageResultWithTools` with tools."""
 
-    messages: Sequence[SamplingMessage]
+    messages: "Sequence[SamplingMessage]"
     _: KW_ONLY
     if TYPE_CHECKING:
         max_tokens: int
     else:
         max_tokens: int = field(default_factory=lambda: MISSING)
     system_prompt: str | None = None
-    include_context: IncludeContext | None = None
+    include_context: "IncludeContext | None" = None
     temperature: float | None = None
     stop_sequences: list[str] | None = None
     metadata: dict[str, Any] | None = None
-    model_preferences: ModelPreferences | None = None
-    tools: list[Tool] | None = None
-    tool_choice: ToolChoice | None = None
+    model_preferences: "ModelPreferences | None" = None
+    tools: "list[Tool] | None" = None
+    tool_choice: "ToolChoice | None" = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

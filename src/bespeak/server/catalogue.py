@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from mcp_types import PromptReference
-
+from bespeak.protocol import wire_types
 from bespeak.protocol.methods import LISTEN
 from bespeak.server.auth.scopes import Scoped
-from bespeak.server.features.completions import CompletionHandler, Reference, read_reference
+from bespeak.server.features.completions import CompletionHandler, read_reference
 from bespeak.server.features.prompts import Prompt
 from bespeak.server.features.registered import Registered, Registry, Resolving
 from bespeak.server.features.resources import Resource, ResourceRegistry, ResourceTemplate
 from bespeak.server.features.subscriptions import MOST_URIS, Changes, ListName
 from bespeak.server.features.tools import Tool
+
+if TYPE_CHECKING:
+    from bespeak.server.features.completions import Reference
 
 
 class Catalogue:
@@ -77,9 +79,9 @@ class Catalogue:
         parts = [part for one in self.all() for part in one.parts]
         return parts if self.completion_handler is None else [*parts, self.completion_handler]
 
-    def completed(self, ref: Reference) -> Prompt | ResourceTemplate | Resource | None:
+    def completed(self, ref: "Reference") -> Prompt | ResourceTemplate | Resource | None:
         """Return what a reference in a completion request names; `None` if there is no such thing."""
-        if isinstance(ref, PromptReference):
+        if isinstance(ref, wire_types.PromptReference):
             return self.prompts.get(ref.name)
         return self.resources.fixed.get(ref.uri) or self.resources.template_of(ref.uri)
 

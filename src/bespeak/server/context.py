@@ -7,19 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, cast
 
-from mcp_types import (
-    ClientCapabilities,
-    CreateMessageResult,
-    CreateMessageResultWithTools,
-    ElicitResult,
-    Implementation,
-    InputResponses,
-    ListRootsResult,
-    LoggingLevel,
-)
-from pydantic import AnyUrl, ValidationError
+from pydantic import ValidationError
 from typing_extensions import TypeVar
 
+from bespeak.protocol import wire_types
 from bespeak.protocol.headers import Headers
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.protocol.messages import Request, write_notification
@@ -36,6 +27,18 @@ from bespeak.state.seal import new_call_id
 from bespeak.transports.interfaces import Notify
 
 if TYPE_CHECKING:
+    from mcp_types import (
+        ClientCapabilities,
+        CreateMessageResult,
+        CreateMessageResultWithTools,
+        ElicitResult,
+        Implementation,
+        InputResponses,
+        ListRootsResult,
+        LoggingLevel,
+    )
+    from pydantic import AnyUrl
+
     from bespeak.protocol.callers import AccessToken
     from bespeak.server.server import MCPServer
 
@@ -124,7 +127,7 @@ class Context(Generic[LifespanT, RequestT]):
         return caller.access_token if caller is not None else None
 
     @property
-    def input_responses(self) -> InputResponses | None:
+    def input_responses(self) -> "InputResponses | None":
         """The client's answers to questions made by hand, by key; `None` if it sent none."""
         if self._facts.answers is None:
             return None
@@ -155,9 +158,9 @@ class Context(Generic[LifespanT, RequestT]):
         return self._request.meta.protocol_version if self._request else None
 
     @property
-    def client_capabilities(self) -> ClientCapabilities | None:
+    def client_capabilities(self) -> "ClientCapabilities | None":
         """What the client has declared that it can do; `None` without a client."""
-        return ClientCapabilities.model_validate(self._request.meta.capabilities) if self._request else None
+        return wire_types.ClientCapabilities.model_validate(self._request.meta.capabilities) if self._request else None
 
     @property
     def headers(self) -> Mapping[str, str] | None:
@@ -187,7 +190,7 @@ class Context(Generic[LifespanT, RequestT]):
             raise OutsideRequest(f"{self._facts.consumer!r} was called without a client, so there is no request")
         return self._request
 
-    async def read_resource(self, uri: str | AnyUrl) -> list[ReadResourceContents]:
+    async def read_resource(self, uri: "str | AnyUrl") -> list[ReadResourceContents]:
         """Read a resource of the server that this function is registered on.
 
         The resource sees this request, but not the answers to this call's questions. Raises `MCPError` if there is none or it
@@ -225,7 +228,7 @@ class Context(Generic[LifespanT, RequestT]):
         if notification is not None:
             await self._send(notification)
 
-    async def log(self, level: LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
+    async def log(self, level: "LoggingLevel", data: Any, *, logger_name: str | None = None) -> None:
         """Send a log entry, if the request asked for entries of this level. Deprecated by the protocol.
 
         Raises `ValueError` for a level that the protocol does not define, even if nothing would be sent.
@@ -284,7 +287,7 @@ class Context(Generic[LifespanT, RequestT]):
             raise self._unaskable.question("elicit", wanted, f"Elicit({message!r}, {wanted})")
         return await ask_once(self._asker, self._facts.consumer, Elicit(message, schema))
 
-    async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> ElicitResult:
+    async def elicit_url(self, message: str, url: str, elicitation_id: str | None = None) -> "ElicitResult":
         """Ask a URL question during the call, and return the answer. Works only with clients of 2025-11-25."""
         if self._asker is None:
             raise self._unaskable.url(message)
@@ -292,7 +295,7 @@ class Context(Generic[LifespanT, RequestT]):
         if elicitation_id is not None:
             params["elicitationId"] = elicitation_id
         answer = await ask_request(self._asker, self._facts.consumer, {"method": ELICIT, "params": params})
-        return read_as(ElicitResult, self._facts.consumer, answer)
+        return read_as(wire_types.ElicitResult, self._facts.consumer, answer)
 
     async def close_sse_stream(self) -> None:
         """Close an older client's connection while a long call continues. The client reconnects for the rest.
@@ -340,15 +343,15 @@ class Session:
         self._context = context
 
     @property
-    def client_capabilities(self) -> ClientCapabilities | None:
+    def client_capabilities(self) -> "ClientCapabilities | None":
         return self._context.client_capabilities
 
     @property
-    def client_info(self) -> Implementation | None:
+    def client_info(self) -> "Implementation | None":
         """The name and version of the client, for display and logs. Do not base decisions on it."""
         info = self._context._asked().meta.client_info
         try:
-            return Implementation.model_validate(info) if info else None
+            return wire_types.Implementation.model_validate(info) if info else None
         except ValidationError:
             return None
 
@@ -356,7 +359,7 @@ class Session:
     def protocol_version(self) -> str | None:
         return self._context.protocol_version
 
-    async def send_log_message(self, level: LoggingLevel, data: Any, logger: str | None = None) -> None:
+    async def send_log_message(self, level: "LoggingLevel", data: Any, logger: str | None = None) -> None:
         await self._context.log(level, data, logger_name=logger)
 
     async def send_elicit_complete(self, elicitation_id: str) -> None:
@@ -374,12 +377,12 @@ class Session:
     async def send_resource_list_changed(self) -> None:
         await self._context.notify_resources_changed()
 
-    async def send_resource_updated(self, uri: str | AnyUrl) -> None:
+    async def send_resource_updated(self, uri: "str | AnyUrl") -> None:
         await self._context.notify_resource_updated(uri)
 
     async def create_message(
         self, messages: Any, *, max_tokens: int, **options: Any
-    ) -> CreateMessageResult | CreateMessageResultWithTools:
+    ) -> "CreateMessageResult | CreateMessageResultWithTools":
         """Ask the client's model during the call, with the options of `Sample`.
 
         Works only with clients of 2025-11-25 and earlier.
@@ -390,7 +393,7 @@ class Session:
             )
         return await self._ask(Sample(messages, max_tokens=max_tokens, **options))
 
-    async def list_roots(self) -> ListRootsResult:
+    async def list_roots(self) -> "ListRootsResult":
         """Ask the client for its roots during the call. Works only with clients of 2025-11-25 and earlier."""
         if self._context._asker is None:
             raise self._context._unaskable.question("session.list_roots", "ListRootsResult", "ListRoots()")

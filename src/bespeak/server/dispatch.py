@@ -4,8 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, cast
 
-from mcp_types import SERVER_INFO_META_KEY, PromptReference
-
+from bespeak.protocol import wire_types
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, URL_ELICITATION_REQUIRED, MCPError
 from bespeak.protocol.headers import Headers
@@ -13,6 +12,7 @@ from bespeak.protocol.legacy import NOVEMBER, RESOURCE_NOT_FOUND, result_at
 from bespeak.protocol.messages import Request, write_error, write_result, write_written_result
 from bespeak.protocol.methods import LISTEN, TARGET_PARAMETERS
 from bespeak.protocol.parameter_headers import check_parameter_headers
+from bespeak.protocol.reserved_meta import SERVER_INFO_META_KEY
 from bespeak.protocol.versions import check_version
 from bespeak.server.auth.scopes import may_use
 from bespeak.server.call_log import clock, log_error, log_result
@@ -348,7 +348,7 @@ def find_completed(
     ref, name = request.ref, request.argument.name
     owner = catalogue.completed(ref)
     if owner is None or not may_use(owner, headers):
-        if isinstance(ref, PromptReference):
+        if isinstance(ref, wire_types.PromptReference):
             raise MCPError(INVALID_PARAMS, f"unknown prompt {ref.name!r}")
         raise MCPError(INVALID_PARAMS, f"unknown resource {ref.uri!r}", {"uri": ref.uri})
     if isinstance(owner, Resource) or name not in owner.argument_names:

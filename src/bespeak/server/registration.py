@@ -3,9 +3,7 @@
 import types
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar, overload
-
-from mcp_types import Annotations, Icon, ToolAnnotations
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from bespeak.resolve.reading.callables import calling_frame
 from bespeak.server.catalogue import Catalogue
@@ -24,6 +22,9 @@ from bespeak.server.features.resources import (
 from bespeak.server.features.tools import Tool, ToolOptions
 from bespeak.server.loading import register as registered
 from bespeak.server.overrides import UNSET, Overrides
+
+if TYPE_CHECKING:
+    from mcp_types import Annotations, Icon, ToolAnnotations
 
 FnT = TypeVar("FnT", bound=Callable[..., Any])
 
@@ -49,8 +50,8 @@ class Registration:
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
+        annotations: "ToolAnnotations | None" = None,
+        icons: "list[Icon] | None" = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
         *,
@@ -63,8 +64,8 @@ class Registration:
         name: Any = None,
         title: str | None = None,
         description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
+        annotations: "ToolAnnotations | None" = None,
+        icons: "list[Icon] | None" = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
         *,
@@ -112,8 +113,8 @@ class Registration:
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
-        annotations: ToolAnnotations | None = None,
-        icons: list[Icon] | None = None,
+        annotations: "ToolAnnotations | None" = None,
+        icons: "list[Icon] | None" = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
         *,
@@ -155,7 +156,7 @@ class Registration:
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
-        icons: list[Icon] | None = None,
+        icons: "list[Icon] | None" = None,
         *,
         meta: dict[str, Any] | None = None,
         scopes: Sequence[str] = (),
@@ -165,7 +166,7 @@ class Registration:
         name: Any = None,
         title: str | None = None,
         description: str | None = None,
-        icons: list[Icon] | None = None,
+        icons: "list[Icon] | None" = None,
         *,
         meta: dict[str, Any] | None = None,
         scopes: Sequence[str] = (),
@@ -206,8 +207,8 @@ class Registration:
         title: str | None = None,
         description: str | None = None,
         mime_type: str | None = None,
-        icons: list[Icon] | None = None,
-        annotations: Annotations | None = None,
+        icons: "list[Icon] | None" = None,
+        annotations: "Annotations | None" = None,
         meta: dict[str, Any] | None = None,
         security: ResourceSecurity | None = None,
         cache: CacheHint | None = None,

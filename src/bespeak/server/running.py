@@ -16,8 +16,6 @@ from bespeak.server.calls.call_tasks import cut_off_here, were_cut_off_here
 from bespeak.server.leftover_threads import leave_threads_behind
 from bespeak.server.loading import refuse_running
 from bespeak.server.never_run import used
-from bespeak.transports.http.connection_limits import ConnectionLimits
-from bespeak.transports.http.custom_routes import Route
 from bespeak.transports.interfaces import (
     MESSAGE_LIMIT,
     Answering,
@@ -26,16 +24,19 @@ from bespeak.transports.interfaces import (
     SessionServer,
     Shutdown,
 )
-from bespeak.transports.stdio.private_stdio import PrivateFiles, private_stdio
-from bespeak.transports.stdio.stdio_server import StdioServer
 
 if TYPE_CHECKING:
     import socket
 
     from bespeak.transports.http.app import HttpApp
     from bespeak.transports.http.asgi import ASGIApp
+    from bespeak.transports.http.connection_limits import ConnectionLimits
+    from bespeak.transports.http.custom_routes import Route
     from bespeak.transports.http.legacy.event_store import EventStore
     from bespeak.transports.http.uvicorn_server import HttpServer
+    from bespeak.transports.stdio.private_stdio import PrivateFiles
+
+# What only one transport needs is imported where that transport is started: most servers run over one.
 
 FnT = TypeVar("FnT", bound=Callable[..., Any])
 
@@ -50,6 +51,8 @@ def run_stdio(make: Callable[[], Answering]) -> None:
     `make` is called here, so that nothing it prints gets between the messages. Raises `SystemExit` if an approved call
     was cut off.
     """
+    from bespeak.transports.stdio.private_stdio import private_stdio
+
     cut_off: list[str] = []
     with contextlib.suppress(KeyboardInterrupt), private_stdio() as files:
         cut_off = asyncio.run(_serve_stdio(make(), files, signals=True))
@@ -77,12 +80,16 @@ SHUTDOWN = Shutdown(cut_off_here, were_cut_off_here, end_program)
 
 async def serve_stdio(server: Answering) -> None:
     """Serve the client at the other end of stdin and stdout until it leaves."""
+    from bespeak.transports.stdio.private_stdio import private_stdio
+
     with private_stdio() as files:
         await _serve_stdio(server, files, signals=False)
 
 
-async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool) -> list[str]:
+async def _serve_stdio(server: Answering, files: "PrivateFiles", *, signals: bool) -> list[str]:
     """Serve until the client leaves. Return the names of approved calls that were cut off."""
+    from bespeak.transports.stdio.stdio_server import StdioServer
+
     if os.isatty(files.stdin):
         print("Waiting for MCP messages on standard input, one per line. Press Ctrl-D to stop.", file=sys.stderr)
     stdio = StdioServer(server, files.stdin, files.stdout)
@@ -100,7 +107,7 @@ async def _serve_stdio(server: Answering, files: PrivateFiles, *, signals: bool)
 
 
 def http_server(
-    app: "ASGIApp", host: str, port: int, more: dict[str, Any], limits: ConnectionLimits | None = None, path: str = ""
+    app: "ASGIApp", host: str, port: int, more: dict[str, Any], limits: "ConnectionLimits | None" = None, path: str = ""
 ) -> "HttpServer":
     """Return a uvicorn server for an app, with the options that these apps need. Raises `MissingExtra`.
 
@@ -169,7 +176,7 @@ class RunnableServer(SessionServer):
         self._routes: list[Route] = []
         self._authenticator: Authenticator | None = None
 
-    def _all_routes(self) -> list[Route]:
+    def _all_routes(self) -> "list[Route]":
         """Return the custom routes to serve."""
         return self._routes
 
@@ -192,6 +199,8 @@ class RunnableServer(SessionServer):
         The handler takes one request and returns an `HttpResponse` or any ASGI app, such as one of Starlette's
         responses. `name` and `include_in_schema` exist for compatibility with the official SDK and have no effect.
         """
+
+        from bespeak.transports.http.custom_routes import Route
 
         def register(handler: FnT) -> FnT:
             self._routes.append(Route.of(path, methods, handler, protected=protected))
@@ -363,6 +372,8 @@ class RunnableServer(SessionServer):
         max_unread_output: int = 64 * 1024 * 1024,
         **options: Any,
     ) -> "HttpServer":
+        from bespeak.transports.http.connection_limits import ConnectionLimits
+
         _check_http_options(port, options)
         app = self.streamable_http_app(host=host, **options)
         limits = ConnectionLimits(

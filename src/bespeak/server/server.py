@@ -6,13 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from mcp_types import CallToolResult, GetPromptResult, Icon, Implementation
-from mcp_types import Prompt as WirePrompt
-from mcp_types import Resource as WireResource
-from mcp_types import ResourceTemplate as WireTemplate
-from mcp_types import Tool as WireTool
-from pydantic import AnyUrl
-
+from bespeak.protocol import wire_types
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.headers import Headers
@@ -27,6 +21,7 @@ from bespeak.server.context import CallFacts, Context, LifespanT, headers_of
 from bespeak.server.context_errors import NoClient
 from bespeak.server.decisions import DecisionHook
 from bespeak.server.dispatch import Dispatch, find_prompt, find_resource, find_tool
+from bespeak.server.features.listing_entries import listing_entry
 from bespeak.server.features.listings import CacheableMethod, CacheHint
 from bespeak.server.features.registered import Registered
 from bespeak.server.features.resource_results import ReadResourceContents, read_contents
@@ -46,7 +41,6 @@ from bespeak.server.straight_calls import StraightCalls
 from bespeak.state.ledger import Ledger
 from bespeak.state.seal import RequestStateSecurity
 from bespeak.state.stores.store import Store
-from bespeak.transports.http.custom_routes import Route
 from bespeak.transports.interfaces import (
     Notify,
     OpenQuestions,
@@ -57,8 +51,16 @@ from bespeak.transports.interfaces import (
 )
 
 if TYPE_CHECKING:
+    from mcp_types import CallToolResult, GetPromptResult, Icon
+    from mcp_types import Prompt as WirePrompt
+    from mcp_types import Resource as WireResource
+    from mcp_types import ResourceTemplate as WireTemplate
+    from mcp_types import Tool as WireTool
+    from pydantic import AnyUrl
+
     from bespeak.server.auth.access_tokens import TokenVerifier
     from bespeak.server.auth.auth_settings import AuthSettings
+    from bespeak.transports.http.custom_routes import Route
 
 FnT = TypeVar("FnT", bound=Callable[..., Any])
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -74,7 +76,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         description: str | None = None,
         instructions: str | None = None,
         website_url: str | None = None,
-        icons: list[Icon] | None = None,
+        icons: "list[Icon] | None" = None,
         version: str = "",
         *,
         tools: Sequence[Tool] | None = None,
@@ -150,14 +152,8 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         self.website_url = website_url
         self.icons = icons
         self.version = version
-        info = Implementation(
-            name=self.name,
-            title=title,
-            description=description,
-            website_url=website_url,
-            icons=icons,
-            version=version,
-        ).model_dump(mode="json", by_alias=True, exclude_none=True)
+        texts = {"name": self.name, "title": title, "version": version}
+        info = listing_entry({**texts, "description": description, "websiteUrl": website_url}, icons)
         logging.getLogger("bespeak").setLevel(log_level)
         security = request_state_security or RequestStateSecurity()
         kept = choose_store(store, self.name, security)
@@ -261,7 +257,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         self._overrides.follow(other._overrides)
         self._lifespan.include(other._lifespan)
 
-    def _all_routes(self) -> list[Route]:
+    def _all_routes(self) -> "list[Route]":
         return [route for server in self._everything_included() for route in server._routes]
 
     def _everything_included(self) -> "list[MCPServer[Any]]":
@@ -269,32 +265,34 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
 
     # Calling without a client
 
-    async def list_tools(self) -> list[WireTool]:
+    async def list_tools(self) -> "list[WireTool]":
         """Return the tools as a client would see them."""
         used(self)
-        return [WireTool.model_validate(tool.wire) for tool in self._catalogue.tools.all()]
+        return [wire_types.Tool.model_validate(tool.wire) for tool in self._catalogue.tools.all()]
 
-    async def list_prompts(self) -> list[WirePrompt]:
+    async def list_prompts(self) -> "list[WirePrompt]":
         """The prompts as a client would see them."""
         used(self)
-        return [WirePrompt.model_validate(prompt.wire) for prompt in self._catalogue.prompts.all()]
+        return [wire_types.Prompt.model_validate(prompt.wire) for prompt in self._catalogue.prompts.all()]
 
-    async def list_resources(self) -> list[WireResource]:
+    async def list_resources(self) -> "list[WireResource]":
         """The resources as a client would see them."""
         used(self)
-        return [WireResource.model_validate(resource.wire) for resource in self._catalogue.resources.fixed.all()]
+        return [wire_types.Resource.model_validate(resource.wire) for resource in self._catalogue.resources.fixed.all()]
 
-    async def list_resource_templates(self) -> list[WireTemplate]:
+    async def list_resource_templates(self) -> "list[WireTemplate]":
         """The resource templates as a client would see them."""
         used(self)
-        return [WireTemplate.model_validate(one.wire) for one in self._catalogue.resources.templates.all()]
+        return [
+            wire_types.ResourceTemplate.model_validate(one.wire) for one in self._catalogue.resources.templates.all()
+        ]
 
     async def call_tool(
         self,
         name: str,
         arguments: dict[str, Any] | None = None,
         context: Context[LifespanT, Any] | None = None,
-    ) -> CallToolResult:
+    ) -> "CallToolResult":
         """Call a tool without a client, in a new context or in the given one, and return its result.
 
         Raises `ToolError` if the call fails. If the tool asks something, the error says how to test such a tool.
@@ -306,23 +304,23 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
             raise
         except Exception as error:
             raise ToolError(tool.failure_text(error)) from error
-        return CallToolResult.model_validate(result)
+        return wire_types.CallToolResult.model_validate(result)
 
     async def get_prompt(
         self,
         name: str,
         arguments: dict[str, Any] | None = None,
         context: Context[LifespanT, Any] | None = None,
-    ) -> GetPromptResult:
+    ) -> "GetPromptResult":
         """Render a prompt without a client.
 
         Raises `MCPError` if it fails, and an error that says how to test it if it asks.
         """
         prompt = find_prompt(self._catalogue, name)
-        return GetPromptResult.model_validate(await self._asked_for(prompt, arguments or {}, context))
+        return wire_types.GetPromptResult.model_validate(await self._asked_for(prompt, arguments or {}, context))
 
     async def read_resource(
-        self, uri: str | AnyUrl, context: Context[LifespanT, Any] | None = None
+        self, uri: "str | AnyUrl", context: Context[LifespanT, Any] | None = None
     ) -> list[ReadResourceContents]:
         """Read a resource without a client.
 
@@ -363,7 +361,7 @@ class MCPServer(Registration, RunnableServer, Generic[LifespanT]):
         """Tell clients that the list of resources has changed. Adding and removing resources does that already."""
         self._catalogue.changes.list_changed("resources")
 
-    def notify_resource_updated(self, uri: str | AnyUrl) -> None:
+    def notify_resource_updated(self, uri: "str | AnyUrl") -> None:
         """Tell the clients that subscribe to a resource that its contents have changed. May be called from any thread."""
         self._catalogue.changes.publish(ResourceUpdated(str(uri)))
 

@@ -4,17 +4,19 @@ import asyncio
 import warnings
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from bespeak.server.calls.call import Calls
 from bespeak.server.features.subscriptions import Changes
 from bespeak.state.seal import RequestStateSecurity
-from bespeak.state.sessions import SessionWorker
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.session_store import SessionStore
 from bespeak.state.stores.store import Store, StoreUnavailable
 from bespeak.state.stores.store_urls import open_store, store_from_environment
 from bespeak.transports.interfaces import CannotStart
+
+if TYPE_CHECKING:
+    from bespeak.state.sessions import SessionWorker
 
 NO_STORE = (
     "State keys are configured, but no shared store is: approvals are remembered in this process only. After a restart, or on "
@@ -53,7 +55,7 @@ class SharedStore:
         self._workers: dict[asyncio.AbstractEventLoop, SessionWorker] = {}
 
     @property
-    def worker(self) -> SessionWorker | None:
+    def worker(self) -> "SessionWorker | None":
         """The worker that the running event loop is; `None` while the server does not run in it."""
         return self._workers.get(asyncio.get_running_loop())
 
@@ -76,6 +78,8 @@ class SharedStore:
 
     @asynccontextmanager
     async def _working(self, sessions: SessionStore) -> AsyncGenerator[None]:
+        from bespeak.state.sessions import SessionWorker  # only servers with a shared store have sessions to share
+
         worker = SessionWorker(sessions, self._calls.seal, lambda: self._changes.wanted, self._changes.heard)
         loop = asyncio.get_running_loop()
         async with worker.running():

@@ -7,14 +7,14 @@ everything that is wrong, before anything has been done. Both ways give the same
 import logging
 from typing import Any
 
-from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, PROTOCOL_VERSION_META_KEY, InputRequiredResult
-
 from bespeak.protocol.headers import Headers, is_plain
 from bespeak.protocol.messages import Request, RequestId, read_meta, write_result
+from bespeak.protocol.reserved_meta import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, PROTOCOL_VERSION_META_KEY
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
 from bespeak.server.call_log import SLOW_SECONDS, clock, log_result
 from bespeak.server.call_log import logger as call_logger
 from bespeak.server.calls.body import run_plain, run_straight
+from bespeak.server.calls.by_hand import asks_by_hand
 from bespeak.server.calls.serving import CallServing
 from bespeak.server.dispatch import Dispatch
 from bespeak.server.features.registered import Registry
@@ -110,7 +110,7 @@ class StraightCalls:
         try:
             if tool.plain:
                 result = await run_plain(tool, sent, raise_exceptions=False)
-                if isinstance(result, InputRequiredResult):
+                if asks_by_hand(result):
                     result = await self._serving.ask(tool, sent, self._incoming(params, id_, headers), result)
             else:
                 result = await run_straight(tool, sent, None, raise_exceptions=False)

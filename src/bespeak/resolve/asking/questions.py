@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from mcp_types import CreateMessageRequestParams, CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
+from bespeak.protocol import wire_types
 from bespeak.protocol.capabilities import requirements
 from bespeak.protocol.methods import ELICIT, ROOTS, SAMPLE
 from bespeak.protocol.question_urls import WEB, scheme_of, url_problem
@@ -77,7 +77,7 @@ def render(name: str, marker: Question) -> Rendered:
     if isinstance(marker, Sample):
         return _render_sample(name, marker)
     if isinstance(marker, ListRoots):
-        return Rendered(name, ROOTS, None, requirements(ROOTS, {}), 1, result=ListRootsResult)
+        return Rendered(name, ROOTS, None, requirements(ROOTS, {}), 1, result=wire_types.ListRootsResult)
     raise ValueError(f"{type(marker).__name__} is not a question that this server can ask")
 
 
@@ -118,7 +118,7 @@ def _render_sample(name: str, marker: Sample) -> Rendered:
             "it has no max_tokens", "say how long the message may be, as in Sample(messages, max_tokens=500)"
         )
     with_tools = marker.tools is not None or marker.tool_choice is not None
-    params = CreateMessageRequestParams(
+    params = wire_types.CreateMessageRequestParams(
         messages=list(marker.messages),
         max_tokens=marker.max_tokens,
         system_prompt=marker.system_prompt,
@@ -131,7 +131,7 @@ def _render_sample(name: str, marker: Sample) -> Rendered:
         tool_choice=marker.tool_choice,
     ).model_dump(mode="json", by_alias=True, exclude_none=True)
     to_json(params)  # raises for what JSON cannot carry
-    result = CreateMessageResultWithTools if with_tools else CreateMessageResult
+    result = wire_types.CreateMessageResultWithTools if with_tools else wire_types.CreateMessageResult
     return Rendered(name, SAMPLE, params, requirements(SAMPLE, params), 1, result=result)
 
 

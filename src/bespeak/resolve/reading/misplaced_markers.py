@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import Annotated, Any, ForwardRef, TypeVar, cast, get_args, get_origin
 
 import typing_extensions
-from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ElicitResult, ListRootsResult
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bespeak.protocol import wire_types
 from bespeak.resolve.markers import Complete, Question, Resolve
 from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.reading.type_hints import OUTCOMES, alias_layers, arms, evaluate, peel, spell
@@ -43,8 +43,6 @@ _OFFICIAL = {
     "Context",
 }
 """Names of the official SDK that have no effect here: an import that was not changed."""
-_WIRE = (ElicitResult, CreateMessageResult, CreateMessageResultWithTools, ListRootsResult)
-"""The answers to questions, as wire types."""
 
 
 def is_marker(value: Any) -> bool:
@@ -82,7 +80,21 @@ def _is_reply_class(hint: Any) -> bool:
     cls: Any = get_origin(hint) or hint
     if not isinstance(cls, type):
         return False
-    return issubclass(cls, (NotAsked, Question, *OUTCOMES, *_WIRE)) or is_official(cast("type[Any]", cls), _OFFICIAL)
+    return issubclass(cls, (NotAsked, Question, *OUTCOMES, *_wire_answers())) or is_official(
+        cast("type[Any]", cls), _OFFICIAL
+    )
+
+
+def _wire_answers() -> tuple[type[Any], ...]:
+    """The answers to questions, as wire types."""
+    if not wire_types.in_use():
+        return ()
+    return (
+        wire_types.ElicitResult,
+        wire_types.CreateMessageResult,
+        wire_types.CreateMessageResultWithTools,
+        wire_types.ListRootsResult,
+    )
 
 
 def holds(value: Any, wanted: Test, depth: int = _DEEP) -> bool:

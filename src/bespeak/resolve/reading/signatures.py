@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
-from mcp_types import InputRequiredResult
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from bespeak.protocol import wire_types
 from bespeak.resolve.markers import Complete, ElicitUrl, Resolve
 from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.reading.callables import (
@@ -131,8 +131,12 @@ class Signature:
 
     @property
     def returns_input_required(self) -> bool:
-        return self.returns is not EMPTY and any(
-            isinstance(arm, type) and issubclass(arm, InputRequiredResult) for arm in arms(self.returns)
+        return (
+            self.returns is not EMPTY
+            and wire_types.in_use()
+            and any(
+                isinstance(arm, type) and issubclass(arm, wire_types.InputRequiredResult) for arm in arms(self.returns)
+            )
         )
 
 

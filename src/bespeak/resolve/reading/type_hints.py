@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeGuard, TypeVar, Union, cast, get_args, get_origin
 
 import typing_extensions
-from mcp_types import CreateMessageResult, CreateMessageResultWithTools, ListRootsResult
 from pydantic import BaseModel
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import SchemaError
 
+from bespeak.protocol import wire_types
 from bespeak.resolve.markers import Elicit, ElicitUrl, ListRoots, Question, Resolve, Sample
 from bespeak.resolve.outcomes import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, NotAsked
 
@@ -213,9 +213,9 @@ def value_classes(hint: Any) -> set[type[Any]] | None:
             inner = get_args(arm) if question else arm.__pydantic_generic_metadata__["args"]
             classes = value_classes(inner[0]) if inner else None
         elif question is Sample:
-            classes = {CreateMessageResult, CreateMessageResultWithTools}
+            classes = {wire_types.CreateMessageResult, wire_types.CreateMessageResultWithTools}
         elif question is ListRoots:
-            classes = {ListRootsResult}
+            classes = {wire_types.ListRootsResult}
         elif outcome is not None or arm is NotAsked or question is ElicitUrl:
             classes = set[type[Any]]()
         elif is_concrete(arm):

@@ -3,9 +3,7 @@
 import asyncio
 import functools
 import inspect
-from typing import Any
-
-from mcp_types import InputRequiredResult
+from typing import TYPE_CHECKING, Any
 
 from bespeak.aio.in_place import CancelledItself, at_once, catch_self_cancellation, this_task
 from bespeak.aio.tasks import is_cancelled
@@ -16,17 +14,21 @@ from bespeak.resolve.errors import UNASKED_CANCELLATION, MissingCapability
 from bespeak.resolve.markers import Question
 from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.running.rounds import Round
+from bespeak.server.calls.by_hand import asks_by_hand
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.context import Context, end
+
+if TYPE_CHECKING:
+    from mcp_types import InputRequiredResult
 
 
 async def run_plain(
     consumer: Consumer, sent: dict[str, Any], *, raise_exceptions: bool
-) -> dict[str, Any] | InputRequiredResult:
+) -> "dict[str, Any] | InputRequiredResult":
     """Return the wire result of a consumer without resolvers or context. No state has to be kept for such a call."""
     try:
         value = await run_body(consumer, consumer.arguments.read(sent))
-        return value if isinstance(value, InputRequiredResult) else result_of(consumer, value)
+        return value if asks_by_hand(value) else result_of(consumer, value)
     except Exception as error:  # noqa: BLE001 - the edge where an author's crash becomes an answer
         return failed(consumer, error, raise_exceptions=raise_exceptions)
 
@@ -85,7 +87,7 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
 
 def result_with_resolvers(consumer: Consumer, value: Any) -> dict[str, Any]:
     """Return the wire result for the return value of a function with resolvers, which must not ask by hand."""
-    if isinstance(value, InputRequiredResult):
+    if asks_by_hand(value):
         raise TypeError(f"{consumer.name!r} has resolvers and returned an InputRequiredResult; ask in a resolver")
     return result_of(consumer, value)
 

@@ -1,21 +1,30 @@
 """Questions made by hand: a body returns an `InputRequiredResult` instead of having resolvers ask."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp_types import InputRequiredResult
 from pydantic_core import from_json, to_json
+from typing_extensions import TypeIs
 
+from bespeak.protocol import wire_types
 from bespeak.protocol.capabilities import AskingObstacle, lacking, merge, requirements
 from bespeak.resolve.errors import MissingCapability
 from bespeak.state.seal import BUDGET
+
+if TYPE_CHECKING:
+    from mcp_types import InputRequiredResult
 
 ObstacleOf = Callable[[Mapping[str, Any], Mapping[str, Any]], AskingObstacle | None]
 """Returns why a request cannot be sent to the client, given the capabilities it did not declare; `None` if it can."""
 
 
+def asks_by_hand(value: object) -> "TypeIs[InputRequiredResult]":
+    """Return whether a body has returned questions."""
+    return wire_types.in_use() and isinstance(value, wire_types.InputRequiredResult)
+
+
 def questions_of(
-    name: str, asked: InputRequiredResult, declared: Mapping[str, Any], obstacle_of: ObstacleOf
+    name: str, asked: "InputRequiredResult", declared: Mapping[str, Any], obstacle_of: ObstacleOf
 ) -> dict[str, Any]:
     """Return the questions of a body, by key. Raises `MissingCapability` if the client cannot answer them."""
     requests = asked.model_dump(mode="json", by_alias=True, exclude_none=True).get("inputRequests", {})
@@ -35,7 +44,7 @@ def questions_of(
     return requests
 
 
-def state_of(name: str, asked: InputRequiredResult, requests: Mapping[str, Any]) -> str:
+def state_of(name: str, asked: "InputRequiredResult", requests: Mapping[str, Any]) -> str:
     """Return what is sealed for the next round: the author's own state, and the keys that were asked."""
     body = to_json([asked.request_state, list(requests)]).decode()
     if len(body) > BUDGET // 2:

@@ -8,9 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
-from typing import Any
-
-from mcp_types import InputRequiredResult
+from typing import TYPE_CHECKING, Any
 
 from bespeak.aio.tasks import spawn_with_end
 from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle
@@ -22,7 +20,7 @@ from bespeak.resolve.asking.progress import Progress
 from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted
 from bespeak.resolve.running.rounds import Round
 from bespeak.server.calls.body import failed, result_of, result_with_resolvers, run_body
-from bespeak.server.calls.by_hand import questions_of, read_state, state_of
+from bespeak.server.calls.by_hand import asks_by_hand, questions_of, read_state, state_of
 from bespeak.server.calls.call_tasks import CallTasks, Outliving
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.calls.spending import Approval, ApprovalSpender, raising
@@ -39,6 +37,9 @@ from bespeak.state.seal import (
     authenticated_principal,
     new_call_id,
 )
+
+if TYPE_CHECKING:
+    from mcp_types import InputRequiredResult
 
 logger = logging.getLogger("bespeak.server")
 
@@ -211,11 +212,7 @@ class Call(Outliving):
             return await self._resolved(self.consumer.arguments.read(self._sent))
         if self._state is None:
             value = await self._body(self.consumer.arguments.read(self._sent))
-            return (
-                await self._ask_by_hand(value)
-                if isinstance(value, InputRequiredResult)
-                else result_of(self.consumer, value)
-            )
+            return await self._ask_by_hand(value) if asks_by_hand(value) else result_of(self.consumer, value)
         arguments = self.consumer.arguments.read(self._sent)
         for key, answer in (self._facts.answers or {}).items():
             typed_answer(key, answer)  # a malformed one is refused before anything is spent
@@ -225,7 +222,7 @@ class Call(Outliving):
         approval = self._approval(f"{self._state.call_id}/{self._state.round}")
         return await self._spender().spend(approval, self._facts.answers, lambda: self._plain(arguments))
 
-    async def ask(self, value: InputRequiredResult) -> dict[str, Any]:
+    async def ask(self, value: "InputRequiredResult") -> dict[str, Any]:
         """The wire result of a plain consumer that turned out to ask by hand."""
         try:
             return await self._ask_by_hand(value)
@@ -330,7 +327,7 @@ class Call(Outliving):
 
     async def _plain(self, arguments: dict[str, Any]) -> dict[str, Any]:
         value = await self._body(dict(arguments))
-        if isinstance(value, InputRequiredResult):
+        if asks_by_hand(value):
             return await self._ask_by_hand(value)
         return result_of(self.consumer, value)
 
@@ -338,11 +335,11 @@ class Call(Outliving):
         """Why the client cannot be asked; `None` if it can."""
         return NOT_DECLARED if missing else None
 
-    def _questions_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+    def _questions_by_hand(self, asked: "InputRequiredResult") -> dict[str, Any]:
         declared = EVERYTHING if self._declared is None else self._declared
         return questions_of(self.consumer.name, asked, declared, self._obstacle)
 
-    async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+    async def _ask_by_hand(self, asked: "InputRequiredResult") -> dict[str, Any]:
         requests = self._questions_by_hand(asked)
         body = state_of(self.consumer.name, asked, requests)
         result = await self._input_required(requests, body, lambda: "the request_state", by_hand=True)

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any
-
-from mcp_types import InputRequiredResult
+from typing import TYPE_CHECKING, Any
 
 from bespeak.protocol.input_responses import read_answers
 from bespeak.resolve.errors import ToolError
 from bespeak.server.calls.body import run_plain, run_straight
+from bespeak.server.calls.by_hand import asks_by_hand
 from bespeak.server.calls.call import Call, Calls
 from bespeak.server.calls.concurrency import CallLimits, RunningCalls, TooManyCalls
 from bespeak.server.calls.replies import Consumer
@@ -18,6 +17,9 @@ from bespeak.server.incoming import Incoming
 from bespeak.server.legacy.pushed_calls import PushedCall
 from bespeak.server.legacy.pushing import Asker
 from bespeak.server.middleware import Around, CallEnd, CallHook, CallInfo
+
+if TYPE_CHECKING:
+    from mcp_types import InputRequiredResult
 
 MakeContext = Callable[[CallFacts, Incoming | None], Context[Any, Any]]
 
@@ -59,7 +61,7 @@ class CallServing:
         answers = read_answers(params) if "inputResponses" in params else None
         if consumer.plain and not self.hooks and "requestState" not in params:
             result = await run_plain(consumer, arguments, raise_exceptions=incoming.raise_exceptions)
-            if not isinstance(result, InputRequiredResult):
+            if not asks_by_hand(result):
                 return result
             return await self.ask(consumer, arguments, incoming, result)
         straight = consumer.graph.straight and not self.hooks and "requestState" not in params
@@ -83,7 +85,7 @@ class CallServing:
             end(context)
 
     async def ask(
-        self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming, asked: InputRequiredResult
+        self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming, asked: "InputRequiredResult"
     ) -> dict[str, Any]:
         """Return the wire result of a plain consumer that turned out to ask by hand."""
         facts = CallFacts(consumer.name, consumer.home, principal=incoming.principal, address=incoming.address)
@@ -155,7 +157,7 @@ class CallServing:
         asked: InputRequiredResult | None = None
         if consumer.plain and not self.hooks:
             result = await run_plain(consumer, arguments, raise_exceptions=incoming.raise_exceptions)
-            if not isinstance(result, InputRequiredResult):
+            if not asks_by_hand(result):
                 return result
             asked = result
         facts = CallFacts(consumer.name, consumer.home, principal=incoming.principal)

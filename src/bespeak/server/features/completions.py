@@ -8,17 +8,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NoReturn, Self, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
-from mcp_types import (
-    Completion,
-    CompletionArgument,
-    CompletionContext,
-    InputRequiredResult,
-    PromptReference,
-    ResourceTemplateReference,
-)
-
+from bespeak.protocol import wire_types
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.resolve.graph.model import FromArgument, Graph
 from bespeak.resolve.markers import Question
@@ -28,18 +20,22 @@ from bespeak.server.calls.arguments import Arguments
 from bespeak.server.features.completion_functions import CompletionFunction, read_functions
 from bespeak.server.features.registered import Registered, Registering, Resolving, protocol_error
 
+if TYPE_CHECKING:
+    from mcp_types import Completion, CompletionArgument, CompletionContext, PromptReference, ResourceTemplateReference
+
+    Reference = PromptReference | ResourceTemplateReference
+
 MOST = 100
 """How many values the protocol allows in one result."""
-Reference = PromptReference | ResourceTemplateReference
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
     """A `completion/complete` request."""
 
-    ref: Reference
-    argument: CompletionArgument
-    context: CompletionContext | None
+    ref: "Reference"
+    argument: "CompletionArgument"
+    context: "CompletionContext | None"
 
     @classmethod
     def read(cls, params: Mapping[str, Any]) -> "CompletionRequest":
@@ -57,8 +53,8 @@ class CompletionRequest:
             )
         return cls(
             ref,
-            CompletionArgument(name=name, value=value),
-            None if context is None else CompletionContext(arguments=_resolved_arguments(context)),
+            wire_types.CompletionArgument(name=name, value=value),
+            None if context is None else wire_types.CompletionContext(arguments=_resolved_arguments(context)),
         )
 
     def at_home(self, name: str) -> "CompletionRequest":
@@ -66,7 +62,7 @@ class CompletionRequest:
         ref = self.ref
         own = (
             ref.model_copy(update={"name": name})
-            if isinstance(ref, PromptReference)
+            if isinstance(ref, wire_types.PromptReference)
             else ref.model_copy(update={"uri": name})
         )
         return replace(self, ref=own)
@@ -80,18 +76,18 @@ class CompletionRequest:
     def target(self) -> str:
         """What is completed, for messages."""
         ref = self.ref
-        owner = f"prompt {ref.name!r}" if isinstance(ref, PromptReference) else f"resource {ref.uri!r}"
+        owner = f"prompt {ref.name!r}" if isinstance(ref, wire_types.PromptReference) else f"resource {ref.uri!r}"
         return f"argument {self.argument.name!r} of {owner}"
 
 
-def read_reference(sent: Any) -> Reference | None:
+def read_reference(sent: Any) -> "Reference | None":
     """Return the reference to a prompt or a resource; `None` if it is malformed."""
     ref = _object(sent)
     if ref.get("type") == "ref/prompt" and isinstance(ref.get("name"), str):
         title = ref.get("title")
-        return PromptReference(name=ref["name"], title=title if isinstance(title, str) else None)
+        return wire_types.PromptReference(name=ref["name"], title=title if isinstance(title, str) else None)
     if ref.get("type") == "ref/resource" and isinstance(ref.get("uri"), str):
-        return ResourceTemplateReference(uri=ref["uri"])
+        return wire_types.ResourceTemplateReference(uri=ref["uri"])
     return None
 
 
@@ -228,14 +224,14 @@ class CompletionRun:
         returned = self._function.call(self._given, values)
         return self._awaited(returned) if inspect.isawaitable(returned) else completion_of(returned)
 
-    async def _run_later(self, **values: Any) -> Completion:
+    async def _run_later(self, **values: Any) -> "Completion":
         return completion_of(await self._function.call(self._given, values))
 
     @staticmethod
-    async def _awaited(returned: Awaitable[Any]) -> Completion:
+    async def _awaited(returned: Awaitable[Any]) -> "Completion":
         return completion_of(await returned)
 
-    def result(self, value: Completion) -> dict[str, Any]:
+    def result(self, value: "Completion") -> dict[str, Any]:
         """Return the wire result."""
         return completion_result(value)
 
@@ -244,23 +240,23 @@ class CompletionRun:
         raise protocol_error(f"Error completing {self.name}", error, f"the completion of {self.name}")
 
 
-def completion_result(completion: Completion | None = None) -> dict[str, Any]:
+def completion_result(completion: "Completion | None" = None) -> dict[str, Any]:
     """Return a `completion/complete` result; without a completion, one that suggests nothing."""
-    found = completion or Completion(values=[], total=0, has_more=False)
+    found = completion or wire_types.Completion(values=[], total=0, has_more=False)
     return {"completion": found.model_dump(mode="json", by_alias=True, exclude_none=True)}
 
 
-def completion_of(returned: Any) -> Completion:
+def completion_of(returned: Any) -> "Completion":
     """Return at most 100 values of what a completion function returned. Raises `TypeError` for anything but texts."""
     if returned is None:
-        return Completion(values=[], total=0, has_more=False)
-    if isinstance(returned, Completion):
+        return wire_types.Completion(values=[], total=0, has_more=False)
+    if isinstance(returned, wire_types.Completion):
         if len(returned.values) <= MOST:
             return returned
         total = max(returned.total or 0, len(returned.values))
-        return Completion(values=returned.values[:MOST], total=total, has_more=True)
+        return wire_types.Completion(values=returned.values[:MOST], total=total, has_more=True)
     kind = type(returned).__name__
-    if isinstance(returned, (Question, InputRequiredResult)):
+    if isinstance(returned, (Question, wire_types.InputRequiredResult)):
         raise TypeError(f"a completion function returned {kind}, but a completion cannot ask")
     if isinstance(returned, (str, bytes)) or not isinstance(returned, Iterable):
         raise TypeError(f"a completion function returned {kind}; return a list of texts")
@@ -271,5 +267,7 @@ def completion_of(returned: Any) -> Completion:
             f"a completion function returned a value of type {type(wrong).__name__}; return a list of texts"
         )
     if len(values) <= MOST:
-        return Completion(values=values, total=len(values), has_more=False)
-    return Completion(values=values[:MOST], total=len(returned) if isinstance(returned, Sized) else None, has_more=True)
+        return wire_types.Completion(values=values, total=len(values), has_more=False)
+    return wire_types.Completion(
+        values=values[:MOST], total=len(returned) if isinstance(returned, Sized) else None, has_more=True
+    )

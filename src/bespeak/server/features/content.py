@@ -5,12 +5,15 @@ from base64 import b64encode
 from collections.abc import Awaitable
 from pathlib import Path
 from types import BuiltinFunctionType, GeneratorType, ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
 from pydantic_core import to_json
 
-CONTENT_BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
+from bespeak.protocol import wire_types
+
+if TYPE_CHECKING:
+    from mcp_types import AudioContent, ContentBlock, ImageContent
+
 _IMAGE_SUFFIXES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -65,9 +68,9 @@ class Image(_Media):
     kind = "image"
     suffixes = _IMAGE_SUFFIXES
 
-    def to_image_content(self) -> ImageContent:
+    def to_image_content(self) -> "ImageContent":
         """Return the image as a block of a result."""
-        return ImageContent(type="image", data=self.base64(), mime_type=self.mime_type)
+        return wire_types.ImageContent(type="image", data=self.base64(), mime_type=self.mime_type)
 
 
 class Audio(_Media):
@@ -76,9 +79,22 @@ class Audio(_Media):
     kind = "audio"
     suffixes = _AUDIO_SUFFIXES
 
-    def to_audio_content(self) -> AudioContent:
+    def to_audio_content(self) -> "AudioContent":
         """Return the audio as a block of a result."""
-        return AudioContent(type="audio", data=self.base64(), mime_type=self.mime_type)
+        return wire_types.AudioContent(type="audio", data=self.base64(), mime_type=self.mime_type)
+
+
+def content_blocks() -> "tuple[type[ContentBlock], ...]":
+    """Return the types of ready-made content blocks; none before they are imported, as no value can be one."""
+    if not wire_types.in_use():
+        return ()
+    return (
+        wire_types.TextContent,
+        wire_types.ImageContent,
+        wire_types.AudioContent,
+        wire_types.ResourceLink,
+        wire_types.EmbeddedResource,
+    )
 
 
 def blocks(value: Any) -> list[dict[str, Any]]:
@@ -90,7 +106,7 @@ def blocks(value: Any) -> list[dict[str, Any]]:
         return [{"type": "text", "text": value}]
     if value is None:
         return []
-    if isinstance(value, CONTENT_BLOCKS):
+    if isinstance(value, content_blocks()):
         return [value.model_dump(mode="json", by_alias=True, exclude_none=True)]
     if isinstance(value, Image):
         return blocks(value.to_image_content())

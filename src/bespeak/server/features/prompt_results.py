@@ -1,4 +1,7 @@
-"""What a prompt returns: messages, from texts, content blocks and ready-made messages."""
+"""What a prompt returns: messages, from texts, content blocks and ready-made messages.
+
+A message is a model that has content blocks, so this module needs `mcp_types`; import it where a prompt is rendered.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Literal, cast
@@ -6,7 +9,7 @@ from typing import Any, Literal, cast
 from mcp_types import AudioContent, EmbeddedResource, GetPromptResult, ImageContent, ResourceLink, TextContent
 from pydantic import BaseModel, ValidationError
 
-from bespeak.server.features.content import CONTENT_BLOCKS, Audio, Image, blocks
+from bespeak.server.features.content import Audio, Image, blocks, content_blocks
 
 Content = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
 
@@ -73,7 +76,7 @@ def _messages(item: Any) -> list[dict[str, Any]]:
 
 def _from_dict(item: dict[str, Any]) -> dict[str, Any]:
     content: Any = item.get("content")
-    if isinstance(content, (str, Image, Audio, *CONTENT_BLOCKS)):
+    if isinstance(content, (str, Image, Audio, *content_blocks())):
         content = blocks(content)[0]
     try:
         message = Message.model_validate({"role": item["role"], "content": content})

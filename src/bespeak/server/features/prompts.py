@@ -3,17 +3,17 @@
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
-
-from mcp_types import Icon, PromptArgument
-from mcp_types import Prompt as WirePrompt
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.resolve.reading.callables import calling_frame
 from bespeak.server.auth.scopes import scope_names
 from bespeak.server.features.completions import Completed
-from bespeak.server.features.prompt_results import prompt_result
+from bespeak.server.features.listing_entries import listing_entry
 from bespeak.server.features.registered import Registering, described, name_of, protocol_error
+
+if TYPE_CHECKING:
+    from mcp_types import Icon
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class PromptOptions:
     name: str | None = None
     title: str | None = None
     description: str | None = None
-    icons: list[Icon] | None = None
+    icons: "list[Icon] | None" = None
     meta: dict[str, Any] | None = None
     scopes: Sequence[str] = ()
 
@@ -40,13 +40,10 @@ class Prompt(Completed):
         super().__init__(fn, name, read, read.arguments())
         self.scopes = scope_names(options.scopes)
         self.description = described(fn, options.description)
-        self.wire = WirePrompt(
-            name=name,
-            title=options.title,
-            description=self.description or None,
-            arguments=self._listed(),
-            icons=options.icons,
-        ).model_dump(mode="json", by_alias=True, exclude_none=True)
+        self.wire = listing_entry(
+            {"name": name, "title": options.title, "description": self.description or None}, options.icons
+        )
+        self.wire["arguments"] = self._listed()
         if options.meta:
             self.wire["_meta"] = options.meta
 
@@ -57,24 +54,27 @@ class Prompt(Completed):
         name: str | None = None,
         title: str | None = None,
         description: str | None = None,
-        icons: list[Icon] | None = None,
+        icons: "list[Icon] | None" = None,
         *,
         scopes: Sequence[str] = (),
     ) -> "Prompt":
         """A prompt to hand to `MCPServer.add_prompt`."""
         return cls(fn, PromptOptions(name, title, description, icons, scopes=scopes), calling_frame())
 
-    def _listed(self) -> list[PromptArgument]:
+    def _listed(self) -> list[dict[str, Any]]:
         schema: dict[str, Any] = self.arguments.schema
         required: set[str] = set(schema.get("required", ()))
         properties: dict[str, Any] = schema.get("properties", {})
         return [
-            PromptArgument(name=name, description=about.get("description"), required=name in required)
+            {**listing_entry({"name": name, "description": about.get("description")}), "required": name in required}
             for name, about in properties.items()
         ]
 
     def result(self, value: Any) -> dict[str, Any]:
         """Return the function's return value as a wire result."""
+        # It needs the models of content blocks, which a server only needs once it renders a prompt.
+        from bespeak.server.features.prompt_results import prompt_result
+
         return prompt_result(value, self.description)
 
     def failure(self, error: Exception) -> NoReturn:

@@ -3,10 +3,14 @@
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from mcp_types import BlobResourceContents, ReadResourceResult, TextResourceContents
 from pydantic_core import to_json
+
+from bespeak.protocol import wire_types
+
+if TYPE_CHECKING:
+    from mcp_types import BlobResourceContents, TextResourceContents
 
 BINARY = "application/octet-stream"
 TEXT = "text/plain"
@@ -24,7 +28,7 @@ class ReadResourceContents:
 
 def resource_result(value: Any, uri: str, mime_type: str | None) -> dict[str, Any]:
     """A returned value as a `resources/read` result. Raises `TypeError` or `ValueError` for what cannot be read."""
-    if isinstance(value, ReadResourceResult):
+    if wire_types.in_use() and isinstance(value, wire_types.ReadResourceResult):
         dumped = value.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "result_type"})
         dumped["contents"] = [_wire(one, uri, mime_type) for one in value.contents]
         return dumped | ({"_meta": value.meta} if value.meta else {})
@@ -35,16 +39,17 @@ def _items(value: Any) -> Sequence[Any]:
     """The contents in a returned value: those of a list of contents, or the value itself."""
     if isinstance(value, (list, tuple)):
         items = cast("Sequence[Any]", value)
-        if items and all(isinstance(one, _CONTENTS) for one in items):
+        if items and all(isinstance(one, (ReadResourceContents, *_wire_contents())) for one in items):
             return items
     return [value]
 
 
-_CONTENTS = (ReadResourceContents, TextResourceContents, BlobResourceContents)
+def _wire_contents() -> "tuple[type[TextResourceContents | BlobResourceContents], ...]":
+    return (wire_types.TextResourceContents, wire_types.BlobResourceContents) if wire_types.in_use() else ()
 
 
 def _wire(one: Any, uri: str, mime_type: str | None) -> dict[str, Any]:
-    if isinstance(one, (TextResourceContents, BlobResourceContents)):
+    if isinstance(one, _wire_contents()):
         dumped = one.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"})
         return dumped | ({"_meta": one.meta} if one.meta else {})
     if isinstance(one, ReadResourceContents):

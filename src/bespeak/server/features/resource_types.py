@@ -5,16 +5,18 @@ from collections.abc import Callable
 from email.message import Message
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from mcp_types import Annotations, Icon
-from pydantic import AnyUrl
 from pydantic_core import to_json
 from typing_extensions import TypedDict, Unpack
 
 from bespeak.resolve.reading.callables import calling_frame
 from bespeak.server.features.resource_results import JSON, TEXT
 from bespeak.server.features.resources import Resource, ResourceOptions
+
+if TYPE_CHECKING:
+    from mcp_types import Annotations, Icon
+    from pydantic import AnyUrl
 
 MOST_FILES: Final = 1000
 """How many files a directory lists."""
@@ -27,12 +29,12 @@ class About(TypedDict, total=False):
     name: str | None
     title: str | None
     description: str | None
-    icons: list[Icon] | None
-    annotations: Annotations | None
+    icons: "list[Icon] | None"
+    annotations: "Annotations | None"
     meta: dict[str, Any] | None
 
 
-def _options(uri: str | AnyUrl, about: About, mime_type: str | None, size: int | None = None) -> ResourceOptions:
+def _options(uri: "str | AnyUrl", about: About, mime_type: str | None, size: int | None = None) -> ResourceOptions:
     return ResourceOptions(
         name=about.get("name") or str(uri),
         title=about.get("title"),
@@ -48,7 +50,7 @@ def _options(uri: str | AnyUrl, about: About, mime_type: str | None, size: int |
 class TextResource(Resource):
     """A resource that is a text."""
 
-    def __init__(self, *, uri: str | AnyUrl, text: str, mime_type: str = TEXT, **about: Unpack[About]) -> None:
+    def __init__(self, *, uri: "str | AnyUrl", text: str, mime_type: str = TEXT, **about: Unpack[About]) -> None:
         async def read() -> str:
             return text
 
@@ -58,7 +60,7 @@ class TextResource(Resource):
 class BinaryResource(Resource):
     """A resource that is bytes."""
 
-    def __init__(self, *, uri: str | AnyUrl, data: bytes, mime_type: str = TEXT, **about: Unpack[About]) -> None:
+    def __init__(self, *, uri: "str | AnyUrl", data: bytes, mime_type: str = TEXT, **about: Unpack[About]) -> None:
         async def read() -> bytes:
             return data
 
@@ -75,7 +77,7 @@ class FileResource(Resource):
     def __init__(
         self,
         *,
-        uri: str | AnyUrl,
+        uri: "str | AnyUrl",
         path: str | Path,
         mime_type: str = TEXT,
         encoding: str | None = BY_MIME_TYPE,
@@ -101,7 +103,7 @@ class DirectoryResource(Resource):
     def __init__(
         self,
         *,
-        uri: str | AnyUrl,
+        uri: "str | AnyUrl",
         path: str | Path,
         recursive: bool = False,
         pattern: str | None = None,
@@ -130,7 +132,7 @@ class FunctionResource(Resource):
     """A resource that is what a function returns: text, bytes, or a value that is sent as JSON."""
 
     def __init__(
-        self, *, uri: str | AnyUrl, fn: Callable[..., Any], mime_type: str = TEXT, **about: Unpack[About]
+        self, *, uri: "str | AnyUrl", fn: Callable[..., Any], mime_type: str = TEXT, **about: Unpack[About]
     ) -> None:
         super().__init__(fn, str(uri), _options(uri, about, mime_type), calling_frame())
 
@@ -143,8 +145,8 @@ class FunctionResource(Resource):
         title: str | None = None,
         description: str | None = None,
         mime_type: str | None = None,
-        icons: list[Icon] | None = None,
-        annotations: Annotations | None = None,
+        icons: "list[Icon] | None" = None,
+        annotations: "Annotations | None" = None,
         meta: dict[str, Any] | None = None,
     ) -> Self:
         """A resource named and described by its function, unless told otherwise."""

@@ -4,22 +4,22 @@ import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 from urllib.parse import unquote
-
-from mcp_types import Annotations, Icon
-from mcp_types import Resource as WireResource
-from mcp_types import ResourceTemplate as WireTemplate
 
 from bespeak.protocol.uri_templates import InvalidUriTemplate, UriTemplate
 from bespeak.resolve.graph.model import Graph
 from bespeak.server.auth.scopes import scope_names
 from bespeak.server.calls.arguments import Arguments
 from bespeak.server.features.completions import Completed
+from bespeak.server.features.listing_entries import listing_entry, resource_annotations
 from bespeak.server.features.listings import CacheHint
 from bespeak.server.features.registered import Registered, Registering, Registry, described, name_of, protocol_error
 from bespeak.server.features.resource_errors import ResourceError
 from bespeak.server.features.resource_results import resource_result
+
+if TYPE_CHECKING:
+    from mcp_types import Annotations, Icon
 
 _ABSOLUTE = re.compile(r"[/~]|[A-Za-z]:")
 """How an absolute path begins, a home folder and a drive included."""
@@ -68,8 +68,8 @@ class ResourceOptions:
     title: str | None = None
     description: str | None = None
     mime_type: str | None = None
-    icons: list[Icon] | None = None
-    annotations: Annotations | None = None
+    icons: "list[Icon] | None" = None
+    annotations: "Annotations | None" = None
     meta: dict[str, Any] | None = None
     security: ResourceSecurity = DEFAULT_RESOURCE_SECURITY
     cache: CacheHint | None = None
@@ -125,19 +125,9 @@ class Resource(_Readable):
                 )
         super().__init__(fn, uri, read, read.arguments())
         self._take(options)
-        wire = WireResource(
-            uri=uri,
-            name=options.name or name_of(fn, read.signature, "resource(uri, name=...)"),
-            title=options.title,
-            description=described(fn, options.description) or None,
-            mime_type=options.mime_type,
-            size=options.size,
-            icons=options.icons,
-            annotations=options.annotations,
-        )
-        self.wire = wire.model_dump(mode="json", by_alias=True, exclude_none=True)
-        if options.meta:
-            self.wire["_meta"] = options.meta
+        self.wire = _listed(fn, read, options, {"uri": uri})
+        if options.size is not None:
+            self.wire["size"] = options.size
 
     def result(self, value: Any) -> dict[str, Any]:
         return self.result_at(value, self.name)
@@ -163,18 +153,7 @@ class ResourceTemplate(Completed, _Readable):
         self.template = template
         self._take(options)
         self._security = options.security
-        wire = WireTemplate(
-            uri_template=uri,
-            name=options.name or name_of(fn, read.signature, "resource(uri, name=...)"),
-            title=options.title,
-            description=described(fn, options.description) or None,
-            mime_type=options.mime_type,
-            icons=options.icons,
-            annotations=options.annotations,
-        )
-        self.wire = wire.model_dump(mode="json", by_alias=True, exclude_none=True)
-        if options.meta:
-            self.wire["_meta"] = options.meta
+        self.wire = _listed(fn, read, options, {"uriTemplate": uri})
 
     def renamed(self, name: str, home: Any) -> Self:
         other = super().renamed(name, home)
@@ -280,6 +259,25 @@ def _check_uri(read: Registering, uri: str) -> None:
         UriTemplate.parse(uri)
     except InvalidUriTemplate as error:
         read.fault(str(error), "write a URI such as orders://today")
+
+
+def _listed(
+    fn: Callable[..., Any], read: Registering, options: ResourceOptions, address: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return how a resource or a template is listed; `address` is its URI, under the name that it has there."""
+    texts = {
+        **address,
+        "name": options.name or name_of(fn, read.signature, "resource(uri, name=...)"),
+        "title": options.title,
+        "description": described(fn, options.description) or None,
+        "mimeType": options.mime_type,
+    }
+    wire = listing_entry(texts, options.icons)
+    if options.annotations is not None:
+        wire["annotations"] = resource_annotations(options.annotations)
+    if options.meta:
+        wire["_meta"] = options.meta
+    return wire
 
 
 def _template(read: Registering, uri: str, arguments: Arguments | None) -> UriTemplate | None:

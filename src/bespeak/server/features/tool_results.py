@@ -6,16 +6,15 @@ from types import CoroutineType
 from typing import Any, cast, get_args, get_origin
 
 import typing_extensions
-from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError, create_model
 
+from bespeak.protocol import wire_types
 from bespeak.resolve.reading.signatures import EMPTY
 from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, is_unknown, owners, peel, spell
-from bespeak.server.features.content import CONTENT_BLOCKS, Audio, Image, blocks
+from bespeak.server.features.content import Audio, Image, blocks, content_blocks
 
 _MOST_REASONS = 3
 """How many parts of a value a message says something about."""
-_UNSTRUCTURED = (*CONTENT_BLOCKS, Image, Audio, CallToolResult)
 
 
 class NoOutputSchema(Exception):
@@ -62,7 +61,7 @@ class Output:
         ):  # as below, for what most tools return
             content = [{"type": "text", "text": value}]
             return {"content": content, "structuredContent": {"result": value}, "isError": False}
-        if isinstance(value, CallToolResult):
+        if wire_types.in_use() and isinstance(value, wire_types.CallToolResult):
             if self._adapter is not None and not value.is_error:
                 promised: Any = value.structured_content or {}
                 self._adapter.validate_python(promised.get("result") if self._wrapped else promised)
@@ -110,7 +109,7 @@ def _structured_hint(returns: Any) -> Any | None:
     """The part of a return annotation that has a schema; `None` if it has none."""
     if returns is EMPTY:
         return None
-    members = [arm for arm in arms(returns) if not _is(arm, (InputRequiredResult,))]
+    members = [arm for arm in arms(returns) if not _asks_by_hand(arm)]
     if not members or any(is_unknown(arm) or _mentions_content(arm) for arm in members):
         return None
     if any(arm in (dict, list, tuple) or get_args(arm) == (Any,) for arm in members):
@@ -124,7 +123,13 @@ def _structured_hint(returns: Any) -> Any | None:
 
 
 def _mentions_content(hint: Any) -> bool:
-    return any(_is(owner, _UNSTRUCTURED) for owner in owners(hint))
+    results = (wire_types.CallToolResult,) if wire_types.in_use() else ()
+    unstructured = (*content_blocks(), Image, Audio, *results)
+    return any(_is(owner, unstructured) for owner in owners(hint))
+
+
+def _asks_by_hand(hint: Any) -> bool:
+    return wire_types.in_use() and _is(hint, (wire_types.InputRequiredResult,))
 
 
 def _is(hint: Any, classes: tuple[type[Any], ...]) -> bool:

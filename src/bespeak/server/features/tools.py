@@ -5,10 +5,8 @@ import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp_types import Icon, ToolAnnotations
-from mcp_types import Tool as WireTool
 from typing_extensions import TypedDict, Unpack
 
 from bespeak.protocol.errors import MCPError
@@ -16,8 +14,12 @@ from bespeak.protocol.parameter_headers import InvalidParameterHeader, read_para
 from bespeak.resolve.reading.callables import calling_frame
 from bespeak.server.auth.scopes import scope_names
 from bespeak.server.calls.arguments import Arguments, UnreadablePattern, shows
+from bespeak.server.features.listing_entries import listing_entry, tool_annotations
 from bespeak.server.features.registered import Registered, Registering, described, failure_text, name_of
 from bespeak.server.features.tool_results import NoOutputSchema, Output, error_result
+
+if TYPE_CHECKING:
+    from mcp_types import Icon, ToolAnnotations
 
 logger = logging.getLogger("bespeak.server")
 _NAME = re.compile(r"[A-Za-z0-9_.\-]{1,128}")
@@ -30,8 +32,8 @@ class ToolOptions:
     name: str | None = None
     title: str | None = None
     description: str | None = None
-    annotations: ToolAnnotations | None = None
-    icons: list[Icon] | None = None
+    annotations: "ToolAnnotations | None" = None
+    icons: "list[Icon] | None" = None
     meta: dict[str, Any] | None = None
     structured_output: bool | None = None
     idempotent: bool = False
@@ -44,8 +46,8 @@ class MoreOptions(TypedDict, total=False):
 
     title: str | None
     description: str | None
-    annotations: ToolAnnotations | None
-    icons: list[Icon] | None
+    annotations: "ToolAnnotations | None"
+    icons: "list[Icon] | None"
     meta: dict[str, Any] | None
     structured_output: bool | None
     idempotent: bool
@@ -75,17 +77,15 @@ class Tool(Registered):
         """The arguments that HTTP requests repeat in headers."""
         if not _NAME.fullmatch(self.name):
             logger.warning("tool name %r: use 1 to 128 of A-Z a-z 0-9 _ . -, or clients may refuse it", self.name)
-        self.wire = WireTool(
-            name=self.name,
-            title=options.title,
-            description=described(fn, options.description),
-            input_schema=self.arguments.schema,
-            output_schema=self._output.schema,
-            annotations=options.annotations,
-            icons=options.icons,
-        ).model_dump(mode="json", by_alias=True, exclude_none=True)
-        # Author-given JSON must arrive as it is, and not lose members that happen to be null.
+        self.wire = listing_entry(
+            {"name": self.name, "title": options.title, "description": described(fn, options.description)},
+            options.icons,
+        )
         self.wire["inputSchema"] = self.arguments.schema
+        if self._output.schema is not None:
+            self.wire["outputSchema"] = self._output.schema
+        if options.annotations is not None:
+            self.wire["annotations"] = tool_annotations(options.annotations)
         if options.meta:
             self.wire["_meta"] = options.meta
 

@@ -7,8 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol, cast
 
-from mcp_types import PROTOCOL_VERSION_META_KEY
-
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import INVALID_PARAMS, INVALID_REQUEST, MCPError
 from bespeak.protocol.headers import Headers
@@ -25,6 +23,7 @@ from bespeak.protocol.messages import (
     write_notification,
     write_result,
 )
+from bespeak.protocol.reserved_meta import PROTOCOL_VERSION_META_KEY
 from bespeak.protocol.session_facts import SessionFacts
 from bespeak.protocol.versions import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION
 from bespeak.server.features.logging import DEFAULT_LOG_LEVEL, read_level

@@ -2,9 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
-
-from mcp_types import InputRequiredResult
+from typing import TYPE_CHECKING, Any
 
 from bespeak.protocol.capabilities import AskingObstacle
 from bespeak.protocol.errors import MCPError
@@ -13,11 +11,15 @@ from bespeak.resolve.asking.progress import Progress
 from bespeak.resolve.errors import NotAnswered, ToolError
 from bespeak.resolve.running.rounds import Round
 from bespeak.server.calls.body import result_of
+from bespeak.server.calls.by_hand import asks_by_hand
 from bespeak.server.calls.call import Call, Calls
 from bespeak.server.calls.replies import Consumer
 from bespeak.server.context import Context, request_of
 from bespeak.server.legacy.pushing import Asker
 from bespeak.server.legacy.waiting_calls import weigh
+
+if TYPE_CHECKING:
+    from mcp_types import InputRequiredResult
 
 RUNS = 8
 """How often a body that asks by hand is run again."""
@@ -91,12 +93,12 @@ class PushedCall(Call):
     def _obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> AskingObstacle | None:
         return self._asker.obstacle(request, missing)
 
-    async def _ask_by_hand(self, asked: InputRequiredResult) -> dict[str, Any]:
+    async def _ask_by_hand(self, asked: "InputRequiredResult") -> dict[str, Any]:
         """Push what a body returned as questions, and run it again with the answers, until it returns something else."""
         value: Any = asked
         pause = PAUSES[0]
         for _ in range(RUNS):
-            if not isinstance(value, InputRequiredResult):
+            if not asks_by_hand(value):
                 return result_of(self.consumer, value)
             requests = self._questions_by_hand(value)
             self._facts.answers = {key: await self._one(key, request) for key, request in requests.items()}
@@ -110,7 +112,7 @@ class PushedCall(Call):
             self.closed = self.approved
             value = await self._body(self.consumer.arguments.read(self._sent))
             self.closed = False
-        if not isinstance(value, InputRequiredResult):
+        if not asks_by_hand(value):
             return result_of(self.consumer, value)
         raise ToolError(f"it is still asking after {RUNS} runs")
 

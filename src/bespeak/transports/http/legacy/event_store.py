@@ -7,12 +7,14 @@ import secrets
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from mcp_types.jsonrpc import JSONRPCMessage, jsonrpc_message_adapter
 from pydantic_core import from_json
 
 from bespeak.aio.tasks import is_cancelled
+
+if TYPE_CHECKING:
+    from mcp_types.jsonrpc import JSONRPCMessage
 
 logger = logging.getLogger("bespeak.http")
 
@@ -28,7 +30,7 @@ StreamId = str
 class EventMessage:
     """One message, and the id under which it can be asked for again."""
 
-    message: JSONRPCMessage
+    message: "JSONRPCMessage"
     event_id: EventId | None = None
 
 
@@ -41,7 +43,7 @@ class EventStore(Protocol):
     It is shared by all clients of a server, and sees everything they are sent.
     """
 
-    async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
+    async def store_event(self, stream_id: StreamId, message: "JSONRPCMessage | None") -> EventId:
         """Keep an event, and return its id, which is unique among all streams.
 
         `None` is a first event without a message.
@@ -58,7 +60,7 @@ class EventStore(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Kept:
     id: EventId
-    message: JSONRPCMessage | None
+    message: "JSONRPCMessage | None"
     size: int
 
 
@@ -76,7 +78,7 @@ class MemoryEventStore:
         self._numbers: dict[str, StreamId] = {}
         self._prefixes: dict[StreamId, str] = {}
 
-    async def store_event(self, stream_id: StreamId, message: JSONRPCMessage | None) -> EventId:
+    async def store_event(self, stream_id: StreamId, message: "JSONRPCMessage | None") -> EventId:
         """Keep an event, and return its id."""
         events = self._streams.get(stream_id)
         if events is None:
@@ -135,7 +137,9 @@ async def keep(store: EventStore, stream: str, message: bytes | None) -> str | N
     return None
 
 
-def _whole(message: bytes) -> JSONRPCMessage:
+def _whole(message: bytes) -> "JSONRPCMessage":
+    from mcp_types.jsonrpc import jsonrpc_message_adapter  # slow to import; see protocol/wire_types.py
+
     read = from_json(message)
     if "error" in read:
         read.setdefault("id", None)  # it is left out where the id of a request could not be read
