@@ -9,13 +9,14 @@ OUTSIDE := .outside
 OLDEST := .oldest
 PACKAGE := .package
 COMPARISON := .comparison
+FASTMCP := .fastmcp
 DOCS := .docs
 OLDEST_UVICORN := $(shell sed -n 's/.*"uvicorn>=\([0-9.]*\)".*/\1/p' pyproject.toml)
 # Let Python write bytecode, so that pytest does not have to rewrite every module again for every worker.
 export PYTHONDONTWRITEBYTECODE :=
 PIP := pip --disable-pip-version-check --quiet
 
-.PHONY: demo test matrix stress soak pythons oldest check messages rules docs interop conformance suites suites-outside frameworks frameworks-short bench bench-short siege siege-short storm storm-short package release comparison format clean
+.PHONY: demo test matrix stress soak pythons oldest check messages rules docs interop conformance suites suites-outside frameworks frameworks-short bench bench-quick bench-short bench-counted siege siege-short storm storm-short package release comparison format clean
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/.installed: pyproject.toml
@@ -150,15 +151,33 @@ frameworks: $(VENV)/.installed $(patsubst frameworks/requirements/%.txt,$(FRAMEW
 frameworks-short: $(VENV)/.installed $(FRAMEWORKS)/langgraph/.installed $(FRAMEWORKS)/pydantic-ai/.installed
 	$(BIN)/python -m frameworks.run --calls 20 langgraph pydantic-ai
 
-bench: $(VENV)/.installed $(PEER)/.installed
-	$(BIN)/python -m bench --peer $(PEER)/bin/python
+# Speed beside the official SDK, FastMCP and a bare ASGI app, as ratios; see docs/speed.md. Needs Linux, wrk and two cores, and uses
+# Python 3.13 too where it is found. The full bench takes about fifteen minutes and writes bench/figures.json.
+$(FASTMCP)/.installed: bench/fastmcp-requirements.txt
+	$(PYTHON) -m venv $(FASTMCP)
+	$(FASTMCP)/bin/python -m $(PIP) install -r $<
+	touch $@
+
+BENCH_NEEDS := $(VENV)/.installed $(PEER)/.installed $(FASTMCP)/.installed
+BENCH = $(BIN)/python -m bench --peer $(PEER)/bin/python --fastmcp $(FASTMCP)/bin/python
+
+bench: $(BENCH_NEEDS)
+	$(BENCH) --newer --json bench/figures.json
+	$(BIN)/python -m bench.page
 	$(BIN)/python -m bench.held
 	$(BIN)/python -m bench.stores
 
-bench-short: $(VENV)/.installed $(PEER)/.installed
-	$(BIN)/python -m bench --peer $(PEER)/bin/python --turns 1 --scale 0.1
+# The same work, less of it: under a minute.
+bench-quick: $(BENCH_NEEDS)
+	$(BENCH) --turns 1 --seconds 1 --scale 0.1
+
+bench-short: bench-quick
 	$(BIN)/python -m bench.held 0.1
 	$(BIN)/python -m bench.stores 0.1
+
+# Counts instructions instead of seconds: fails if a call takes a fifth more than it did. Needs valgrind.
+bench-counted: $(VENV)/.installed
+	$(BIN)/python -m bench.counted
 
 # Attacks on a server over loopback, while an honest client uses it; see docs/siege.md. Needs Linux and two cores.
 siege: $(VENV)/.installed
@@ -211,4 +230,4 @@ format: $(VENV)/.installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PACKAGE) $(COMPARISON) $(DOCS) build $(PEER) $(OUTSIDE) $(FRAMEWORKS) interop/node_modules conformance/node_modules inspector/node_modules dist .coverage .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* $(OLDEST) $(PACKAGE) $(COMPARISON) $(DOCS) build $(PEER) $(FASTMCP) $(OUTSIDE) $(FRAMEWORKS) interop/node_modules conformance/node_modules inspector/node_modules dist .coverage .pytest_cache .ruff_cache .hypothesis

@@ -14,6 +14,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from tests.pythons import environment, interpreter
+
 from bench.figures import BARE, FASTMCP, NEWER, OURS, SDK, Figures, as_json, missed, table
 from bench.growth import grown, growth_table
 from bench.legacy import LegacyClient
@@ -139,15 +141,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench")
     parser.add_argument("--peer", required=True, help="an interpreter that has the official SDK")
     parser.add_argument("--fastmcp", required=True, help="an interpreter that has FastMCP")
-    parser.add_argument("--newer", help="an interpreter of Python 3.13 that has Bespeak")
+    parser.add_argument("--newer", action="store_true", help="measure Bespeak on Python 3.13 too, where it is found")
     parser.add_argument("--turns", type=int, default=5, help="how often each library is run, in alternation")
     parser.add_argument("--seconds", type=int, default=2, help="how long each kind of load over HTTP lasts in a turn")
     parser.add_argument("--scale", type=float, default=1.0, help="how many calls to make otherwise")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     options = parser.parse_args()
     interpreters = {OURS: sys.executable, SDK: options.peer, FASTMCP: options.fastmcp}
-    if options.newer:
-        interpreters[NEWER] = options.newer
+    python = interpreter("3.13") if options.newer else None
+    if python is not None:
+        interpreters[NEWER] = environment("3.13", python)
     bench = Bench({**interpreters, BARE: sys.executable}, options.turns, options.seconds, options.scale)
     bench.http()
     bench.stdio()
