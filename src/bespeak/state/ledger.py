@@ -219,11 +219,21 @@ class Ledger:
     async def claim(self, call: str, spending: "Spending") -> "Lease | Claim":
         """Claim a call. Returns our lease, or the claim that came first. Raises a `LedgerError` if there is no room."""
         owner = self._new_owner()
+        entry = self._entry(spending, owner)
+        if entry.claimed >= entry.deadline:
+            # A store may have dropped the claim on this call by now, so it must not be run again.
+            raise TooLate
         try:
-            there = await self._enter(call, self._entry(spending, owner))
-        except LedgerUnavailable:
+            there = await self._store.claim(call, entry, LEASE_SECONDS)
+        except StoreUnavailable as error:
             self._later(_withdraw(self._store, call, owner), "bespeak claim to be withdrawn")
-            raise
+            raise _unavailable(error) from None
+        except StoreFull:
+            raise LedgerFull from None
+        except ShareTaken:
+            raise ShareUsedUp from None
+        except Forgotten:
+            raise TooLate from None
         return self._lease(call, owner) if there is None else there
 
     async def outcome(
@@ -279,21 +289,6 @@ class Ledger:
             deadline=ticket.deadline,
             holder=spending.holder,
         )
-
-    async def _enter(self, call: str, entry: Entry) -> Claim | None:
-        if entry.claimed >= entry.deadline:
-            # A store may have dropped the claim on this call by now, so it must not be run again.
-            raise TooLate
-        try:
-            return await self._store.claim(call, entry, LEASE_SECONDS)
-        except StoreUnavailable as error:
-            raise _unavailable(error) from None
-        except StoreFull:
-            raise LedgerFull from None
-        except ShareTaken:
-            raise ShareUsedUp from None
-        except Forgotten:
-            raise TooLate from None
 
 
 class Lease:

@@ -58,8 +58,10 @@ class AESGCMRequestStateCodec:
     """AES-256-GCM with a list of keys: the first one seals, and each of them can open."""
 
     def __init__(self, keys: Sequence[bytes | bytearray | str]) -> None:
+        from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+        self._invalid = InvalidTag
         ring = _ring(keys)
         self._ring = {_derive(key, b"id")[:6].hex(): AESGCM(_derive(key, b"seal")) for key in ring}
         self._first = next(iter(self._ring))
@@ -71,8 +73,6 @@ class AESGCMRequestStateCodec:
         return head + _pack(sealed)
 
     def unseal(self, token: str) -> bytes:
-        from cryptography.exceptions import InvalidTag
-
         prefix, _, rest = token.partition(".")
         key_id, _, body = rest.partition(".")
         if prefix != _PREFIX:
@@ -83,7 +83,7 @@ class AESGCMRequestStateCodec:
         sealed = _unpack(body)
         try:
             return key.decrypt(sealed[:_NONCE], sealed[_NONCE:], f"{_PREFIX}.{key_id}.".encode())
-        except (InvalidTag, ValueError):
+        except (self._invalid, ValueError):
             raise InvalidRequestState("authentication failed: tampered with, or cut off") from None
 
 
@@ -265,27 +265,15 @@ class Seal:
             if not opened.startswith(_STATE):
                 raise ValueError
             payload, _, body = opened[1:].partition(b"\n")  # which no JSON has in it
-            (
-                version,
-                method,
-                target,
-                arguments,
-                audience,
-                principal,
-                issued,
-                expiry,
-                deadline,
-                round_,
-                call_id,
-                by_hand,
-            ) = _read_payload(payload)
+            version, *sealed, issued, expiry, deadline, round_, call_id, by_hand = _read_payload(payload)
         except (ValidationError, ValueError):
             raise InvalidRequestState("not a state of this version") from None
         if version != FORMAT:
             raise InvalidRequestState(f"format {version}, this is format {FORMAT}")
-        sealed = Binding(method, target, arguments, audience, principal)
-        if sealed != binding:
-            name = next(name for name in Binding._fields if getattr(sealed, name) != getattr(binding, name))
+        if sealed != [*binding]:
+            name = next(
+                name for name, theirs, ours in zip(Binding._fields, sealed, binding, strict=True) if theirs != ours
+            )
             raise InvalidRequestState(f"the {name} of the state and of the request differ")
         now = self._security.clock()
         if now >= deadline:

@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
 from threading import Lock
 
@@ -96,6 +97,7 @@ class MemoryStore:
         """How many claims count for each share. Two holders rarely have the same one, and no client can bring that
         about."""
         self._salt = secrets.token_bytes(16)
+        self._share_of = lru_cache(1024)(self._share_number)
 
     @property
     def claims(self) -> int:
@@ -111,7 +113,8 @@ class MemoryStore:
     async def claim(self, call: str, entry: Entry, lease: float) -> Claim | None:
         key = key_of(call)
         with self._lock:
-            self._purge(entry.claimed)
+            if self._seconds and self._seconds[0] <= entry.claimed:
+                self._purge(entry.claimed)
             there = self._read(key)
             if there is not None:
                 return there
@@ -159,7 +162,8 @@ class MemoryStore:
             self._result_bytes += self._results[key]
             while self._result_bytes > self._max_result_bytes:
                 self._evict(next(iter(self._results)))
-            self._notify(key)
+            if self._waiting:
+                self._notify(key)
 
     async def read(self, call: str, issued: float, deadline: float) -> Claim | None:
         with self._lock:
@@ -190,7 +194,8 @@ class MemoryStore:
 
     async def check_room(self, holder: str | None, now: float) -> None:
         with self._lock:
-            self._purge(now)
+            if self._seconds and self._seconds[0] <= now:
+                self._purge(now)
             self._horizon.check_asking(now)
             taken = self._taken(now)
             if taken >= self._most_for_questions:
@@ -202,12 +207,12 @@ class MemoryStore:
         if there is not None:
             entry, left = there.entry, there.lease_until - self._steady()
             return Claim(entry.answers, entry.request, entry.owner, left, there.result is not None, there.result)
-        spent = self._spent.get(key)
+        spent = self._spent.get(key) if self._spent.count else None
         return Claim(spent.answers, spent.request, "", 0.0, done=True) if spent is not None else None
 
     def _taken(self, now: float) -> int:
         """How many claims there are, without those that wait to be dropped."""
-        taken = self.claims
+        taken = len(self._live) + self._spent.count
         if self._seconds and self._seconds[0] <= now:
             taken -= sum(len(due.keys) for second, due in self._due.items() if second <= now) // KEY_BYTES
         return taken
@@ -216,11 +221,14 @@ class MemoryStore:
         """The share a holder's claims count for. Raises `ShareTaken`. Claims that nobody holds are never limited."""
         if holder is None:
             return 0
-        digest = blake2b(holder.encode(), digest_size=4, key=self._salt).digest()
-        share = 1 + int.from_bytes(digest, "big") % (_SHARES - 1)
+        share = self._share_of(holder)
         if self._held[share] >= self._share and taken > self._pressure:
             raise ShareTaken
         return share
+
+    def _share_number(self, holder: str) -> int:
+        digest = blake2b(holder.encode(), digest_size=4, key=self._salt).digest()
+        return 1 + int.from_bytes(digest, "big") % (_SHARES - 1)
 
     # Making room
 

@@ -33,10 +33,10 @@ class SpentClaims:
         self._buckets: dict[int, list[bytearray]] = {}
         self._sizes = array("I", [0]) * _BUCKETS
         """How many records each bucket has."""
-        self._length = 0
+        self.count = 0
 
     def __len__(self) -> int:
-        return self._length
+        return self.count
 
     def add(self, key: bytes, spent: Spent) -> None:
         """Add a claim that is not there yet."""
@@ -48,7 +48,7 @@ class SpentClaims:
         record = key + spent.answers + spent.request + spent.share.to_bytes(_SHARE_BYTES, "big")
         arrays[-1][place : place + _RECORD] = record
         self._sizes[number] += 1
-        self._length += 1
+        self.count += 1
 
     def get(self, key: bytes) -> Spent | None:
         """Return a claim by its key; `None` if there is none."""
@@ -65,7 +65,7 @@ class SpentClaims:
         number = _bucket(key)
         arrays = self._buckets[number]
         self._sizes[number] -= 1
-        self._length -= 1
+        self.count -= 1
         # The last record takes its place.
         end = self._sizes[number] % _ARRAY * _RECORD
         there[place : place + _RECORD] = arrays[-1][end : end + _RECORD]
