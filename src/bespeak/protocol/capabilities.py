@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from bespeak.protocol.methods import ELICIT, SAMPLE
 
@@ -42,15 +42,14 @@ def lacking(requires: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[st
     missing: dict[str, Any] = {}
     for name, parts in requires.items():
         has: Any = declared.get(name)
+        given: Mapping[str, Any] = has
         if type(has) is not dict and not isinstance(has, Mapping):
             missing[name] = dict(parts)
             continue
-        given = {*cast("Mapping[str, Any]", has)}
-        if name == "elicitation" and "url" not in given:
-            given.add("form")
-        absent: dict[str, Any] = {part: {} for part in parts if part not in given}
+        form = name == "elicitation" and "url" not in given
+        absent = [part for part in parts if part not in given and not (form and part == "form")]
         if absent:
-            missing[name] = absent
+            missing[name] = {part: {} for part in absent}
     return missing
 
 

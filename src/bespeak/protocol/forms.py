@@ -16,9 +16,10 @@ def check_content(schema: Mapping[str, Any], content: Mapping[str, Any], *, form
     properties: Mapping[str, Any] = schema.get("properties") or {}
     found = [f"{name}: is required" for name in schema.get("required") or () if name not in content]
     for name, value in content.items():
-        shown = properties.get(name)
+        shown: Any = properties.get(name)
+        described: Mapping[str, Any] = shown
         if (type(shown) is dict or isinstance(shown, Mapping)) and (
-            problem := check_value(cast("Mapping[str, Any]", shown), value, formats=formats)
+            problem := check_value(described, value, formats=formats)
         ):
             found.append(f"{name}: {problem}")
     return found

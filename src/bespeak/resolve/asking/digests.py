@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Any, cast
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -12,7 +12,7 @@ canonical = json.JSONEncoder(sort_keys=True).encode
 
 def digest(value: Any) -> str:
     """Return a short digest of a JSON value."""
-    return digest_of(json_bytes(value))
+    return hashlib.blake2b(json_bytes(value), digest_size=16).hexdigest()
 
 
 def digest_of(raw: bytes) -> str:
@@ -30,12 +30,16 @@ _NESTED: frozenset[type] = frozenset({dict, list, tuple})
 
 def _sorted(value: Any) -> Any:
     """An object or array with the members of all objects in order."""
+    members: dict[str, Any] = value
     if type(value) is not dict:
-        return [_sorted(one) if type(one) in _NESTED else one for one in value]
-    members = cast("dict[str, Any]", value)
-    return {
-        name: _sorted(members[name]) if type(members[name]) in _NESTED else members[name] for name in sorted(members)
-    }
+        return value if _NESTED.isdisjoint(map(type, value)) else list(map(_in_order, value))
+    if _NESTED.isdisjoint(map(type, members.values())):
+        return dict(sorted(members.items())) if len(members) > 1 else members
+    return {name: _in_order(members[name]) for name in sorted(members)}
+
+
+def _in_order(value: Any) -> Any:
+    return _sorted(value) if type(value) in _NESTED else value
 
 
 NOTHING = digest([])

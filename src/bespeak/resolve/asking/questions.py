@@ -82,15 +82,16 @@ def render(name: str, marker: Question) -> Rendered:
 
 
 def _render_form(name: str, marker: Elicit[Any]) -> Rendered:
-    if not isinstance(cast("Any", marker.message), str):
+    message: Any = marker.message
+    if not isinstance(message, str):
         raise FormError("the message is not a string", "write Elicit(message, schema)")
     if marker.schema is MISSING:
         raise FormError("it has no schema", f"say what is asked for, as in Elicit({marker.message[:40]!r}, bool)")
     if marker.attempts < 1:
         raise FormError("attempts must be at least 1", "leave it out, or say how often the form may be shown")
-    marker.message.encode()  # raises for what JSON cannot carry: text from a file name, say, may not be text
+    message.encode()  # raises for what JSON cannot carry: text from a file name, say, may not be text
     form = form_of(marker.schema, marker.choices)
-    params = {"mode": "form", "message": marker.message, "requestedSchema": form.schema}
+    params = {"mode": "form", "message": message, "requestedSchema": form.schema}
     return Rendered(name, ELICIT, params, {"elicitation": {"form": {}}}, marker.attempts, form)
 
 
@@ -165,13 +166,14 @@ def outcome_of(question: Rendered, entry: Settled) -> Outcome:
         return CANCELLED
     if question.form is None:
         return AcceptedElicitation(data=_result(question, entry.content))
-    if not isinstance(entry.content, dict):
+    content: dict[str, Any] = entry.content
+    if type(entry.content) is not dict:
         raise BadAnswer(f"the content of the answer to {question.name!r} is not an object")
-    content = cast("dict[str, Any]", entry.content)
-    faults = question.form.faults(content)
+    form = question.form
+    faults = form.faults(content)
     if faults:
         raise BadAnswer(f"the answer to {question.name!r} does not match the form: {'; '.join(faults)}")
-    return AcceptedElicitation(data=question.form.value(content))
+    return AcceptedElicitation(data=form.value(content))
 
 
 def _result(question: Rendered, answer: Any) -> BaseModel:

@@ -113,18 +113,21 @@ class Round:
 
     async def ask(self) -> dict[str, dict[str, Any]]:
         """Run the guards, unless they have run, and phase one. Return the open questions by their full keys, in graph order."""
-        if not self._guarded:
+        if self.graph.guards and not self._guarded:
             await self.guard()
         if not self.graph.questions:
             return {}
         await self._run(self.graph.questions)
+        if not self._open:
+            return {}
         return {
             self._pins.keys[index]: question.request(note) for index, (question, note) in sorted(self._open.items())
         }
 
     async def finish(self) -> dict[str, Any]:
         """Run phase two. The values of the consumer's marked parameters."""
-        await self._run(self.graph.rest)
+        if self.graph.rest:
+            await self._run(self.graph.rest)
         return {want.parameter: self._settlements.injected(want) for want in self.graph.wants}
 
     def settled(self) -> dict[str, list[Any]]:
@@ -177,9 +180,10 @@ class Round:
                     if cls not in node.ruled_out and is_value(cls):
                         settlements.put_value(index, result)
                         continue
-                    result = self._checked(node, result)
-                    if isinstance(result, Question):
+                    if node.may_ask and issubclass(cls, Question):
                         result = await self._asked(node, result)
+                    else:
+                        result = self._checked(node, result)
                     if result is not SETTLED:
                         settlements.put(node, result)
                     complete = complete and settlements.done[index]
@@ -300,7 +304,8 @@ class Round:
 
     # Questions
 
-    def _rendered(self, node: Node, marker: Question) -> Rendered:
+    @staticmethod
+    def _rendered(node: Node, marker: Question) -> Rendered:
         wrong = why_not_this_question(marker, node.asks, node.asks_for)
         if wrong is not None:
             raise ResolverFailed(node.name, node.path, wrong)
@@ -388,7 +393,7 @@ class Round:
         """
         question = self._rendered(node, marker)
         pin, rests = self._pins.pin(node, question)
-        if self._recorded(node, question, pin):
+        if self.progress.settled and self._recorded(node, question, pin):
             return SETTLED
         shown = self.progress.shown.get(node.key_name)
         note, attempts = None, 1
@@ -421,7 +426,8 @@ class Round:
             self._watcher.drifted(node.key_name, pin)
         self.progress.shown[node.key_name] = shown_again(node, question, pin, rests, attempts, shown)
         self._open[node.index] = (question, note)
-        self._shown(node, pin, again=again)
+        if self._watcher is not None:
+            self._watcher.asked(node.key_name, pin, again=again)
         return SETTLED
 
     def _shown(self, node: Node, pin: str, *, again: bool) -> None:
