@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Annotated, Any
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcp_types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 from pydantic import Field
 
-from bespeak import Context, MCPError, MCPServer, Resolve, ToolError
+from bespeak import Context, Elicit, MCPError, MCPServer, Resolve, ToolError
 from bespeak.protocol.headers import Headers
 from bespeak.server import RequestEnd, RequestInfo, call_log, straight_calls
 from bespeak.server.straight_calls import StraightCalls
@@ -44,6 +44,15 @@ async def twice(length: Annotated[int, Resolve(length)]) -> int:
     return 2 * length
 
 
+async def confirm(text: str, length: Annotated[int, Resolve(length)]) -> bool | Elicit[bool]:
+    return Elicit(f"{text}, {length} letters?", bool)
+
+
+async def confirm_again(first: Annotated[bool, Resolve(confirm)]) -> bool | Elicit[bool]:
+    await asyncio.sleep(0)
+    return Elicit(f"You said {first}. Really?", bool)
+
+
 async def from_the_context(ctx: Context) -> int:
     return ctx.round
 
@@ -67,6 +76,14 @@ def server() -> MCPServer[Any]:
     @mcp.tool()
     async def counted(text: str, n: Annotated[int, Resolve(twice)]) -> dict[str, Any]:
         return {"text": text, "n": n}
+
+    @mcp.tool()
+    async def approved(text: str, sure: Annotated[bool, Resolve(confirm)]) -> str:
+        return f"{text} {sure}"
+
+    @mcp.tool()
+    async def approved_twice(text: str, sure: Annotated[bool, Resolve(confirm_again)]) -> str:
+        return f"{text} {sure}"
 
     @mcp.tool()
     async def rounds(text: str, round_: Annotated[int, Resolve(from_the_context)]) -> str:
@@ -187,6 +204,7 @@ def without_state(sent: Sent) -> Any:
 
 STRAIGHT = [
     *("echo", "waits", "in_a_thread", "counted", "optional", "crashes", "refuses", "breaks_off", "unsendable"),
+    *("approved", "approved_twice"),
 ]
 GENERAL = ["rounds", "identified", "repeated", "Bücher", "=?base64?eA==?="]
 
@@ -209,6 +227,64 @@ async def test_a_plain_tool_that_turns_out_to_ask_by_hand_asks() -> None:
     sent, straight = await both_ways(server(), request("asks"), headers_for("asks"))
     assert straight
     assert json.loads(sent[2])["result"]["resultType"] == "input_required"
+
+
+Way = Callable[..., StraightCall | None]
+
+
+async def conversation(name: str, ways: Iterable[Way], answers: list[dict[str, Any]]) -> list[Any]:
+    """Return the responses to all rounds of a call. Each round goes its own way."""
+    mcp, more, responses = server(), dict[str, Any](), list[Any]()
+    remaining = iter(answers)
+    for way in ways:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(StraightCalls, "begin", way)
+            sent = await post(mcp, request(name, **more), headers_for(name))
+        responses.append(without_state(sent))
+        result = json.loads(sent[2])["result"]
+        if result.get("resultType") == "input_required":
+            answer = next(remaining)
+            more = {
+                "requestState": result["requestState"],
+                "inputResponses": dict.fromkeys(result["inputRequests"], answer),
+            }
+    return responses
+
+
+YES, NO, BAD = ({"action": "accept", "content": {"value": True}}, {"action": "decline"}, {"action": "accept"})
+SHORT, LONG = StraightCalls.begin, never
+
+
+@pytest.mark.parametrize(
+    ("name", "answers"),
+    [
+        ("approved", [YES]),
+        ("approved", [NO]),
+        ("approved", [BAD]),
+        ("approved_twice", [YES, YES]),
+        ("approved_twice", [YES, NO]),
+    ],
+)
+async def test_every_round_of_a_call_has_the_same_response_on_both_ways(name: str, answers: list[Any]) -> None:
+    rounds = len(answers) + 2  # the last request is sent twice
+    expected = await conversation(name, [LONG] * rounds, answers)
+    assert await conversation(name, [SHORT] * rounds, answers) == expected
+    assert await conversation(name, [SHORT if one % 2 else LONG for one in range(rounds)], answers) == expected
+
+
+async def test_a_round_with_a_state_that_is_not_valid_is_refused_on_the_shorter_way() -> None:
+    more: dict[str, Any] = {"requestState": "b1.x.y", "inputResponses": {}}
+    sent, straight = await both_ways(server(), request("approved", **more), headers_for("approved"))
+    assert straight
+    assert json.loads(sent[2])["error"]["code"] == -32602
+
+
+async def test_a_client_that_cannot_be_asked_gets_the_same_error_on_the_shorter_way() -> None:
+    meta: dict[str, Any] = {**META, "io.modelcontextprotocol/clientCapabilities": {}}
+    sent, straight = await both_ways(server(), request("approved", _meta=meta), headers_for("approved"))
+    assert straight
+    assert sent[0] == 400
+    assert json.loads(sent[2])["error"]["code"] == -32021
 
 
 META_WITH: dict[str, dict[str, Any]] = {
@@ -300,7 +376,7 @@ PLACES = [
 ]
 
 
-@given(place=st.sampled_from(PLACES), value=JSON, name=st.sampled_from(["echo", "counted", "optional"]))
+@given(place=st.sampled_from(PLACES), value=JSON, name=st.sampled_from(["echo", "counted", "optional", "approved"]))
 async def test_any_change_of_a_request_gets_the_same_response(place: tuple[str, ...], value: Any, name: str) -> None:
     message = json.loads(json.dumps(request(name)))
     inner = message
@@ -346,11 +422,10 @@ async def test_a_program_that_uses_opentelemetry_gets_its_spans(monkeypatch: pyt
 async def test_an_override_is_honoured() -> None:
     mcp = server()
     with mcp.override(length, value=50):
-        sent, straight = await both_ways(mcp, request("counted"), headers_for("counted"))
-    assert not straight
+        sent, _ = await both_ways(mcp, request("counted"), headers_for("counted"))
     assert json.loads(sent[2])["result"]["structuredContent"]["n"] == 100
-    _, straight = await both_ways(mcp, request("counted"), headers_for("counted"))
-    assert straight
+    sent, _ = await both_ways(mcp, request("counted"), headers_for("counted"))
+    assert json.loads(sent[2])["result"]["structuredContent"]["n"] == 10
 
 
 async def test_a_tool_that_was_removed_is_unknown() -> None:

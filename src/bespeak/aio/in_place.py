@@ -36,6 +36,10 @@ class Begun(Generic[T]):
     def __await__(self) -> Generator[Any, Any, T]:
         return _resumed(self._work, self._waiting)
 
+    async def rest(self) -> T:
+        """Continue the work, as a coroutine."""
+        return await self
+
 
 def begin(work: Coroutine[Any, Any, T]) -> "T | Begun[T]":
     """Run work until it ends or waits. Returns its result, or the rest of it, which must be awaited at once."""

@@ -211,7 +211,7 @@ def _write(message: dict[str, Any]) -> bytes:
 
 def write_result(id_: RequestId, result: dict[str, Any]) -> bytes:
     """Write a response with a result."""
-    return _write({"jsonrpc": "2.0", "id": id_, "result": result})
+    return to_json({"jsonrpc": "2.0", "id": id_, "result": result}, inf_nan_mode="null")  # as `_write`
 
 
 def write_result_alone(result: dict[str, Any]) -> bytes:

@@ -75,7 +75,7 @@ class Decisions:
     @property
     def wanted(self) -> bool:
         """Whether anybody reads them."""
-        return bool(self.hooks) or _is_logged() or is_tracing()
+        return bool(self.hooks) or (logger.isEnabledFor(logging.INFO) and logger.hasHandlers()) or is_tracing()
 
     def report(self, decision: Decision) -> "list[Awaitable[None]]":
         """Report a decision. Returns what the author's asynchronous functions still have to do."""

@@ -128,7 +128,7 @@ class Dispatch:
             result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
             if request.method in TARGET_PARAMETERS and not isinstance(result, bytes):
                 log_result(incoming, result, began)
-            return WrittenResponse(self._written(incoming, result), None)
+            return self.written(incoming, result)
         except Exception as error:  # noqa: BLE001 - the last edge: whatever it was becomes a response
             return self.failed(incoming, error, began)
 
@@ -149,7 +149,7 @@ class Dispatch:
             result = await (self._around(handle, incoming) if self.hooks else handle(incoming))
             if request.method in TARGET_PARAMETERS and not isinstance(result, bytes):
                 log_result(incoming, result, began)
-            return WrittenResponse(self._written(incoming, result))
+            return self.written(incoming, result)
         except Exception as error:  # noqa: BLE001 - the same edge
             return self.failed(incoming, error, began)
 
@@ -216,18 +216,20 @@ class Dispatch:
             return self.stamped(result)
         return result_at(incoming.request.meta.protocol_version, incoming.request.method, result)
 
-    def _written(self, incoming: Incoming, result: Result) -> bytes:
+    def written(self, incoming: Incoming, result: Result) -> WrittenResponse:
+        """Return the response with a result."""
         request = incoming.request
-        if isinstance(result, bytes):
-            return write_written_result(request.id, result)
+        if type(result) is bytes:
+            return WrittenResponse(write_written_result(request.id, result))
+        unwritten: Any = result
         try:
-            return write_result(request.id, self._finished(incoming, result))
+            return WrittenResponse(write_result(request.id, self._finished(incoming, unwritten)))
         except ValueError as error:
             if request.method != "tools/call":
                 raise
             # What JSON cannot carry is a failure of the tool, like any other.
             failure = self._tool(request.params).failure(error)
-            return write_result(request.id, self._finished(incoming, failure))
+            return WrittenResponse(write_result(request.id, self._finished(incoming, failure)))
 
     @staticmethod
     def _error(request: Request, error: MCPError) -> bytes:

@@ -26,6 +26,14 @@ class Incoming:
     """Which round of its call it is. A call of an older client has one."""
 
     @property
+    def sender(self) -> tuple[str | None, str | None]:
+        """Who sends it, and from which address; `None` if that is not known."""
+        headers = self.headers
+        if headers is None:
+            return None, None
+        return headers.caller.principal if headers.caller is not None else None, headers.address
+
+    @property
     def principal(self) -> str | None:
         """Who sends it; `None` without authentication."""
         caller = self.headers.caller if self.headers is not None else None

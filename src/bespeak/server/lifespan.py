@@ -58,7 +58,7 @@ class Lifespan:
     @property
     def value(self) -> Any:
         """What the lifespan yielded in the running loop; `None` while it is not entered."""
-        here = self._here() if self._loops else None
+        here = self._here() if self._own is not None and self._loops else None
         return here.value if here is not None else None
 
     @property

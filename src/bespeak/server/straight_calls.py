@@ -1,15 +1,20 @@
-"""The shortest way from an HTTP request to a tool: for calls that need nothing but their arguments.
+"""The shortest way from an HTTP request to a tool: for calls that send no notifications and that nobody follows.
 
-Nearly all calls of tools that ask nothing are like that. Everything else takes the general way through `Dispatch`, and so does
-everything that is wrong, before anything has been done. Both ways give the same bytes, which tests compare.
+Nearly all calls are like that. Everything else takes the general way through `Dispatch`, and so does everything that is wrong,
+before anything has been done. Both ways give the same bytes, which tests compare.
 """
 
 import logging
 from typing import Any
 
 from bespeak.protocol.headers import Headers, is_plain
-from bespeak.protocol.messages import Request, RequestId, read_meta, write_result
-from bespeak.protocol.reserved_meta import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY, PROTOCOL_VERSION_META_KEY
+from bespeak.protocol.messages import Meta, Request, RequestId, read_meta, write_result
+from bespeak.protocol.reserved_meta import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    LOG_LEVEL_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+)
 from bespeak.protocol.versions import LATEST_MODERN_VERSION
 from bespeak.server.call_log import SLOW_SECONDS, clock, log_result
 from bespeak.server.call_log import logger as call_logger
@@ -28,6 +33,7 @@ _METHOD_HEADER = _METHOD.encode()
 _VERSION_HEADER = LATEST_MODERN_VERSION.encode()
 _IDS = frozenset({int, str})
 _TOKENS = frozenset({int, str, type(None)})
+_DICTS = frozenset({dict})
 _ABSENT: Any = None
 _NO_HEADER = b"\n"
 """What no header can be, for names that are encoded in headers."""
@@ -52,21 +58,25 @@ class StraightCalls:
         if type(params) is not dict or type(sent.get("name")) is not str:
             return None
         tool = self._tools.get(sent["name"])
-        if tool is None or not tool.straight or self._is_watched():
+        if tool is None or self._is_watched():
+            return None
+        straight = tool.straight
+        if not straight and not tool.silent:
             return None
         id_ = envelope.get("id", _ABSENT)
         if (
             type(id_) not in _IDS
             or type(sent.get("_meta")) is not dict
             or type(sent.get("arguments")) is not dict
-            or "requestState" in sent
-            or "inputResponses" in sent
             or not self._is_ordinary(sent["_meta"])
             or not self._is_routed(tool.name, headers)
         ):
             return None
-        waits = tool.may_wait or tool.graph.may_wait_at_last
-        return StraightCall(self._call(tool, sent, id_, headers), id_, waits)
+        if not straight:
+            return StraightCall(self._round(tool, sent, id_, headers), id_)
+        if "requestState" in sent or "inputResponses" in sent:
+            return None
+        return StraightCall(self._call(tool, sent, id_, headers), id_)
 
     @staticmethod
     def _is_ordinary(meta: dict[str, Any]) -> bool:
@@ -80,7 +90,7 @@ class StraightCalls:
         ):
             return False
         declared: dict[str, Any] = meta[CLIENT_CAPABILITIES_META_KEY]
-        return all(type(capability) is dict for capability in declared.values())
+        return _DICTS.issuperset(map(type, declared.values()))
 
     def _is_routed(self, name: str, headers: Headers) -> bool:
         """Whether the routing headers are there once each, and agree with the body."""
@@ -98,8 +108,8 @@ class StraightCalls:
     def _is_watched(self) -> bool:
         """Whether somebody follows every call: hooks, bounds, spans, or a log of everything."""
         return (
-            bool(self._dispatch.hooks)
-            or self._serving.follows_calls
+            bool(self._dispatch.hooks or self._serving.hooks)
+            or self._serving.bounded
             or is_tracing()
             or call_logger.isEnabledFor(logging.DEBUG)
         )
@@ -120,7 +130,32 @@ class StraightCalls:
         except Exception as error:  # noqa: BLE001 - the last edge, as in `Dispatch`
             return self._dispatch.failed(self._incoming(params, id_, headers), error, began)
 
+    async def _round(self, tool: Tool, params: dict[str, Any], id_: RequestId, headers: Headers) -> WrittenResponse:
+        """Run one round of a call that may ask."""
+        began = clock()
+        meta: dict[str, Any] = params["_meta"]
+        info = meta.get(CLIENT_INFO_META_KEY)
+        read = Meta(
+            LATEST_MODERN_VERSION,
+            meta[CLIENT_CAPABILITIES_META_KEY],
+            info if type(info) is dict else None,
+            None,
+            meta.get("progressToken"),
+            meta,
+        )
+        incoming = Incoming(Request(id_, _METHOD, params, read), _no_notifications, headers)
+        try:
+            result = await self._serving.serve(tool, params["arguments"], incoming)
+            log_result(incoming, result, began)
+            return self._dispatch.written(incoming, result)
+        except Exception as error:  # noqa: BLE001 - the last edge, as in `Dispatch`
+            return self._dispatch.failed(incoming, error, began)
+
     @staticmethod
     def _incoming(params: dict[str, Any], id_: RequestId, headers: Headers) -> Incoming:
         """The request as the general way sees it."""
-        return Incoming(Request(id_, _METHOD, params, read_meta(params)), lambda _: None, headers)
+        return Incoming(Request(id_, _METHOD, params, read_meta(params)), _no_notifications, headers)
+
+
+def _no_notifications(_notification: bytes) -> None:
+    """Nobody in such a call has a context with which to send one."""

@@ -34,12 +34,10 @@ class WrittenResponse(NamedTuple):
 
 
 class StraightCall(NamedTuple):
-    """A call that needs nothing but its arguments."""
+    """A call that sends no notifications."""
 
     work: Coroutine[Any, Any, WrittenResponse]
     id: RequestId
-    may_wait: bool
-    """Whether the work may wait for something."""
 
 
 class Channel(Protocol):

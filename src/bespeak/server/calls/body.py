@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from mcp_types import InputRequiredResult
 
 
+_PLAIN = frozenset({str, bool, int, float, dict, list})
+"""Types of values that are no questions, neither an author's nor one made by hand."""
+
+
 async def run_plain(
     consumer: Consumer, sent: dict[str, Any], *, raise_exceptions: bool
 ) -> "dict[str, Any] | InputRequiredResult":
@@ -87,6 +91,8 @@ async def run_body(consumer: Consumer, values: dict[str, Any]) -> Any:
 
 def result_with_resolvers(consumer: Consumer, value: Any) -> dict[str, Any]:
     """Return the wire result for the return value of a function with resolvers, which must not ask by hand."""
+    if type(value) in _PLAIN:
+        return consumer.result(value)
     if asks_by_hand(value):
         raise TypeError(f"{consumer.name!r} has resolvers and returned an InputRequiredResult; ask in a resolver")
     return result_of(consumer, value)

@@ -119,11 +119,12 @@ class Call(Outliving):
         self._facts = facts_of(context)
         self._declared = declared
         # Taken before any author code runs, which may change the arguments in place.
-        self._arguments = digest(sent) if consumer.may_ask and declared is not None else None
+        may_ask = consumer.may_ask
+        self._arguments = digest(sent) if may_ask and declared is not None else None
         self._raise_exceptions = raise_exceptions
         self._record = (
             CallDecisions(calls.decisions, consumer, self._facts, self._era, calls.security.clock)
-            if declared is not None and (consumer.may_ask or consumer.graph.overridden) and calls.decisions.wanted
+            if declared is not None and (may_ask or consumer.graph.overridden) and calls.decisions.wanted
             else None
         )
 
@@ -206,10 +207,13 @@ class Call(Outliving):
         failure.__cause__ = error
         return failure
 
-    async def outcome(self) -> dict[str, Any]:
+    def outcome(self) -> Coroutine[Any, Any, dict[str, Any]]:
         """The wire result, failures raised as they are."""
         if self.consumer.graph.nodes:
-            return await self._resolved(self.consumer.arguments.read(self._sent))
+            return self._resolved(self.consumer.arguments.read(self._sent))
+        return self._unresolved()
+
+    async def _unresolved(self) -> dict[str, Any]:
         if self._state is None:
             value = await self._body(self.consumer.arguments.read(self._sent))
             return await self._ask_by_hand(value) if asks_by_hand(value) else result_of(self.consumer, value)
@@ -239,13 +243,9 @@ class Call(Outliving):
             progress=self._progress or Progress(),
             answers=self._facts.answers or {},
             declared=EVERYTHING if self._declared is None else self._declared,
-            call=self._called(),
+            call=f"{self.consumer.method} {self.name} {self._arguments}",
             watcher=self._record,
         )
-
-    def _called(self) -> str:
-        """What is called with which arguments, for the keys of its questions."""
-        return f"{self.consumer.method} {self.consumer.name} {self._arguments}"
 
     async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
         round_ = self._round(arguments)

@@ -31,18 +31,15 @@ class CallServing:
         self._calls = calls
         self._context = context
         self._running = RunningCalls(limits)
+        self.bounded = self._running.bounded
+        """Whether calls that run at the same time are counted."""
         self.hooks: list[CallHook] = []
-
-    @property
-    def follows_calls(self) -> bool:
-        """Whether calls pass through an author's hooks, or are counted."""
-        return bool(self.hooks) or self._running.bounded
 
     def serve(
         self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming
     ) -> Coroutine[Any, Any, dict[str, Any]]:
         """Return the wire result of a call. Raises `MCPError` for a protocol error."""
-        serve = self._serve_bounded if self._running.bounded else self._serve
+        serve = self._serve_bounded if self.bounded else self._serve
         return serve(consumer, arguments, incoming)
 
     async def _serve_bounded(self, consumer: Consumer, arguments: dict[str, Any], incoming: Incoming) -> dict[str, Any]:
@@ -67,9 +64,8 @@ class CallServing:
         straight = consumer.graph.straight and not self.hooks and "requestState" not in params
         if straight and not (consumer.graph.uses_context or consumer.context_parameters):
             return await run_straight(consumer, arguments, None, raise_exceptions=incoming.raise_exceptions)
-        facts = CallFacts(
-            consumer.name, consumer.home, principal=incoming.principal, address=incoming.address, answers=answers
-        )
+        principal, address = incoming.sender
+        facts = CallFacts(consumer.name, consumer.home, None, 1, principal, address, answers)
         context = self._context(facts, incoming)
         if straight:
             return await run_straight(consumer, arguments, context, raise_exceptions=incoming.raise_exceptions)
@@ -80,6 +76,8 @@ class CallServing:
                 call.resume(params["requestState"], incoming.request.id)
                 incoming.round = facts.round
                 own_task = own_task or not call.ends_at_once
+            if not own_task and not self.hooks:
+                return await call.run()
             return await self._run(call, context, arguments, own_task=own_task)
         finally:
             end(context)
@@ -128,7 +126,7 @@ class CallServing:
 
         Raises `MCPError` if it fails.
         """
-        if not self._running.bounded:
+        if not self.bounded:
             return await self._complete(run, incoming)
         try:
             with self._running.running(incoming.principal or incoming.address):

@@ -102,6 +102,13 @@ class Tool(Registered):
         graph = self.graph
         return self.plain or (graph.straight and not graph.uses_context and not self.context_parameters)
 
+    @property
+    def silent(self) -> bool:
+        """Whether a call has resolvers, and needs nothing but its arguments, its state and its answers."""
+        if self.scopes or self.parameter_headers:
+            return False
+        return bool(self.graph.nodes) and not self.graph.uses_context and not self.context_parameters
+
     def result(self, value: Any) -> dict[str, Any]:
         """Return the function's return value as a wire result."""
         return self._output.result(value)

@@ -67,7 +67,7 @@ class PushedCall(Call):
             progress=Progress(),
             answers={},
             declared=self._asker.declared,
-            call=self._called(),
+            call=f"{self.consumer.method} {self.name} {self._arguments}",
             push=self._asker,
             watcher=self._record,
         )

@@ -1,12 +1,13 @@
 """The ASGI app that serves an MCP server over Streamable HTTP: its checks, in the order the protocol requires, and its routing."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-from bespeak.aio.in_place import within
+from bespeak.aio.in_place import Begun, begin, within
 from bespeak.protocol.errors import INVALID_REQUEST, MCPError, http_status
 from bespeak.protocol.headers import SESSION_HEADER, Headers, check_routing
 from bespeak.protocol.media_types import accepts_responses, accepts_streams, is_json
@@ -17,6 +18,7 @@ from bespeak.protocol.messages import (
     Message,
     Notification,
     Request,
+    RequestId,
     message_of,
     no_batch,
     read_json,
@@ -34,7 +36,14 @@ from bespeak.transports.http.legacy.endpoint import LegacyHttp, LegacyOptions
 from bespeak.transports.http.modern_responses import ModernResponse, respond_at_once
 from bespeak.transports.http.public_documents import is_at, serve_document
 from bespeak.transports.http.refusals import NO_ROOM, challenge, refuse
-from bespeak.transports.interfaces import MESSAGE_LIMIT, Authenticator, CannotStart, Challenge, SessionServer
+from bespeak.transports.interfaces import (
+    MESSAGE_LIMIT,
+    Authenticator,
+    CannotStart,
+    Challenge,
+    SessionServer,
+    StraightCall,
+)
 
 logger = logging.getLogger("bespeak.http")
 
@@ -111,7 +120,9 @@ class HttpApp:
             return await self._other_method(scope, headers, receive, send)
         large = self._large_body(headers)
         try:
-            body = await self._read(receive, send, large)
+            body = begin(read_body(receive, self._options.body_limit, large))
+            if isinstance(body, Begun):
+                body = await self._rest_of_body(body, send, large)
             if body is None:
                 return None
             if large is not None:
@@ -122,11 +133,8 @@ class HttpApp:
                 del body  # a call may wait for a person, and does not need it meanwhile
                 if large is None and self._authenticator is None:
                     call = self._server.straight(parsed, headers)
-                    if call is not None and call.may_wait:
-                        json_only = self._options.json_response
-                        return await ModernResponse(call.id, receive, send, json_only=json_only).run(call.work)
                     if call is not None:
-                        return await respond_at_once(send, await call.work)
+                        return await self._straight(call, receive, send)
                 request = message_of(parsed)
                 del parsed
                 if large is not None:
@@ -152,9 +160,25 @@ class HttpApp:
                 when_stopping(scope, self._server.end_subscriptions)
             response = ModernResponse(request.id, receive, send, json_only=json_only)
             return await response.run(self._server.answer(request, response.notify, headers))
+        except BodyTooLarge:
+            return await refuse(send, 413, too_large(self._options.body_limit))
         finally:
             if large is not None:
                 large.let_out()
+
+    async def _straight(self, call: StraightCall, receive: Receive, send: Send) -> None:
+        """Run a call that sends no notifications, and send its response. Nothing more is set up unless it waits."""
+        try:
+            answer = begin(call.work)
+        except asyncio.CancelledError:
+            await self._modern(call.id, receive, send).interrupted()
+            raise
+        if isinstance(answer, Begun):
+            return await self._modern(call.id, receive, send).finish(answer)
+        return await respond_at_once(send, answer)
+
+    def _modern(self, id_: RequestId, receive: Receive, send: Send) -> ModernResponse:
+        return ModernResponse(id_, receive, send, json_only=self._options.json_response)
 
     async def _admit(self, authenticator: Authenticator, headers: Headers, send: Send) -> bool:
         """Find out who sends a request, or refuse it. The checks of `Host` and `Origin` come first."""
@@ -169,13 +193,13 @@ class HttpApp:
         headers.caller = caller
         return True
 
-    async def _read(self, receive: Receive, send: Send, large: LargeBody | None) -> bytes | bytearray | None:
-        """The body of a request; `None` if the client went away, or has been refused."""
-        limit, seconds = self._options.body_limit, self._options.body_seconds
+    async def _rest_of_body(
+        self, begun: Begun[bytes | bytearray | None], send: Send, large: LargeBody | None
+    ) -> bytes | bytearray | None:
+        """A body that was not there at once; `None` if the client went away, or has been refused. Raises `BodyTooLarge`."""
+        seconds = self._options.body_seconds
         try:
-            return await within(seconds, read_body(receive, limit, large))
-        except BodyTooLarge:
-            await refuse(send, 413, too_large(limit))
+            return await within(seconds, begun.rest())
         except TimeoutError:
             if large is not None and large.kept_waiting:
                 await refuse(send, 503, NO_ROOM, unread=True)

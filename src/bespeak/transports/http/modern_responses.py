@@ -58,13 +58,23 @@ class ModernResponse:
         """Do the work and send its response. If the client disconnects, the work is cancelled."""
         try:
             answer = begin(work)
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                await self.interrupted()
+            if self._stream is not None:
+                self._stream.close()
+            raise
+        if self._stream is None and not isinstance(answer, Begun):
+            return await respond_at_once(self._send, answer)
+        return await self.finish(answer)
+
+    async def finish(self, work: Begun[WrittenResponse] | WrittenResponse) -> None:
+        """Continue work that waits, and send its response; or send the response that follows what was sent before."""
+        try:
+            answer = work
             if isinstance(answer, Begun):
                 self._suspended()
                 answer = await answer
-            elif self._stream is None:
-                self._answering = True
-                await respond_at_once(self._send, answer)
-                return
             if self._only_gone():  # it took the cancellation and went on all the same
                 await self._end_for_nobody()
                 return
@@ -79,7 +89,7 @@ class ModernResponse:
         except asyncio.CancelledError:
             if not self._only_gone():
                 if not self._answering:
-                    await self._interrupted()
+                    await self.interrupted()
                 elif self._stream is not None:
                     await self._stream.last_words()
                 raise
@@ -127,7 +137,7 @@ class ModernResponse:
             self._stream = EventStream(self._send)
         return self._stream
 
-    async def _interrupted(self) -> None:
+    async def interrupted(self) -> None:
         """Tell the client that the server has cancelled the task that serves it."""
         message = write_error(self._id, MCPError(INTERNAL_ERROR, BROKEN_OFF))
         if self._stream is None:
