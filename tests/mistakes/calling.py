@@ -20,6 +20,9 @@ MISTAKES: dict[str, Mistake] = {
     "A tool returns a question": called(
         "@mcp.tool()\nasync def order_book(title: str):\n    return Elicit('Sure?', bool)\n"
     ),
+    "A question in the body of a tool": called(
+        "@mcp.tool()\ndef order_book(title: str) -> str:\n    return 'ordered' if Elicit('Sure?', bool) else 'not ordered'\n"
+    ),
     "A tool raises": called("@mcp.tool()\ndef order_book(title: str) -> int:\n    return {}[title]\n"),
     "A resolver raises": called(
         "def price() -> int:\n    return {}['price']\n"
@@ -28,6 +31,10 @@ MISTAKES: dict[str, Mistake] = {
     "A resolver returns something else than it says": called(
         "def price() -> int:\n    return 'seven'\n"
         "@mcp.tool()\ndef order_book(title: str, price: Annotated[int, Resolve(price)]) -> int: ...\n"
+    ),
+    "A resolver returns the text of a question": called(
+        "def ask():\n    return 'Sure?'\n"
+        "@mcp.tool()\ndef order_book(title: str, sure: Annotated[bool, Resolve(ask)]) -> str: ...\n"
     ),
     "A resolver asks and does not say so": called(f"def ask() -> bool:\n    return Elicit('Sure?', bool)\n{_ASKS}"),
     "A resolver asks for something else than it says": called(

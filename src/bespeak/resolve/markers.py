@@ -45,6 +45,13 @@ class Question:
 
     __slots__ = ()
 
+    def __bool__(self) -> bool:
+        """Neither true nor false: nobody has answered."""
+        name = type(self).__name__
+        raise TypeError(
+            f"{name}(...) is a question that nobody has answered, so it is neither true nor false; return it from a resolver"
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elicit(Question, Generic[T]):

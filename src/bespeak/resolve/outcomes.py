@@ -17,17 +17,29 @@ class AcceptedElicitation(BaseModel, Generic[T]):
     action: Literal["accept"] = "accept"
     data: T
 
+    def __bool__(self) -> bool:
+        """True, unless the answer to a yes/no question was no."""
+        return self.data is not False
+
 
 class DeclinedElicitation(BaseModel):
     """The user said no."""
 
     action: Literal["decline"] = "decline"
 
+    def __bool__(self) -> bool:
+        """Always false, so that `if answer:` does not treat it as a yes."""
+        return False
+
 
 class CancelledElicitation(BaseModel):
     """The user dismissed the question without deciding."""
 
     action: Literal["cancel"] = "cancel"
+
+    def __bool__(self) -> bool:
+        """Always false, so that `if answer:` does not treat it as a yes."""
+        return False
 
 
 ElicitationResult = TypeAliasType(

@@ -1,12 +1,24 @@
 """What a resolver may return: no forgotten coroutine, and nothing that its annotation plainly rules out."""
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import BaseModel
 
-from bespeak import Client, DeclinedElicitation, Elicit, MCPServer, Resolve
+from bespeak import (
+    AcceptedElicitation,
+    Client,
+    DeclinedElicitation,
+    Elicit,
+    ElicitationResult,
+    ElicitUrl,
+    MCPServer,
+    Resolve,
+    Sample,
+)
 from bespeak.resolve.reading.returned_values import PLAIN, ruled_out
 from bespeak.resolve.reading.signatures import EMPTY
 from tests.answering import text
@@ -14,6 +26,15 @@ from tests.answering import text
 
 class Colour(enum.StrEnum):
     RED = "red"
+
+
+class Backorder(BaseModel):
+    confirm: bool
+
+
+@dataclass
+class Copy:
+    number: int
 
 
 class Whole(int):
@@ -30,7 +51,15 @@ class Whole(int):
         (bool | Elicit[bool], {bool}),
         (Annotated[int, "of euros"], {int, bool}),
         (bytes | DeclinedElicitation, {bytes}),
-        (Elicit[bool], PLAIN),
+        (Elicit[bool], {bool}),
+        (Backorder, set()),
+        (Backorder | Elicit[Backorder], set()),
+        (Backorder | str | None, {str, type(None)}),
+        (Copy, set()),
+        (Sample, set()),
+        (str | ElicitUrl, {str}),
+        (AcceptedElicitation[bool] | DeclinedElicitation, {bool}),
+        (ElicitUrl, PLAIN),
         (Any, PLAIN),
         (EMPTY, PLAIN),
         (list[int], PLAIN),
@@ -63,11 +92,19 @@ def yields_text(title: str) -> Iterator[int]:
     yield "one"  # pyright: ignore[reportReturnType]
 
 
-async def called_with(resolver: Any) -> str:
+async def a_text_for_a_form(title: str) -> Backorder | Elicit[Backorder]:
+    return "Order anyway?"  # pyright: ignore[reportReturnType]
+
+
+async def a_text_for_a_question(title: str) -> Elicit[bool]:
+    return "Order anyway?"  # pyright: ignore[reportReturnType]
+
+
+async def called_with(resolver: Any, hint: Any = Any) -> str:
     mcp, ran = MCPServer("shop"), list[Any]()
 
     @mcp.tool()
-    async def order(title: str, value: Annotated[Any, Resolve(resolver)]) -> str:
+    async def order(title: str, value: Annotated[hint, Resolve(resolver)]) -> str:
         ran.append(value)
         return repr(value)
 
@@ -84,12 +121,50 @@ async def called_with(resolver: Any) -> str:
         (says_no, "returned str, but its return annotation says bool"),
         (says_nothing, "returned None, but its return annotation says int | Elicit[int]"),
         (yields_text, "returned str, but its return annotation says int"),
+        (a_text_for_a_form, "returned str, but its return annotation says Backorder | Elicit[Backorder]"),
+        (a_text_for_a_question, "returned str, but its return annotation says Elicit[bool]"),
     ],
 )
 async def test_a_value_that_is_ruled_out_fails_the_call_before_the_body(resolver: Any, told: str) -> None:
     assert f"resolver '{resolver.__name__}' {told} (order -> value -> {resolver.__name__})" in await called_with(
         resolver
     )
+
+
+def returning(value: Any) -> Callable[[str], Any]:
+    """A resolver without a return annotation."""
+
+    async def ask(title: str):  # noqa: ANN202
+        return value
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "told"),
+    [
+        ("Order anyway?", bool, "returned str, but parameter 'value' takes bool"),
+        (None, Backorder, "returned None, but parameter 'value' takes Backorder"),
+        (
+            "Order anyway?",
+            ElicitationResult[bool],
+            "returned str, but parameter 'value' takes AcceptedElicitation[bool]",
+        ),
+    ],
+)
+async def test_a_resolver_without_a_return_annotation_is_held_to_the_parameters_it_fills(
+    value: Any, hint: Any, told: str
+) -> None:
+    assert f"resolver 'ask' {told}" in await called_with(returning(value), hint)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"), [(True, bool), (3, float), (Backorder(confirm=True), Backorder), ("no", str | None)]
+)
+async def test_a_resolver_without_a_return_annotation_may_return_what_its_parameter_takes(
+    value: Any, hint: Any
+) -> None:
+    assert await called_with(returning(value), hint) == repr(value)
 
 
 async def whole(title: str) -> int:

@@ -33,7 +33,7 @@ from bespeak.resolve.graph.model import CONSUMER, Draft, FromArgument, FromConte
 from bespeak.resolve.graph.replacements import Replacement, identity
 from bespeak.resolve.markers import ElicitUrl, Resolve
 from bespeak.resolve.reading.callables import Kind, may_wait
-from bespeak.resolve.reading.returned_values import asked_class, ruled_out
+from bespeak.resolve.reading.returned_values import asked_class
 from bespeak.resolve.reading.signatures import ORDINARY, Parameter, Signature, read, unfillable
 from bespeak.resolve.reading.type_hints import question_class
 
@@ -188,7 +188,8 @@ class _Compiler:
             asks=tuple(dict.fromkeys(filter(None, map(question_class, signature.question_arms)))),
             asks_for=asked_class(signature.question_arms),
             returns=signature.returns,
-            ruled_out=ruled_out(signature.returns),
+            takers=tuple(draft.takers),
+            ruled_out=draft.ruled_out,
             overridden=draft.fn is not marker.fn,
         )
 
@@ -215,6 +216,7 @@ class _Compiler:
         here = (*trail, f"{parameter.name} <- {draft.signature.name}   {draft.signature.place}")
         check_options(draft, marker, here, self.faults)
         check_result_type(draft, parameter, here, self.faults)
+        draft.takers.append((parameter.name, parameter.hint))
         return FromNode(parameter.name, index, parameter.takes, parameter.default, parameter.takes_not_asked)
 
     def _enter(

@@ -8,6 +8,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from bespeak.resolve.markers import Question, Resolve
 from bespeak.resolve.reading.callables import Kind
+from bespeak.resolve.reading.returned_values import ruled_out
 from bespeak.resolve.reading.signatures import EMPTY, Signature
 
 CONSUMER = -1
@@ -65,6 +66,15 @@ class Draft:
     inputs: list[Input] = field(default_factory=list[Input])
     below: set[int] = field(default_factory=set[int])
     """Every resolver it depends on, directly or not."""
+    takers: list[tuple[str, Any]] = field(default_factory=list[tuple[str, Any]])
+    """The names and the hints of the parameters that it fills."""
+
+    @property
+    def ruled_out(self) -> frozenset[type]:
+        """The types of values that it must not return."""
+        returns = self.signature.returns
+        hints = [hint for _, hint in self.takers] if returns is EMPTY else [returns]
+        return frozenset[type]().union(*map(ruled_out, hints))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +109,8 @@ class Node:
     """The class that its return annotation says a form is for; `None` if it does not name one."""
     returns: Any = EMPTY
     """Its return annotation."""
+    takers: tuple[tuple[str, Any], ...] = ()
+    """The names and the hints of the parameters that it fills."""
     ruled_out: frozenset[type] = frozenset()
     """The types of values that it must not return."""
     overridden: bool = False

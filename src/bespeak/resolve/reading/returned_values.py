@@ -1,20 +1,24 @@
 """What a resolver may return: not a coroutine that was never awaited, and nothing that its annotation plainly rules out.
 
-A forgotten `await` gives a coroutine, which counts as true wherever a consent is expected; so does the text "no". Values of
-other classes are not checked: a resolver may return whatever behaves like what it says.
+A forgotten `await` gives a coroutine, which counts as true wherever a consent is expected; so does the text "no", and a
+question that is a text. A resolver without a return annotation is held to the parameters that it fills. Values of other
+classes are not checked: a resolver may return whatever behaves like what it says.
 """
 
 import functools
 import re
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from types import CoroutineType, NoneType
 from typing import Any, get_args
+
+from pydantic import BaseModel
 
 from bespeak.resolve.markers import Question
 from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.reading.misplaced_markers import is_official_question
 from bespeak.resolve.reading.signatures import EMPTY
-from bespeak.resolve.reading.type_hints import OUTCOMES, arms, is_class, is_concrete, peel, question_class, spell
+from bespeak.resolve.reading.type_hints import OUTCOMES, arms, is_concrete, peel, spell, value_classes
 
 _ALLOWED: dict[type, frozenset[type]] = {
     NoneType: frozenset({NoneType}),
@@ -31,19 +35,20 @@ PLAIN = frozenset({NoneType, bool, int, float, str, bytes, list, dict, tuple, se
 COROUTINE = frozenset({CoroutineType})
 
 
-def ruled_out(returns: Any) -> frozenset[type]:
-    """Return the types that a resolver with this return annotation must not return: coroutines, and perhaps plain types.
+def ruled_out(hint: Any) -> frozenset[type]:
+    """Return the types that a value for this hint must not have: coroutines, and perhaps plain types.
 
-    Plain types are ruled out if the annotation names nothing but other plain types, and questions.
+    Plain types are ruled out if the hint names nothing but other plain types, models and dataclasses. A question counts as
+    what it asks for.
     """
-    allowed: set[type] = set()
-    for arm in [] if returns is EMPTY else arms(returns):
-        if question_class(arm) or (is_class(arm) and issubclass(arm, OUTCOMES)):
-            continue
-        if not is_class(arm) or arm not in _ALLOWED:
-            return COROUTINE
-        allowed |= _ALLOWED[arm]
-    return PLAIN - allowed | COROUTINE if allowed else COROUTINE
+    classes = value_classes(hint)
+    if classes is None or not all(cls in _ALLOWED or _is_structured(cls) for cls in classes):
+        return COROUTINE
+    return PLAIN.difference(*(_ALLOWED.get(cls, ()) for cls in classes)) | COROUTINE
+
+
+def _is_structured(cls: type[Any]) -> bool:
+    return (issubclass(cls, BaseModel) or is_dataclass(cls)) and not issubclass(cls, tuple(PLAIN))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -74,11 +79,18 @@ def why_not_this_question(
     return f"returned a question for {asked.__name__}, but its return annotation says {given}[{form.__name__}]"
 
 
-def why_ruled_out(value: Any, returns: Any) -> str:
-    """Return what is wrong with a value that a return annotation rules out."""
+def why_ruled_out(value: Any, returns: Any, takers: Sequence[tuple[str, Any]]) -> str:
+    """Return what is wrong with a value that a return annotation rules out or, without one, a parameter that takes the value."""
     if isinstance(value, CoroutineType):
         value.close()
         return "returned a coroutine that was never awaited; write `return await ...`"
     given = "None" if value is None else spell(type(value))
-    said = re.sub(r"\b\w+\.", "", " | ".join(map(spell, arms(returns))))  # without the names of modules
-    return f"returned {given}, but its return annotation says {said}"
+    if returns is not EMPTY:
+        return f"returned {given}, but its return annotation says {_brief(returns)}"
+    name, hint = next(one for one in takers if type(value) in ruled_out(one[1]))
+    return f"returned {given}, but parameter {name!r} takes {_brief(hint)}"
+
+
+def _brief(hint: Any) -> str:
+    """A hint without the names of modules."""
+    return re.sub(r"\b\w+\.", "", " | ".join(map(spell, arms(hint))))

@@ -467,7 +467,7 @@ class Round:
 
 
 def _ruled_out(node: Node, value: Any) -> ResolverFailed:
-    return ResolverFailed(node.name, node.path, why_ruled_out(value, node.returns))
+    return ResolverFailed(node.name, node.path, why_ruled_out(value, node.returns, node.takers))
 
 
 def _not_allowed(node: Node) -> ResolverFailed:
