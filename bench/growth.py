@@ -1,6 +1,7 @@
 """How the cost of a call grows: with resolvers, answers, registered tools, open sessions and calls that wait.
 
 Calls go through the ASGI app without a socket, so that nothing but the server is measured. The best of many stretches counts.
+Only workers are loaded over HTTP: what counts there is the CPU time that all of them take together for one call.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 from bench.asgi import post
 from bench.legacy import INITIALIZE
 from bench.load import answered, message
+from bench.workers import cpu_seconds_per_call
 from bespeak import Elicit, MCPServer, Resolve
 
 Growth = dict[str, dict[str, float]]
@@ -25,6 +27,8 @@ SIZES: dict[str, list[int]] = {
     "tools": [1, 10, 100, 1000],
     "sessions": [1, 100, 10_000],
     "waiting calls": [0, 100, 1000],
+    "workers": [1, 2, 4],
+    "workers that ask": [1, 2, 4],
 }
 
 
@@ -158,29 +162,33 @@ async def with_waiting_calls(count: int) -> float:
     return found
 
 
-MEASURES: dict[str, Callable[[int], Coroutine[Any, Any, float]]] = {
-    "resolvers": with_resolvers,
-    "answers": with_answers,
-    "tools": with_tools,
-    "sessions": with_sessions,
-    "waiting calls": with_waiting_calls,
+def run(measure: Callable[[int], Coroutine[Any, Any, float]]) -> Callable[[int], float]:
+    return lambda size: asyncio.run(measure(size))
+
+
+MEASURES: dict[str, Callable[[int], float]] = {
+    "resolvers": run(with_resolvers),
+    "answers": run(with_answers),
+    "tools": run(with_tools),
+    "sessions": run(with_sessions),
+    "waiting calls": run(with_waiting_calls),
+    "workers": lambda count: cpu_seconds_per_call("plain", count),
+    "workers that ask": lambda count: cpu_seconds_per_call("asked", count),
 }
 
 
 def grown(scale: float = 1.0) -> Growth:
     """Return the seconds of one call for each size; a small scale leaves out the largest sizes."""
     return {
-        what: {
-            str(size): asyncio.run(MEASURES[what](size)) for size in (SIZES[what] if scale >= 1 else SIZES[what][:-1])
-        }
-        for what in MEASURES
+        what: {str(size): measure(size) for size in (SIZES[what] if scale >= 1 else SIZES[what][:-1])}
+        for what, measure in MEASURES.items()
     }
 
 
 def growth_table(growth: Growth) -> list[str]:
     """Return the growth as lines for a terminal."""
-    lines = ["one call, through the app without a socket:"]
+    lines = ["one call, through the app without a socket; with workers, their CPU time:"]
     for what, sizes in growth.items():
         told = ", ".join(f"{int(size):,}: {seconds * 1e6:,.1f} us" for size, seconds in sizes.items())
-        lines.append(f"  by {what:<15}{told}")
+        lines.append(f"  by {what:<18}{told}")
     return lines

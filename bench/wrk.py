@@ -25,12 +25,17 @@ def on_core(number: int) -> Callable[[], None]:
     return lambda: os.sched_setaffinity(0, mine)
 
 
-@contextmanager
-def listening(python: str, library: str, kind: str = "json", *, core: int | None = 0) -> Generator[tuple[int, int]]:
-    """A library behind uvicorn: its port, and the id of its process."""
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
+    return port
+
+
+@contextmanager
+def listening(python: str, library: str, kind: str = "json", *, core: int | None = 0) -> Generator[tuple[int, int]]:
+    """A library behind uvicorn: its port, and the id of its process."""
+    port = free_port()
     command = [python, str(HERE / "server.py"), library, str(port), kind]
     # The child sets its own core before it becomes a server; no other thread runs in this process.
     server = subprocess.Popen(command, preexec_fn=None if core is None else on_core(core))  # noqa: PLW1509
@@ -43,7 +48,13 @@ def listening(python: str, library: str, kind: str = "json", *, core: int | None
 
 
 def seconds_per_call(port: int, tool: str, seconds: int, session: str = NO_SESSION) -> float:
-    """Return how long a server takes for one whole call of a tool. Ends the program if an answer was wrong."""
+    """Return how long a server takes for one whole call of a tool."""
+    calls, took = loaded(port, tool, seconds, session)
+    return took / calls
+
+
+def loaded(port: int, tool: str, seconds: int, session: str = NO_SESSION) -> tuple[int, float]:
+    """Return how many whole calls a server answered, and in how many seconds. Ends the program if an answer was wrong."""
     wrk = shutil.which("wrk")
     if wrk is None:
         sys.exit("wrk is not installed: install Debian's package `wrk`")
@@ -56,4 +67,4 @@ def seconds_per_call(port: int, tool: str, seconds: int, session: str = NO_SESSI
     calls, took, wrong, example = int(figures[1]), float(figures[2]), int(figures[3]), figures[4]
     if wrong or not calls:
         sys.exit(f"{wrong} requests of {tool} were not answered as they should be: {example}")
-    return took / calls
+    return calls, took
