@@ -13,6 +13,7 @@ ELSEWHERE = {
     "MemoryStore": "stores are in bespeak.server: from bespeak.server import MemoryStore",
     "ClientSession": "the client is Client: from bespeak import Client",
     "stdio_client": "a Client takes StdioServerParameters itself: from bespeak import StdioServerParameters",
+    "McpError": "the error is MCPError: from bespeak import MCPError",
     "types": "wire types have a package of their own: import mcp_types",
 }
 """What has another name here, or is better not imported at all."""

@@ -99,6 +99,29 @@ def test_a_wrong_target_ends_with_code_2_and_the_reason_and_writes_no_message(sh
     assert "Traceback" not in ended.stderr
 
 
+LIFE = """
+from contextlib import asynccontextmanager
+from bespeak import MCPServer
+
+@asynccontextmanager
+async def lifespan(server):
+    raise ConnectionError("no database")
+    yield
+
+mcp = MCPServer("shop", lifespan=lifespan)
+"""
+
+
+def test_a_lifespan_that_fails_ends_with_code_3_the_reason_and_the_line_of_the_author(tmp_path: Path) -> None:
+    (tmp_path / "life.py").write_text(LIFE)
+    ended = subprocess.run([*COMMAND, "life.py"], cwd=tmp_path, capture_output=True, text=True, check=False, input="")
+    assert ended.returncode == 3
+    assert ended.stderr.splitlines() == [
+        "bespeak: the lifespan of life.py failed: ConnectionError: no database",
+        f'           at {tmp_path / "life.py"}:7: raise ConnectionError("no database")',
+    ]
+
+
 # Over HTTP
 
 

@@ -40,7 +40,7 @@ def costs(price: Annotated[int, Resolve(price)]) -> int:
                 "shop.py:11:",
             ],
         ),
-        ("says_otherwise", ["WrongReturn: the tool 'says_otherwise' returned str, which is not the int of its return"]),
+        ("says_otherwise", ["WrongReturn: the tool 'says_otherwise' returned str, but its return annotation says int"]),
     ],
 )
 @pytest.mark.long

@@ -43,6 +43,12 @@ MISTAKES: dict[str, Mistake] = {
         "async def lifespan(server):\n    yield\n"
         "async def main():\n    async with Client(MCPServer(lifespan=lifespan)): ...\nasyncio.run(main())\n"
     ),
+    "A lifespan that fails": Mistake(
+        "from contextlib import asynccontextmanager\nfrom bespeak import MCPServer\n@asynccontextmanager\n"
+        "async def lifespan(server):\n    raise ConnectionError('no database')\n    yield\n"
+        "mcp = MCPServer('Bookshop', lifespan=lifespan)\n",
+        ("call", "server.py", "order_book"),
+    ),
     "State keys without a shared store": program(
         "from bespeak import RequestStateSecurity\n"
         "shop = MCPServer(request_state_security=RequestStateSecurity(keys=['k' * 32]))\n"

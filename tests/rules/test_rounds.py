@@ -124,7 +124,7 @@ LACKING: dict[str, tuple[Any, Any]] = {
 }
 WRITE_INSTEAD = {
     "schema": "it has no schema; say what is asked for, as in Elicit('Sure?', bool)",
-    "messages": "its messages are a text; write Sample([SamplingMessage(",
+    "messages": "its messages are a string; write Sample([SamplingMessage(",
     "max_tokens": "it has no max_tokens; say how long the message may be, as in Sample(messages, max_tokens=500)",
 }
 

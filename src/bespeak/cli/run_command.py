@@ -11,6 +11,7 @@ from bespeak.cli.call_lines import show_calls
 from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain
 from bespeak.cli.run_directories import UnsafeDirectory
+from bespeak.server.author_frames import author_lines
 from bespeak.server.running import run_stdio
 from bespeak.server.server import MCPServer
 from bespeak.server.targets import NoServer, load
@@ -52,6 +53,12 @@ def run_server(flags: Flags) -> int:
         return complain(str(error), ExitCode.BAD_USAGE, error)
     except (CannotStart, StoreUnavailable) as error:
         return complain(f"the server cannot start: {error}", ExitCode.UNREACHABLE)
+    except Exception as error:
+        lines = author_lines(error, only_own=True)
+        if not lines:
+            raise
+        told = f"the lifespan of {flags.target} failed: {type(error).__name__}: {error}"
+        return complain("\n".join([told, *lines]), ExitCode.UNREACHABLE, error)
     return ExitCode.OK
 
 

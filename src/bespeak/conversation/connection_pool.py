@@ -14,6 +14,7 @@ from bespeak.conversation.server_targets import Target
 from bespeak.conversation.servers import Unreachable, reach, said
 from bespeak.protocol.errors import MCPError
 from bespeak.protocol.versions import SPOKEN
+from bespeak.server.author_frames import author_lines
 from bespeak.transports.interfaces import MissingExtra
 
 MOST_LINES, LONGEST_LINE = 20, 200
@@ -217,12 +218,14 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
             )
             await connection.__aenter__()
             connection.timeout = wanted.timeout
-        except (OSError, MCPError, InvalidServerResponse, MissingExtra, ValueError) as error:
+        except Exception as error:
+            own = author_lines(error, only_own=True)  # of a lifespan that fails, in this process
+            if own or not isinstance(error, OSError | MCPError | InvalidServerResponse | MissingExtra | ValueError):
+                told = "\n".join([f"the server cannot be started: {type(error).__name__}: {error}", *own])
+                raise Unreachable(told) from error
             refused = isinstance(error, MCPError | ConnectionError | InvalidServerResponse)
             lines = "\n".join(filter(None, [*begun, reached.printed()]))
             raise Unreachable(f"{_why(error)}{said(lines)}", refused=refused) from None
-        except Exception as error:  # a lifespan that fails, in this process
-            raise Unreachable(f"the server cannot be started: {type(error).__name__}: {error}") from error
         task = asyncio.current_task()
         assert task is not None, "this runs in a task"
         ready.set_result(_Held(task, leave, connection, reached.printed, wanted))

@@ -27,6 +27,12 @@ class Recursive(BaseModel):
     again: "Recursive | None" = None
 
 
+class Fields:
+    """Somebody forgot the base class."""
+
+    confirm: bool
+
+
 class Tags(BaseModel):
     tags: list[str]
 
@@ -45,6 +51,9 @@ class Tags(BaseModel):
         (int | str, "no single plain type", "ask for a flat model"),
         (object, "no single plain type", "ask for a flat model"),
         (Callable[[], int], "no JSON schema", "ask for a flat model"),
+        ({"type": "object"}, "a dict is not the type of an answer", "ask for a flat model"),
+        ([bool], "a list is not the type of an answer", "ask for a flat model"),
+        (Fields, "Fields is neither a pydantic model nor a dataclass", r"write class Fields(BaseModel)"),
     ],
 )
 def test_a_form_the_protocol_does_not_allow_says_what_to_do(wanted: Any, problem: str, fix: str) -> None:

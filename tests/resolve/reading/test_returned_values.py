@@ -1,7 +1,7 @@
 """What a resolver may return: no forgotten coroutine, and nothing that its annotation plainly rules out."""
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -21,6 +21,7 @@ from bespeak import (
 )
 from bespeak.resolve.reading.returned_values import PLAIN, ruled_out
 from bespeak.resolve.reading.signatures import EMPTY
+from bespeak.resolve.reading.type_hints import CONTAINERS
 from tests.answering import text
 
 
@@ -52,17 +53,19 @@ class Whole(int):
         (Annotated[int, "of euros"], {int, bool}),
         (bytes | DeclinedElicitation, {bytes}),
         (Elicit[bool], {bool}),
-        (Backorder, set()),
-        (Backorder | Elicit[Backorder], set()),
+        (Backorder, set[type]()),
+        (Backorder | Elicit[Backorder], set[type]()),
         (Backorder | str | None, {str, type(None)}),
-        (Copy, set()),
-        (Sample, set()),
+        (Copy, set[type]()),
+        (Sample, set[type]()),
         (str | ElicitUrl, {str}),
         (AcceptedElicitation[bool] | DeclinedElicitation, {bool}),
         (ElicitUrl, PLAIN),
         (Any, PLAIN),
         (EMPTY, PLAIN),
-        (list[int], PLAIN),
+        (list[int], CONTAINERS),
+        (dict[str, int] | None, CONTAINERS | {type(None)}),
+        (Sequence[int], PLAIN),
         (Literal["a"], PLAIN),
         (int | MCPServer, PLAIN),
         (Colour, PLAIN),
@@ -103,11 +106,12 @@ async def a_text_for_a_question(title: str) -> Elicit[bool]:
 async def called_with(resolver: Any, hint: Any = Any) -> str:
     mcp, ran = MCPServer("shop"), list[Any]()
 
-    @mcp.tool()
-    async def order(title: str, value: Annotated[hint, Resolve(resolver)]) -> str:
+    async def order(title: str, value: Any) -> str:
         ran.append(value)
         return repr(value)
 
+    order.__annotations__["value"] = Annotated[hint, Resolve(resolver)]
+    mcp.tool()(order)
     async with Client(mcp) as client:
         result = await client.call_tool("order", {"title": "Neuromancer"})
     assert bool(ran) is not result.is_error
@@ -134,7 +138,7 @@ async def test_a_value_that_is_ruled_out_fails_the_call_before_the_body(resolver
 def returning(value: Any) -> Callable[[str], Any]:
     """A resolver without a return annotation."""
 
-    async def ask(title: str):  # noqa: ANN202
+    async def ask(title: str):
         return value
 
     return ask

@@ -131,7 +131,7 @@ Two = TypeAliasType("Two", Annotated[Stock, "noted"])
 DISAGREE: dict[str, tuple[Any, Any, str]] = {
     "models": (Stock, Price, "returns Stock, but parameter 'value' takes Price"),
     "scalars": (int, str, "returns int, but parameter 'value' takes str"),
-    "nothing": (None, Stock, "returns NoneType, but parameter 'value' takes Stock"),
+    "nothing": (None, Stock, "returns None, but parameter 'value' takes Stock"),
     "annotated": (Annotated[int, Field(gt=0)], Annotated[str, "noted"], "returns int, but parameter 'value' takes str"),
     "alias": (Two, Price, "takes Price"),
     "unions": (Stock | None, Price | int, "takes "),

@@ -299,10 +299,10 @@ async def test_a_value_of_another_type_is_logged_with_the_tool_and_both_types(
         for tool in ("price", "prices", "forgets", "stock", "nothing_to_read"):
             assert (await client.call_tool(tool)).is_error
     for told in (
-        "the tool 'price' returned str, which is not the int of its return annotation",
-        "the tool 'prices' returned list, which is not the dict[str, int] of its return annotation",
+        "the tool 'price' returned str, but its return annotation says int",
+        "the tool 'prices' returned list, but its return annotation says dict[str, int]",
         "the tool 'forgets' returned a coroutine that was never awaited; write `return await ...`",
-        "the tool 'stock' returned dict, which is not the Stock of its return annotation (title: Field required; copies: Input",
+        "the tool 'stock' returned dict, but its return annotation says Stock (title: Field required; copies: Input",
         "the tool 'nothing_to_read' returned what cannot be sent: a value of type 'object' has no text that a model could",
     ):
         assert told in caplog.text

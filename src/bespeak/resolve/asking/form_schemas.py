@@ -184,8 +184,7 @@ def _render(wanted: Any) -> Form:
     except PydanticInvalidForJsonSchema as error:
         raise FormError.of([*faults, (f"{name} has a field with no JSON schema: {error.message}", ASKABLE)]) from None
     except NO_SCHEMA as error:
-        reason = str(getattr(error, "message", error)).splitlines()[0]
-        raise FormError.of(faults or [(f"{name} cannot be used in a form: {reason}", ASKABLE)]) from None
+        raise FormError.of(faults or [_no_form(core, name, error)]) from None
     defs: dict[str, Any] = schema.get("$defs", {})
     root = deref(schema, defs)
     fixed = (
@@ -226,6 +225,16 @@ def _secrets(core: Any, name: str) -> list[FormError]:
     """An error for each field that is a secret. The rendered schema would no longer show it."""
     fields = [(f"field {key!r} of {name}", hint) for key, hint, _ in fields_of(core)] if isinstance(core, type) else []
     return [secret(where) for where, hint in fields or [(name, core)] if _mentions_secret(hint)]
+
+
+def _no_form(core: Any, name: str, error: Exception) -> tuple[str, str]:
+    """Return what is wrong with something that has no JSON schema, and what to write instead."""
+    if isinstance(core, (dict, list, str)):
+        return f"a {type(cast('Any', core)).__name__} is not the type of an answer", ASKABLE
+    if isinstance(core, type) and core.__module__ != "builtins" and not _is_structured(core):
+        return f"{name} is neither a pydantic model nor a dataclass", f"write class {name}(BaseModel)"
+    reason = str(getattr(error, "message", error)).splitlines()[0]
+    return f"{name} cannot be used in a form: {reason}", ASKABLE
 
 
 def _named(schema: Any) -> Iterable[tuple[str, Any]]:

@@ -113,7 +113,7 @@ def _render_url(name: str, marker: ElicitUrl) -> Rendered:
 def _render_sample(name: str, marker: Sample) -> Rendered:
     if isinstance(cast("Any", marker.messages), str):
         written = "[SamplingMessage(role='user', content=TextContent(type='text', text=...))]"
-        raise FormError("its messages are a text", f"write Sample({written}, max_tokens=...)")
+        raise FormError("its messages are a string", f"write Sample({written}, max_tokens=...)")
     if marker.max_tokens is MISSING:
         raise FormError(
             "it has no max_tokens", "say how long the message may be, as in Sample(messages, max_tokens=500)"

@@ -14,7 +14,15 @@ from bespeak.resolve.graph.near_misses import Nearness, nearest
 from bespeak.resolve.markers import Elicit, Resolve
 from bespeak.resolve.reading.callables import Kind
 from bespeak.resolve.reading.signatures import EMPTY, Parameter, Signature
-from bespeak.resolve.reading.type_hints import NO_SCHEMA, arms, can_agree, is_unknown, question_class, spell
+from bespeak.resolve.reading.type_hints import (
+    NO_SCHEMA,
+    arms,
+    can_agree,
+    is_unknown,
+    outcome_class,
+    question_class,
+    spell,
+)
 
 CONTEXT_NAMES = ("ctx", "context")
 """What authors call the context, also when they forget its annotation."""
@@ -35,11 +43,13 @@ def check_exposed(signature: Signature, trail: tuple[str, ...], context_type: ty
         if parameter.name in told or is_context(parameter.hint, context_type):
             continue
         if parameter.exposed:
+            whole = all(outcome_class(arm) for arm in arms(parameter.hint))
+            written = spell(parameter.hint) if whole else parameter.exposed[0]
             faults.add(
                 signature.place,
                 (*trail, parameter.name),
-                f"{signature.name}: parameter {parameter.name!r} would let a client supply {parameter.exposed[0]}",
-                f"mark it, so that a resolver asks: {parameter.name}: Annotated[..., Resolve(ask)]",
+                f"{signature.name}: parameter {parameter.name!r} would let a client supply {written}",
+                f"mark it, so that a resolver asks: {parameter.name}: Annotated[{written if whole else '...'}, Resolve(ask)]",
             )
 
 

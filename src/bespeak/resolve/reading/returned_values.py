@@ -18,7 +18,7 @@ from bespeak.resolve.markers import Question
 from bespeak.resolve.outcomes import NotAsked
 from bespeak.resolve.reading.misplaced_markers import is_official_question
 from bespeak.resolve.reading.signatures import EMPTY
-from bespeak.resolve.reading.type_hints import OUTCOMES, arms, is_concrete, peel, spell, value_classes
+from bespeak.resolve.reading.type_hints import CONTAINERS, OUTCOMES, arms, is_concrete, peel, spell, value_classes
 
 _ALLOWED: dict[type, frozenset[type]] = {
     NoneType: frozenset({NoneType}),
@@ -27,8 +27,9 @@ _ALLOWED: dict[type, frozenset[type]] = {
     float: frozenset({float, int, bool}),
     str: frozenset({str}),
     bytes: frozenset({bytes}),
+    **dict.fromkeys(CONTAINERS, CONTAINERS),
 }
-PLAIN = frozenset({NoneType, bool, int, float, str, bytes, list, dict, tuple, set, frozenset})
+PLAIN = CONTAINERS | {NoneType, bool, int, float, str, bytes}
 """The types that are checked. An instance of a subclass is not of one of them."""
 
 
@@ -38,10 +39,10 @@ COROUTINE = frozenset({CoroutineType})
 def ruled_out(hint: Any) -> frozenset[type]:
     """Return the types that a value for this hint must not have: coroutines, and perhaps plain types.
 
-    Plain types are ruled out if the hint names nothing but other plain types, models and dataclasses. A question counts as
-    what it asks for.
+    Plain types are ruled out if the hint names nothing but other plain types, containers, models and dataclasses. A container
+    of one kind is as good as one of another. A question counts as what it asks for.
     """
-    classes = value_classes(hint)
+    classes = value_classes(hint, containers=True)
     if classes is None or not all(cls in _ALLOWED or _is_structured(cls) for cls in classes):
         return COROUTINE
     return PLAIN.difference(*(_ALLOWED.get(cls, ()) for cls in classes)) | COROUTINE

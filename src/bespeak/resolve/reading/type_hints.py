@@ -37,6 +37,7 @@ NO_SCHEMA = (
     RecursionError,  # for hundreds of nested models
 )
 """What pydantic raises for a type that it cannot handle."""
+CONTAINERS: frozenset[type] = frozenset({list, dict, tuple, set, frozenset})
 _PROMOTED: dict[type, tuple[type, ...]] = {float: (int,), complex: (int, float)}
 
 
@@ -201,8 +202,11 @@ def is_concrete(hint: Any) -> TypeGuard[type[Any]]:
     return not (inspect.isabstract(hint) or typing_extensions.is_typeddict(hint))
 
 
-def value_classes(hint: Any) -> set[type[Any]] | None:
-    """Return the concrete classes a value of this hint can have; `None` when that is not certain."""
+def value_classes(hint: Any, *, containers: bool = False) -> set[type[Any]] | None:
+    """Return the concrete classes a value of this hint can have; `None` when that is not certain.
+
+    With `containers`, `list[int]` counts as `list`. Otherwise it is not certain.
+    """
     found: set[type[Any]] = set()
     for arm in arms(hint):
         if is_unknown(arm):
@@ -211,7 +215,7 @@ def value_classes(hint: Any) -> set[type[Any]] | None:
         question = question_class(arm)
         if question is Elicit or outcome is AcceptedElicitation:
             inner = get_args(arm) if question else arm.__pydantic_generic_metadata__["args"]
-            classes = value_classes(inner[0]) if inner else None
+            classes = value_classes(inner[0], containers=containers) if inner else None
         elif question is Sample:
             classes = {wire_types.CreateMessageResult, wire_types.CreateMessageResultWithTools}
         elif question is ListRoots:
@@ -220,6 +224,8 @@ def value_classes(hint: Any) -> set[type[Any]] | None:
             classes = set[type[Any]]()
         elif is_concrete(arm):
             classes = {arm}
+        elif containers and get_origin(arm) in CONTAINERS:
+            classes = {get_origin(arm)}
         else:
             classes = None
         if classes is None:
@@ -251,7 +257,7 @@ _MODULES = re.compile(r"\b(?:typing|bespeak\.resolve\.markers|bespeak\.resolve\.
 def spell(hint: Any) -> str:
     """Return a hint as an author would write it, for messages."""
     if is_class(hint):
-        return hint.__name__
+        return "None" if hint is types.NoneType else hint.__name__
     if get_origin(hint) is Annotated:
         return spell(hint.__origin__)
     return _MODULES.sub("", str(hint))

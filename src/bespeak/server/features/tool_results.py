@@ -91,7 +91,7 @@ class Output:
         returns = re.sub(r"\b\w+\.", "", spell(self._returns))  # without the names of modules
         inside = [one for one in error.errors(include_url=False) if one["loc"]]
         why = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in inside[:_MOST_REASONS])
-        said = f"returned {spell(type(value))}, which is not the {returns} of its return annotation"
+        said = f"returned {spell(type(value))}, but its return annotation says {returns}"
         return f"the tool {self._name!r} {said}{f' ({why})' if why else ''}"
 
     @staticmethod
