@@ -134,7 +134,7 @@ async def test_a_value_that_is_ruled_out_fails_the_call_before_the_body(resolver
 def returning(value: Any) -> Callable[[str], Any]:
     """A resolver without a return annotation."""
 
-    async def ask(title: str):  # noqa: ANN202
+    async def ask(title: str):
         return value
 
     return ask
