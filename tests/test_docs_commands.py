@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
 from tests.cli.terminals import at_terminal
+from tests.test_docs import file_of
 from tests.transcripts import commands
 
 ROOT = Path(__file__).parent.parent
@@ -35,7 +36,8 @@ def shown() -> list[tuple[str, str, str, str]]:
     for page in PAGES:
         text = page.read_text()
         for block in CONSOLE.finditer(text):
-            server = [one for one in PYTHON.findall(text[: block.start()]) if "asyncio.run(" not in one]
+            before = [one for one in PYTHON.findall(text[: block.start()]) if file_of(one) == "server.py"]
+            server = [one for one in before if "asyncio.run(" not in one]
             found += [(page.stem, "\n".join(server), *one) for one in commands(block[1])]
     return found
 

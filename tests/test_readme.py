@@ -11,6 +11,7 @@ from scripts.readme_server import README, readme_server
 from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
+from bespeak.cli.exit_codes import ExitCode
 from tests.cli.terminals import at_terminal, in_a_process
 from tests.transcripts import check_transcript, commands, write_files
 
@@ -60,16 +61,44 @@ def test_the_graph_is_shown_as_printed() -> None:
     assert re.fullmatch(pattern, CliRunner().invoke(app, ["graph", "server.py"]).output, re.DOTALL)
 
 
+QUESTIONS = """
+from typing import Annotated
+from pydantic import BaseModel
+from bespeak import Elicit, MCPServer, Resolve
+mcp = MCPServer("questions")
+class Delivery(BaseModel):
+    street: str
+    floor: int
+async def city() -> Elicit[str]:
+    return Elicit("Which city?", str)
+async def delivery() -> Elicit[Delivery]:
+    return Elicit("Where?", Delivery)
+@mcp.tool()
+async def go(to: Annotated[str, Resolve(city)]) -> str:
+    return to
+@mcp.tool()
+async def send(to: Annotated[Delivery, Resolve(delivery)]) -> str:
+    return f"{to.street} {to.floor}"
+"""
+
+
 @pytest.mark.timing
 @pytest.mark.usefixtures("in_a_folder_with_the_server")
-def test_a_question_for_a_text_is_answered_by_typing_it(tmp_path: Path) -> None:
-    (tmp_path / "readme_city.py").write_text(
-        "from typing import Annotated\nfrom bespeak import Elicit, MCPServer, Resolve\nmcp = MCPServer('text')\n"
-        "async def ask() -> Elicit[str]:\n    return Elicit('Which city?', str)\n"
-        "@mcp.tool()\nasync def go(city: Annotated[str, Resolve(ask)]) -> str:\n    return city\n"
-    )
-    ended = at_terminal("call", "readme_city.py", "go", typed="Paris\ny\n")
-    assert (ended.code, ended.out) == (0, "Paris\n")
+@pytest.mark.parametrize(
+    ("tool", "typed", "printed"),
+    [("go", "Paris\ny\n", "Paris\n"), ("send", "a\nMain Street\n2\ny\n", "Main Street 2\n")],
+)
+def test_a_text_and_a_form_are_typed_and_then_confirmed(tool: str, typed: str, printed: str, tmp_path: Path) -> None:
+    (tmp_path / f"readme_{tool}.py").write_text(QUESTIONS)
+    ended = at_terminal("call", f"readme_{tool}.py", tool, typed=typed)
+    assert (ended.code, ended.out) == (0, printed)
+
+
+@pytest.mark.usefixtures("in_a_folder_with_the_server")
+def test_the_key_that_is_shown_is_the_name_to_answer_by() -> None:
+    (key,) = re.findall(r"^ +key \| (.*)$", TEXT, re.MULTILINE)
+    words = ["call", "server.py", "order_book", "title=Neuromancer", "--answer", f"{key}=true"]
+    assert CliRunner().invoke(app, words).output == "Backordered 'Neuromancer'; it ships in 2-3 weeks.\n"
 
 
 @pytest.mark.timing
@@ -87,6 +116,15 @@ def test_a_confirmation_that_is_sent_is_ignored_and_the_person_is_asked_all_the_
         terminal.wait_for("c = cancel: ")
         terminal.type("n\n")
         assert terminal.ended() == (0, "No order placed.\n")
+
+
+@pytest.mark.timing
+@pytest.mark.usefixtures("in_a_folder_with_the_server")
+@pytest.mark.parametrize(("typed", "action"), [("d", "decline"), ("c", "cancel")])
+def test_a_question_that_is_not_accepted_ends_the_call_with_an_error(typed: str, action: str) -> None:
+    ended = at_terminal("call", "server.py", "order_book", "title=Neuromancer", typed=f"{typed}\n")
+    assert ended.code == ExitCode.FAILED
+    assert ended.out.endswith(f"elicitation was {action}\n")
 
 
 @pytest.mark.usefixtures("in_a_folder_with_the_server")

@@ -1,8 +1,10 @@
 """`FILE[:OBJECT]`: finding the server a command is about, what else may stand on the command line, and what workers are told."""
 
+import gc
 import os
 import socket
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +161,26 @@ def test_what_a_file_raises_is_told_with_the_lines_of_the_author_only(write: Wri
     assert told.format(file=file) in str(raised.value)
     assert raised.value.__cause__ is not None
     assert str(raised.value).count("\n  at ") <= 1
+
+
+async def test_a_file_that_calls_asyncio_run_in_the_loop_of_a_command_is_told_where_the_call_belongs(
+    write: Write,
+) -> None:
+    source = ONE + "import asyncio\nasync def main(): ...\nasyncio.run(main())\n"
+    with warnings.catch_warnings(record=True) as warned:
+        with pytest.raises(CannotLoad) as raised:
+            load(str(write("target_client.py", source)))
+        message, place = str(raised.value).splitlines()
+        del raised
+        gc.collect()
+    assert "the file calls asyncio.run() while it is loaded; put the call under `if __name__" in message
+    assert place.endswith(": asyncio.run(main())")
+    assert warned == []  # such as "coroutine 'main' was never awaited"
+
+
+async def test_another_runtime_error_of_a_file_is_told_as_it_is(write: Write) -> None:
+    with pytest.raises(CannotLoad, match="cannot be loaded: RuntimeError: asyncio"):
+        load(str(write("target_error.py", ONE + "raise RuntimeError('asyncio')\n")))
 
 
 CALLED = """

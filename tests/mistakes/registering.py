@@ -1,6 +1,6 @@
 """Mistakes that are found when a file is loaded and its functions are registered, by their headings in docs/reference/errors.md."""
 
-from tests.mistakes.mistake import Mistake, checked
+from tests.mistakes.mistake import Mistake, called, checked
 
 MISTAKES: dict[str, Mistake] = {
     "`Resolve` as the annotation, or as the default": checked(
@@ -94,4 +94,5 @@ MISTAKES: dict[str, Mistake] = {
     "A module that is not there": checked("import reqeusts\n"),
     "A file without a server": Mistake("def make():\n    ...\n", ("check", "server.py")),
     "A server that runs while the file is loaded": checked("mcp.run()\n"),
+    "A program that runs while the file is loaded": called("async def main() -> None: ...\nasyncio.run(main())\n"),
 }

@@ -3,6 +3,9 @@
 The file's own code runs in between, so this cannot be passed as an argument.
 """
 
+import asyncio
+import inspect
+import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,11 +18,11 @@ from bespeak.resolve.reading.callables import annotated_function, peel_partial, 
 
 
 class RunWhileLoading(Exception):
-    """A file runs its server while a command loads it."""
+    """A file runs its server, or an event loop, while a command loads it."""
 
-    def __init__(self) -> None:
+    def __init__(self, does: str = "runs its server") -> None:
         super().__init__(
-            "the file runs its server while it is loaded; put the call under `if __name__ == '__main__':`, so that the "
+            f"the file {does} while it is loaded; put the call under `if __name__ == '__main__':`, so that the "
             "command can load the file first"
         )
 
@@ -52,6 +55,20 @@ def refuse_running() -> None:
     """Raises `RunWhileLoading` if a file is being loaded."""
     if _CURRENT.get() is not None:
         raise RunWhileLoading
+
+
+def explained(error: BaseException) -> BaseException:
+    """Return the exception of a file, or `RunWhileLoading` if it says that `asyncio.run` was called in the command's event loop.
+
+    The coroutine that was passed is closed, because Python would warn that it was never awaited.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if type(error) is not RuntimeError or frames[-1].f_code is not asyncio.run.__code__:
+        return error
+    for value in frames[-1].f_locals.values():
+        if inspect.iscoroutine(value):
+            value.close()
+    return RunWhileLoading("calls asyncio.run()").with_traceback(error.__traceback__)
 
 
 def register(add: Callable[[], object], fn: Callable[..., Any]) -> None:

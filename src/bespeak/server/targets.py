@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from bespeak.server.author_frames import describe_failure
-from bespeak.server.loading import loading
+from bespeak.server.loading import explained, loading
 from bespeak.server.server import MCPServer
 
 NAMES = ("mcp", "server", "app")
@@ -39,7 +39,7 @@ def load(target: str) -> MCPServer[Any]:
         except NoServer:
             raise
         except (Exception, SystemExit) as error:  # whatever an author's code raises
-            raise CannotLoad(describe_failure(str(path), error)) from error
+            raise CannotLoad(describe_failure(str(path), explained(error))) from error
 
 
 def is_module(name: str) -> bool:
