@@ -3,15 +3,15 @@
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
 
+from bespeak.cli.help_texts import Command
 from bespeak.terminal.safe_text import printable
 
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """The class of all errors about a command line, which typer does not export."""
 
 
-class ToolCallCommand(TyperCommand):
+class ToolCallCommand(Command):
     """A command whose words may be arguments of a tool."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
