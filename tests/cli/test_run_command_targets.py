@@ -58,7 +58,9 @@ def test_a_target_leads_to_its_server(write: Write, source: str, name: str, foun
         ("mcp = 5", ":mcp", r"target_shop\.py has no MCPServer called 'mcp'; it has none"),
         (ONE, ":other", r"target_shop\.py has no MCPServer called 'other'; it has mcp$"),
         (TWO, ":other", r"has no MCPServer called 'other'; it has first, second$"),
-        (TWO, "", r"has several servers \(first, second\); say which: .*target_shop\.py:first$"),
+        (TWO, "", r"has several servers \(first, second\); name one, for example .*target_shop\.py:first$"),
+        (ONE, ":mpc", r"target_shop\.py has no MCPServer called 'mpc'; did you mean 'mcp'\?$"),
+        ("def make(): ...\ndef mask(a): ...", ":mak", r"has no MCPServer called 'mak'; did you mean 'make'\?$"),
     ],
 )
 def test_a_target_that_leads_to_no_server_says_what_there_is(write: Write, source: str, name: str, told: str) -> None:
@@ -66,9 +68,7 @@ def test_a_target_that_leads_to_no_server_says_what_there_is(write: Write, sourc
         load(f"{write('target_shop.py', source)}{name}")
 
 
-@pytest.mark.parametrize(
-    "target", ["missing.py", "missing.py:mcp", "", ":mcp", ".", "target_shop.py:", "no_such_module"]
-)
+@pytest.mark.parametrize("target", ["missing.py", "missing.py:mcp", "", ":mcp", "target_shop.py:", "no_such_module"])
 def test_a_target_that_is_not_a_file_says_what_a_target_is(target: str) -> None:
     with pytest.raises(
         NoServer,

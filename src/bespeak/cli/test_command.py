@@ -1,5 +1,6 @@
 """`bespeak test`: find the suites, select tests, run them and write the reports."""
 
+import difflib
 import json
 import os
 import sys
@@ -155,6 +156,9 @@ def _suites(given: Sequence[Path]) -> list[Suite]:
             what = f"this is a Python file; a suite is called *{SUFFIX}. To print a first suite for a server, use --init {file}"
             faults.append(Mistake(file, 1, what))
             continue
+        if not file.exists() and (near := _near(file)) is not None:
+            faults.append(Mistake(file, 1, f"there is no such file; did you mean {str(near)!r}?"))
+            continue
         try:
             suites.append(load_suite(file))
         except BadSuite as error:
@@ -162,6 +166,13 @@ def _suites(given: Sequence[Path]) -> list[Suite]:
     if faults:
         raise BadSuite(faults)
     return suites
+
+
+def _near(file: Path) -> Path | None:
+    """The suite beside a missing file that was probably meant."""
+    there = {one.name.removesuffix(SUFFIX): one for one in sorted(file.parent.glob(f"*{SUFFIX}"))}
+    near = difflib.get_close_matches(file.name.partition(".")[0], there, 1)
+    return there[near[0]] if near else None
 
 
 def _inside(folder: Path) -> list[Path]:
