@@ -303,8 +303,11 @@ def graph(
         str | None, typer.Argument(help="A tool, prompt or resource. Default: all of them.", metavar="NAME")
     ] = None,
     form: Annotated[
-        str, typer.Option(help="tree, mermaid, svg or json.", metavar="FORM", autocompletion=completions.forms)
-    ] = "tree",
+        str | None,
+        typer.Option(
+            help="tree, mermaid, svg or json. Default: tree.", metavar="FORM", autocompletion=completions.forms
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", metavar="FILE")] = None,
     whole: Json = False,
     traceback: Traceback = False,
@@ -317,7 +320,7 @@ def graph(
     """
     from bespeak.cli.graph_command import Flags, draw_graphs
 
-    raise typer.Exit(draw_graphs(Flags(target, name, "json" if whole else form, output)))
+    raise typer.Exit(draw_graphs(Flags(target, name, form, output, whole)))
 
 
 @keys.command("new", cls=Command)

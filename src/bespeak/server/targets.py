@@ -5,11 +5,13 @@ import importlib
 import importlib.util
 import inspect
 import re
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from bespeak.resolve.errors import InvalidSignature
 from bespeak.server.author_frames import describe_failure
 from bespeak.server.loading import loading
 from bespeak.server.server import MCPServer
@@ -19,6 +21,7 @@ NAMES = ("mcp", "server", "app")
 SYNTAX = "FILE[:OBJECT] or MODULE[:OBJECT], such as server.py:mcp"
 _FOREIGN = ("FastMCP", "MCPServer", "Server")
 """The classes of servers in other packages for MCP."""
+_CHECK = "bespeak check {target} shows the errors of all functions"
 _ASGI = ["scope", "receive", "send"]
 """The parameters of an ASGI app."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -35,13 +38,15 @@ class CannotLoad(NoServer):
 def load(target: str) -> MCPServer[Any]:
     """Return the server at a target. Raises `NoServer`, and `CannotLoad` for an exception of the author's code."""
     path, name = _split(target)
-    with loading():
+    with loading() as current:
         try:
             return _find(_module(target, path), name, str(path))
         except NoServer:
             raise
         except (Exception, SystemExit) as error:  # whatever an author's code raises
-            raise CannotLoad(describe_failure(str(path), error)) from error
+            more = f"\n\n{_CHECK.format(target=shlex.quote(target))}" if isinstance(error, InvalidSignature) else ""
+            told = describe_failure(str(path), error)
+            raise CannotLoad(told if current.collects else f"{told}{more}") from error
 
 
 def is_module(name: str) -> bool:
