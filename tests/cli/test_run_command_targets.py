@@ -287,6 +287,8 @@ def run(*arguments: str) -> Any:
             ["x.py", "--http", "--trusted-proxy", "nginx"],
             "bespeak: --trusted-proxy: 'nginx' is not an IP address or a network",
         ),
+        (["x.py", "--store", "foo"], "bespeak: --store: 'foo' is not a store; use memory:, sqlite:/path/to/file"),
+        (["x.py", "--http", "--store", "sqlite:"], "bespeak: --store: a SQLite store needs the path of a file"),
         (["x.py", "--http", "--port", "0"], "--port"),
         (["x.py", "--http", "--port", "65536"], "--port"),
         (["x.py", "--http", "--workers", "0"], "--workers"),
@@ -370,11 +372,12 @@ def test_a_port_in_use_ends_with_code_3_and_what_to_do_before_the_lifespan_start
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SystemExit) as caught:
-            run_server(Flags(str(file), True, None, port, None, number, []))
-    assert caught.value.code == ExitCode.UNREACHABLE
+        code = run_server(Flags(str(file), True, None, port, None, number, []))
+    assert code == ExitCode.UNREACHABLE
     said = "".join(capfd.readouterr())
-    assert f"Cannot listen at http://127.0.0.1:{port}: the port is in use. Stop the program that uses it" in said
+    assert (
+        f"bespeak: Cannot listen at http://127.0.0.1:{port}: the port is in use. Stop the program that uses it" in said
+    )
     assert "Traceback" not in said
     assert "LIFESPAN" not in said
 
