@@ -94,6 +94,15 @@ async def test_a_server_behind_a_url_is_waited_for_with_a_line_that_does_not_rep
     assert said == ["waiting for the server ..."]
 
 
+@pytest.mark.timing
+@pytest.mark.parametrize("reading", [0, 1])
+def test_a_draft_without_a_test_that_runs_says_what_to_do(raw: Raw, reading: int) -> None:
+    changing = {"name": "order", "inputSchema": {"type": "object"}}
+    tools = [changing, *[tool("look")] * reading]
+    said = told(bespeak("test", "--init", raw(pages=[{"tools": tools}])), 0)
+    assert ("then remove skip from a test to run it" in said) is (reading == 0)
+
+
 WORDS = "not interrupted"
 
 

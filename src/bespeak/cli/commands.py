@@ -8,7 +8,7 @@ import typer
 
 from bespeak.cli import completions, test_options
 from bespeak.cli.help_texts import Command, Group
-from bespeak.cli.option_hints import ToolCallCommand
+from bespeak.cli.option_hints import SuiteCommand, ToolCallCommand
 from bespeak.cli.shared_options import (
     TARGETS,
     AnyTarget,
@@ -105,7 +105,7 @@ def dev(
     raise typer.Exit(develop(Flags(target, port, inspector)))
 
 
-@app.command("test", cls=Command)
+@app.command("test", cls=SuiteCommand)
 def run_tests(
     files: test_options.Files = None,
     validate: test_options.Validate = False,
