@@ -43,7 +43,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def drafted(target: str) -> str:
     """A suite for a target, in a file."""
     result = bespeak("test", "--init", target)
-    assert told(result, 0) == ""
+    said = told(result, 0)
+    assert not said or (said.startswith("bespeak: every test of this draft is skipped") and said.count("\n") == 1)
     Path("first.bespeak.yaml").write_text(result.stdout, encoding="utf-8")
     validate(cast("Any", YAML(typ="safe")).load(result.stdout), SCHEMA)  # an editor finds nothing wrong with it either
     return "first.bespeak.yaml"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bespeak.cli import completions, test_options
+from bespeak.cli import shell_completions, test_options
 from bespeak.cli.help_texts import Command, Group
 from bespeak.cli.option_hints import SuiteCommand, ToolCallCommand
 from bespeak.cli.shared_options import (
@@ -305,7 +305,7 @@ def graph(
     form: Annotated[
         str | None,
         typer.Option(
-            help="tree, mermaid, svg or json. Default: tree.", metavar="FORM", autocompletion=completions.forms
+            help="tree, mermaid, svg or json. Default: tree.", metavar="FORM", autocompletion=shell_completions.forms
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", metavar="FILE")] = None,

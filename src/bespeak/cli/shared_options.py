@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from bespeak.cli import completions
+from bespeak.cli import shell_completions
 from bespeak.cli.output import TRACEBACKS, ask_for_tracebacks
 
 PythonTarget = Annotated[
@@ -33,7 +33,7 @@ Profile = Annotated[
         help="Play a client as it is in the wild: langgraph, claude-code, silent, impatient[=SECONDS], lossy, or a class "
         "of yours as MODULE:CLASS or FILE:CLASS.",
         metavar="PROFILE",
-        autocompletion=completions.profiles,
+        autocompletion=shell_completions.profiles,
     ),
 ]
 Headers = Annotated[
@@ -50,7 +50,7 @@ Era = Annotated[
         "--era",
         help="The protocol revision: modern, legacy or a date. Default: negotiated with the server.",
         metavar="REVISION",
-        autocompletion=completions.eras,
+        autocompletion=shell_completions.eras,
     ),
 ]
 Seconds = Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from bespeak.cli import completions
+from bespeak.cli import shell_completions
 from bespeak.cli.shared_options import TARGETS
 
 Files = Annotated[
@@ -37,7 +37,7 @@ Era = Annotated[
     typer.Option(
         help="Run tests at this revision only; modern and legacy mean the newest of each.",
         metavar="REVISION",
-        autocompletion=completions.eras,
+        autocompletion=shell_completions.eras,
     ),
 ]
 Record = Annotated[
@@ -45,7 +45,7 @@ Record = Annotated[
     typer.Option(
         help="When to record cassettes: none, once, new or rewrite.",
         metavar="MODE",
-        autocompletion=completions.record_modes,
+        autocompletion=shell_completions.record_modes,
     ),
 ]
 Cassettes = Annotated[
