@@ -180,7 +180,7 @@ EXAMPLE = """{url: ...}; for a form with these fields, write {"accept": {"city":
     ("words", "said"),
     [
         ([], "Missing argument TARGET: bespeak call TARGET TOOL [KEY=VALUE...]"),
-        (["nowhere.py", "t", "word"], "tool arguments must be KEY=VALUE, not 'word'"),
+        (["nowhere.py", "t", "word"], "tool arguments must be KEY=VALUE, such as title=Dune, not 'word'"),
         (["sh", "nope.sh", "tool"], "not 'tool'; a command with arguments goes in quotes: 'sh nope.sh'"),
         (
             ["nowhere.py", "t", "--arguments", "[]"],

@@ -72,3 +72,41 @@ def test_a_command_line_without_its_server_says_so(
 def test_a_command_that_fails_is_not_taken_for_a_tool() -> None:
     assert "is a tool" not in told(bespeak("call", "true", "t"), 3)
     assert "is a tool" not in told(bespeak("call", "no-such-program-at-all --stdio", "t"), 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["title=The", "Dune"], "not 'Dune'; put a value with spaces in quotes: 'title=The Dune'\n"),
+        (["title=The", "new", "Dune", "x=1"], "not 'new'; put a value with spaces in quotes: 'title=The new Dune'\n"),
+    ],
+)
+def test_the_rest_of_a_value_with_spaces_is_told_how_to_quote_it(words: list[str], meant: str) -> None:
+    assert meant in told(bespeak("call", "nowhere.py", "t", *words), 2)
+
+
+def test_an_argument_is_given_once() -> None:
+    said = told(bespeak("call", "nowhere.py", "t", "title=Dune", "title=Neuromancer"), 2)
+    assert said == "bespeak: the tool argument 'title' is given twice\n"
+
+
+LISTS: Any = {
+    "prompts/list": {"prompts": [{"name": "hold_books"}]},
+    "resources/list": {"resources": [{"name": "prices", "uri": "shop://prices"}]},
+    "resources/templates/list": {"resourceTemplates": [{"name": "price", "uriTemplate": "shop://prices/{title}"}]},
+}
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("hold_books", "prompt"),
+        ("prices", "resource"),
+        ("shop://prices", "resource"),
+        ("price", "resource template"),
+    ],
+)
+def test_what_is_not_a_tool_is_not_called(raw: Raw, name: str, kind: str) -> None:
+    target = raw(pages=[{"tools": TOOLS}], lists=LISTS)
+    assert told(bespeak("call", target, name), 2) == f"bespeak: '{name}' is a {kind}; bespeak call calls tools\n"

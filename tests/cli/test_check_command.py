@@ -205,6 +205,34 @@ def test_a_file_that_cannot_be_loaded_ends_with_2(write: Write, source: str, sai
     assert result.stdout == ""
 
 
+def test_a_program_reads_why_a_file_cannot_be_loaded(write: Write) -> None:
+    file = write("check_broken_json.py", "1 / 0\n")
+    result = check(str(file), "--json")
+    assert result.exit_code == 2
+    found = json.loads(result.stdout)
+    assert (found["errors"], found["complete"]) == ([], False)
+    assert found["reason"].startswith(f"{file} cannot be loaded: ZeroDivisionError: division by zero\n")
+    assert told(result, 2).startswith(f"bespeak: {file} cannot be loaded: ")
+
+
+def test_a_problem_does_not_begin_with_the_function_that_is_named_beside_it(write: Write) -> None:
+    source = ONE + "from bespeak import Resolve\n@mcp.tool()\ndef a(x: 'Nowhere') -> str: ...\n"
+    (error,) = json.loads(check(str(write("check_prefix.py", source)), "--json").stdout)["errors"]
+    problem = "the hint of parameter 'x' names 'Nowhere', which does not exist at run time"
+    assert (error["function"], error["problem"]) == ("a", problem)
+    assert f"cannot register 'a': {problem}\n" in check(str(write("check_no_prefix.py", source))).stdout
+
+
+@pytest.mark.parametrize("command", ["run", "list", "graph", "call"])
+def test_a_command_that_shows_one_error_says_how_to_see_all(write: Write, command: str) -> None:
+    wrong = "@mcp.tool()\ndef a(x: len) -> str: ...\n@mcp.tool()\ndef b(x: len) -> str: ...\n"
+    file = write("check_two.py", ONE + wrong)
+    said = told(bespeak(command, str(file), *(["a"] if command == "call" else [])), 2)
+    assert "cannot register 'a'" in said
+    assert said.endswith(f"\n         bespeak check {file} shows the errors of all functions\n")
+    assert "bespeak check" not in check(str(file)).stdout
+
+
 def test_a_server_that_is_not_python_cannot_be_checked() -> None:
     needs = "but this command needs a Python server to load: FILE[:OBJECT] or MODULE[:OBJECT], such as server.py:mcp"
     assert f"'http://127.0.0.1:1/mcp' is a URL, {needs}" in told(check("http://127.0.0.1:1/mcp"), 2)

@@ -1,6 +1,7 @@
 """The `bespeak` command itself: its version, `python -m bespeak`, shell completion, and names that are almost right."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import bespeak as package
 from tests.cli.desks import bespeak, told
+from tests.test_docs_command_line import COMMANDS
 
 
 @pytest.mark.timing
@@ -32,10 +34,38 @@ def test_a_command_or_option_that_there_is_not_is_named_with_what_was_meant(word
     assert said in told(bespeak(*words), 2)
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_what_to_write_and_not_the_types_of_python(name: str) -> None:
+    help_text = bespeak(*name.split()[1:], "--help").stdout
+    assert not re.search(r"<[a-z]|list\[", help_text)
+    assert all(one.metavar for one in COMMANDS[name].params if not getattr(one, "is_flag", False))
+
+
+@pytest.mark.parametrize(
+    ("name", "usage"),
+    [
+        ("call", "[TARGET] [TOOL] [KEY=VALUE]..."),
+        ("test", "[FILE]..."),
+        ("mock", "CASSETTE..."),
+        ("graph", "FILE[:OBJECT] [NAME]"),
+    ],
+)
+def test_the_usage_line_says_which_words_may_be_left_out_or_repeated(name: str, usage: str) -> None:
+    assert f" {name} [OPTIONS] {usage} " in " ".join(bespeak(name, "--help").stdout.split())
+
+
 @pytest.mark.timing
 @pytest.mark.parametrize(
     ("line", "offered"),
-    [("bespeak gra", {"graph"}), ("bespeak check server.py --js", {"--json"}), ("bespeak run server.py", set[str]())],
+    [
+        ("bespeak gra", {"graph"}),
+        ("bespeak check server.py --js", {"--json"}),
+        ("bespeak run server.py", set[str]()),
+        ("bespeak graph server.py --form me", {"mermaid"}),
+        ("bespeak call server.py --as l", {"langgraph", "lossy"}),
+        ("bespeak list server.py --era le", {"legacy"}),
+        ("bespeak test --record re", {"rewrite"}),
+    ],
 )
 @pytest.mark.long
 def test_completion_offers_commands_and_options_and_never_loads_a_server(

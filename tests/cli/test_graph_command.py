@@ -79,6 +79,7 @@ def test_it_is_written_to_a_file(shop: str, tmp_path: Path) -> None:
     [
         (["order_bok"], "has nothing called 'order_bok'; did you mean 'order_book'?"),
         (["nothing_like_it"], "has nothing called 'nothing_like_it'; there are order_book, advise"),
+        (["--json", "--form", "tree"], "--json is the form json, so it cannot be combined with --form tree"),
         (["--form", "png"], "there is no form 'png'; use tree, mermaid, svg or json"),
         (["--form", "svg"], "--form svg draws one graph; name one of order_book, advise"),
         (["-o", "no/such/folder/x.txt"], "no/such/folder/x.txt cannot be written: No such file or directory"),
@@ -103,3 +104,4 @@ def test_a_file_that_is_not_there_is_an_error() -> None:
 
 def test_json_is_another_word_for_the_form_json(shop: str) -> None:
     assert graph(shop, "--json").stdout == graph(shop, "--form", "json").stdout
+    assert graph(shop, "--json", "--form", "json").exit_code == 0

@@ -71,7 +71,9 @@ def test_a_port_that_is_taken_is_said() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         said = told(bespeak("mock", TAPES, "--http", "--port", str(taken.getsockname()[1])), 3)
+    assert said.startswith("bespeak: Cannot listen at http://127.0.0.1:")
     assert "the port is in use" in said
+    assert "serving" not in said
 
 
 @pytest.mark.timing

@@ -54,6 +54,7 @@ def test_what_waits_is_printed_by_name_and_continued_by_name(raw: Raw, tmp_path:
     result = bespeak("call", target, "t", *given("city=x"))
     told(result, 6)
     pending = json.loads(result.stdout)
+    assert list(pending)[:2] == ["waiting", "resume"]  # before the long conversation
     assert list(pending["waiting"]) == ["pay"]
     assert pending["resume"] == f"bespeak call {shlex.quote(target)} --resume FILE --answer pay=..."
     assert [key for key, _ in pending["conversation"]["pending"]["questions"]] == [FIRST, "city~deadbeef"]
@@ -144,3 +145,26 @@ def test_a_person_is_asked_the_next_question_of_a_name_that_was_answered_beforeh
     assert json.loads(ended.out)["inputResponses"] == {SECOND: {"action": "decline"}}
     assert "Pay 200?" in ended.screen
     assert "Pay 100?" not in ended.screen
+
+
+# An answer under a name that no question has
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize(
+    ("name", "told_so"), [("sure", "the server asks 'desk:pay'"), ("pya", "did you mean 'desk:pay'?")]
+)
+def test_a_person_is_told_of_an_answer_that_is_for_no_question_before_being_asked(
+    raw: Raw, name: str, told_so: str
+) -> None:
+    rounds = [price("desk:pay~00000000", 100), price("desk:pay~11111111", 200), "echo"]
+    screen = at_terminal("call", raw(*rounds), "t", *given(f"{name}=x"), typed="d\nd\n").screen
+    note = f"--answer {name} answers no question so far; {told_so}"
+    assert " ".join(screen.split()).count(note) == 1
+    assert 0 <= screen.index("no question so far") < screen.index("Pay 100?")
+
+
+@pytest.mark.timing
+def test_nothing_is_said_of_an_answer_for_a_later_question_while_nobody_is_asked(raw: Raw) -> None:
+    rounds = [price(FIRST, 100), asks("sure"), "echo"]
+    assert "so far" not in at_terminal("call", raw(*rounds), "t", *given("pay=x", "sure=y")).screen

@@ -60,7 +60,9 @@ def test_a_target_leads_to_its_server(write: Write, source: str, name: str, foun
         ("mcp = 5", ":mcp", r"target_shop\.py has no MCPServer called 'mcp'; it has none"),
         (ONE, ":other", r"target_shop\.py has no MCPServer called 'other'; it has mcp$"),
         (TWO, ":other", r"has no MCPServer called 'other'; it has first, second$"),
-        (TWO, "", r"has several servers \(first, second\); say which: .*target_shop\.py:first$"),
+        (TWO, "", r"has several servers \(first, second\); name one, for example .*target_shop\.py:first$"),
+        (ONE, ":mpc", r"target_shop\.py has no MCPServer called 'mpc'; did you mean 'mcp'\?$"),
+        ("def make(): ...\ndef mask(a): ...", ":mak", r"has no MCPServer called 'mak'; did you mean 'make'\?$"),
     ],
 )
 def test_a_target_that_leads_to_no_server_says_what_there_is(write: Write, source: str, name: str, told: str) -> None:
@@ -68,9 +70,7 @@ def test_a_target_that_leads_to_no_server_says_what_there_is(write: Write, sourc
         load(f"{write('target_shop.py', source)}{name}")
 
 
-@pytest.mark.parametrize(
-    "target", ["missing.py", "missing.py:mcp", "", ":mcp", ".", "target_shop.py:", "no_such_module"]
-)
+@pytest.mark.parametrize("target", ["missing.py", "missing.py:mcp", "", ":mcp", "target_shop.py:", "no_such_module"])
 def test_a_target_that_is_not_a_file_says_what_a_target_is(target: str) -> None:
     with pytest.raises(
         NoServer,
@@ -309,6 +309,8 @@ def run(*arguments: str) -> Any:
             ["x.py", "--http", "--trusted-proxy", "nginx"],
             "bespeak: --trusted-proxy: 'nginx' is not an IP address or a network",
         ),
+        (["x.py", "--store", "foo"], "bespeak: --store: 'foo' is not a store; use memory:, sqlite:/path/to/file"),
+        (["x.py", "--http", "--store", "sqlite:"], "bespeak: --store: a SQLite store needs the path of a file"),
         (["x.py", "--http", "--port", "0"], "--port"),
         (["x.py", "--http", "--port", "65536"], "--port"),
         (["x.py", "--http", "--workers", "0"], "--workers"),
@@ -392,11 +394,12 @@ def test_a_port_in_use_ends_with_code_3_and_what_to_do_before_the_lifespan_start
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SystemExit) as caught:
-            run_server(Flags(str(file), True, None, port, None, number, []))
-    assert caught.value.code == ExitCode.UNREACHABLE
+        code = run_server(Flags(str(file), True, None, port, None, number, []))
+    assert code == ExitCode.UNREACHABLE
     said = "".join(capfd.readouterr())
-    assert f"Cannot listen at http://127.0.0.1:{port}: the port is in use. Stop the program that uses it" in said
+    assert (
+        f"bespeak: Cannot listen at http://127.0.0.1:{port}: the port is in use. Stop the program that uses it" in said
+    )
     assert "Traceback" not in said
     assert "LIFESPAN" not in said
 

@@ -210,3 +210,16 @@ def _lives(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_command_that_a_script_started_in_the_background_can_still_be_interrupted() -> None:
+    """A shell without job control has such a command ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt), stoppable(interrupts=True):
+            signal.raise_signal(signal.SIGINT)
+        with stoppable():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

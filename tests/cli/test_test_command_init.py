@@ -43,7 +43,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def drafted(target: str) -> str:
     """A suite for a target, in a file."""
     result = bespeak("test", "--init", target)
-    assert told(result, 0) == ""
+    said = told(result, 0)
+    assert not said or (said.startswith("bespeak: every test of this draft is skipped") and said.count("\n") == 1)
     Path("first.bespeak.yaml").write_text(result.stdout, encoding="utf-8")
     validate(cast("Any", YAML(typ="safe")).load(result.stdout), SCHEMA)  # an editor finds nothing wrong with it either
     return "first.bespeak.yaml"
@@ -92,6 +93,15 @@ async def test_a_server_behind_a_url_is_waited_for_with_a_line_that_does_not_rep
     with pytest.raises(Unreachable):
         await drafts.draft("http://ada:secret@127.0.0.1:9/mcp", said.append)
     assert said == ["waiting for the server ..."]
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("reading", [0, 1])
+def test_a_draft_without_a_test_that_runs_says_what_to_do(raw: Raw, reading: int) -> None:
+    changing = {"name": "order", "inputSchema": {"type": "object"}}
+    tools = [changing, *[tool("look")] * reading]
+    said = told(bespeak("test", "--init", raw(pages=[{"tools": tools}])), 0)
+    assert ("then remove skip from a test to run it" in said) is (reading == 0)
 
 
 WORDS = "not interrupted"

@@ -290,7 +290,7 @@ UNREACHABLE: list[tuple[Json, str]] = [
     ({"python": "broken_a.py:mcp"}, "broken_a.py cannot be loaded: SyntaxError: "),
     ({"python": "empty_a.py"}, "empty_a.py has no MCPServer at its top level"),
     ({"python": "empty_b.py:mcp"}, "empty_b.py has no MCPServer called 'mcp'; it has none"),
-    ({"python": "several_a.py"}, "several_a.py has several servers (one, two); say which: "),
+    ({"python": "several_a.py"}, "several_a.py has several servers (one, two); name one, for example "),
     ({"url": "nonsense"}, "the URL of the server is not valid; write one like https://mcp.example.com/mcp"),
     (
         {"url": "http://127.0.0.1:1/mcp", "headers": {"X": "a\nb"}},

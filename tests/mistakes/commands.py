@@ -11,6 +11,7 @@ MISTAKES: dict[str, Mistake] = {
     "A tool that the server does not have": typed("call", "server.py", "order_bok", "title=Dune"),
     "An argument that the tool does not have": typed("call", "server.py", "order_book", "titel=Dune"),
     "An argument without its name": typed("call", "server.py", "order_book", "Dune"),
+    "A value with spaces": typed("call", "server.py", "order_book", "title=Dune", "Messiah"),
     "An argument that is written as an option": typed("call", "server.py", "order_book", "--title", "Dune"),
     "Arguments that are not JSON": typed("call", "server.py", "order_book", "--arguments", "{'title': 'Dune'}"),
     "An answer with the fields of a form": typed(

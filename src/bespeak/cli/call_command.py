@@ -26,7 +26,7 @@ from bespeak.cli.forgotten_files import forgotten_file
 from bespeak.cli.list_command import Flags as ListFlags
 from bespeak.cli.list_command import list_server
 from bespeak.cli.output import NAME, complain, result_lines, tell
-from bespeak.cli.prepared_answers import Bounded, PreparedAnswers, Waiting, WithoutTerminal
+from bespeak.cli.prepared_answers import Bounded, PreparedAnswers, Waiting, WithoutTerminal, nearest, unused_note
 from bespeak.cli.resume_command import NotConfirmed, choose_target, read_saved, shown
 from bespeak.cli.saved_calls import put_down
 from bespeak.cli.schema_types import members
@@ -214,7 +214,10 @@ async def _talk(
         WithoutTerminal(prepared)
         if prompt is None
         else PromptScript(
-            prompt, prepared, asker=lambda: asker_of(shown(call.target), conversation, connection.notifications)
+            prompt,
+            prepared,
+            lambda questions, _: [tell(one) for one in prepared.new_notes(questions)],
+            lambda: asker_of(shown(call.target), conversation, connection.notifications),
         )
     )
     talk = Talk(connection, conversation, Bounded(script), client=client)
@@ -264,13 +267,13 @@ async def _held(
     except Waiting as waiting:
         _json(put_down(call.target, call.answers, call.conversation, connection, waiting, flags), out)
         for name in prepared.unused:
-            if (meant := waiting.nearest(name)) is not None:
-                tell(f"--answer {name} answers no question so far; did you mean '{printable(meant)}'?")
+            if nearest(name, waiting.questions) is not None:
+                tell(unused_note(name, waiting.questions))
         return ExitCode.WAITING
     except Refused:
         return complain("you declined, so the call was not continued: nothing more was sent", ExitCode.FAILED)
     except (CannotAnswer, NoMoreInput, RoundsExceeded, BrokenRule, MalformedResponse) as error:
-        return complain(str(error), ExitCode.FAILED)
+        return complain(f"{error}{_WRITTEN if str(error).endswith(_NO_BOOLEAN) else ''}", ExitCode.FAILED)
     except (OSError, InvalidServerResponse, CallbackFailed) as error:
         return complain(f"the call was cut off: {error}", ExitCode.FAILED)
     code = _printed(talk.envelope, out, whole=flags.whole, unknown=call.unknown if _refuses_name(call, talk) else None)
@@ -278,6 +281,10 @@ async def _held(
         tell(f"{CANNOT_CONTINUE}: {call.again}")
     found = [] if flags.profile is None else [str(one) for one in call.conversation.findings]
     return complain("\n".join(dict.fromkeys(found)), ExitCode.FAILED) if found else code
+
+
+_NO_BOOLEAN = ": must be true or false"
+_WRITTEN = "; yes and other words are text, so write true or false"
 
 
 async def _go_on(conversation: Conversation, script: Script) -> None:

@@ -43,11 +43,13 @@ def check_server(flags: Flags) -> int:
         # Raised where nothing collects, such as Tool.from_function: the rest of the file did not run.
         invalid.append(stopped.__cause__)
     elif stopped is not None and not invalid:
+        if flags.whole:
+            _print_json(flags.target, [], [], None, stopped)
         return complain(str(stopped), ExitCode.BAD_USAGE, stopped)
     found = [(one.consumer, fault) for one in invalid for fault in one.faults]
     warnings = [str(one) for one in unmarked_parameters(server.registered)] if server is not None else []
     if flags.whole:
-        sys.stdout.write(to_json(_as_json(flags.target, found, warnings, server, stopped), indent=2).decode() + "\n")
+        _print_json(flags.target, found, warnings, server, stopped)
     else:
         warned = [f"warning: {one}" for one in warnings]
         text = "\n\n".join([*_written(found), *warned, _summary(flags.target, found, warnings, server)])
@@ -56,6 +58,17 @@ def check_server(flags: Flags) -> int:
         reason = "" if isinstance(stopped.__cause__, InvalidSignature) else f":\n{stopped}"
         return complain(f"{STOPPED}{reason}", ExitCode.FAILED, stopped)
     return ExitCode.FAILED if found else ExitCode.OK
+
+
+def _print_json(
+    target: str,
+    found: Sequence[tuple[str, Fault]],
+    warnings: Sequence[str],
+    server: MCPServer[Any] | None,
+    stopped: NoServer | None,
+) -> None:
+    told = _as_json(target, found, warnings, server, stopped)
+    sys.stdout.write(to_json(told, indent=2).decode() + "\n")
 
 
 def _written(found: Sequence[tuple[str, Fault]]) -> list[str]:
@@ -94,7 +107,7 @@ def _as_json(
         "errors": [
             {
                 "function": consumer,
-                "problem": fault.problem,
+                "problem": fault.problem.removeprefix(f"{consumer}: "),
                 "file": fault.place.rpartition(":")[0] or fault.place,
                 "line": int(line) if (line := fault.place.rpartition(":")[2]).isdigit() else None,
                 "drawing": fault.drawing,
@@ -105,6 +118,7 @@ def _as_json(
         "warnings": warnings,
         "registered": dict(_counts(server)),
         "complete": stopped is None,
+        **({} if stopped is None else {"reason": str(stopped)}),
     }
 
 

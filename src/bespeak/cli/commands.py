@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
-from bespeak.cli import test_options
-from bespeak.cli.option_hints import ToolCallCommand
+from bespeak.cli import shell_completions, test_options
+from bespeak.cli.help_texts import Command, Group
+from bespeak.cli.option_hints import SuiteCommand, ToolCallCommand
 from bespeak.cli.shared_options import (
     TARGETS,
     AnyTarget,
     Era,
     Headers,
+    HttpPort,
     Json,
     Profile,
     PythonTarget,
@@ -20,8 +22,8 @@ from bespeak.cli.shared_options import (
     Traceback,
 )
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
-keys = typer.Typer(no_args_is_help=True, help="Make and replace state keys.")
+app = typer.Typer(cls=Group, no_args_is_help=True, pretty_exceptions_enable=False)
+keys = typer.Typer(cls=Group, no_args_is_help=True, help="Make and replace state keys.")
 
 
 def _print_version(wanted: bool) -> None:
@@ -39,16 +41,20 @@ def bespeak(
     """Run, call, list, check and test MCP servers, and make their state keys."""
 
 
-@app.command()
+@app.command(cls=Command)
 def run(
     target: PythonTarget,
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of stdio.")] = False,
-    host: Annotated[str | None, typer.Option(help="The address to listen on, with --http. Default: 127.0.0.1.")] = None,
-    port: Annotated[
-        int | None, typer.Option(help="The port to listen on, with --http. Default: 8000.", min=1, max=65535)
+    host: Annotated[
+        str | None, typer.Option(help="The address to listen on, with --http. Default: 127.0.0.1.", metavar="ADDRESS")
     ] = None,
-    path: Annotated[str | None, typer.Option(help="The path of the MCP endpoint, with --http. Default: /mcp.")] = None,
-    number: Annotated[int, typer.Option("--workers", help="The number of worker processes, with --http.", min=1)] = 1,
+    port: HttpPort = None,
+    path: Annotated[
+        str | None, typer.Option(help="The path of the MCP endpoint, with --http. Default: /mcp.", metavar="PATH")
+    ] = None,
+    number: Annotated[
+        int, typer.Option("--workers", help="The number of worker processes, with --http.", metavar="NUMBER", min=1)
+    ] = 1,
     proxies: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,10 +82,12 @@ def run(
     raise typer.Exit(run_server(Flags(target, http, host, port, path, number, proxies or [], store)))
 
 
-@app.command()
+@app.command(cls=Command)
 def dev(
     target: PythonTarget,
-    port: Annotated[int | None, typer.Option(help="The port to listen on. Default: 8000.", min=1, max=65535)] = None,
+    port: Annotated[
+        int | None, typer.Option(help="The port to listen on. Default: 8000.", metavar="PORT", min=1, max=65535)
+    ] = None,
     inspector: Annotated[
         bool,
         typer.Option("--inspector", help="Start the official MCP Inspector as well. It needs node 22.19 or newer."),
@@ -97,7 +105,7 @@ def dev(
     raise typer.Exit(develop(Flags(target, port, inspector)))
 
 
-@app.command("test")
+@app.command("test", cls=SuiteCommand)
 def run_tests(
     files: test_options.Files = None,
     validate: test_options.Validate = False,
@@ -153,14 +161,15 @@ def run_tests(
 
 @app.command(cls=ToolCallCommand)
 def call(
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help=f"The server: {TARGETS}. The tool. Its arguments. Without a tool, the tools are listed, and the exit code is 2.",
-            metavar="TARGET [TOOL [KEY=VALUE...]]",
-        ),
+    target: Annotated[str | None, typer.Argument(help=f"The server: {TARGETS}.", metavar="TARGET")] = None,
+    tool: Annotated[
+        str | None,
+        typer.Argument(help="The tool. Without it, the tools are listed, and the exit code is 2.", metavar="TOOL"),
     ] = None,
-    arguments: Annotated[str | None, typer.Option("--arguments", help="All arguments as a JSON object.")] = None,
+    pairs: Annotated[list[str] | None, typer.Argument(help="The arguments of the tool.", metavar="KEY=VALUE")] = None,
+    arguments: Annotated[
+        str | None, typer.Option("--arguments", help="All arguments as a JSON object.", metavar="JSON")
+    ] = None,
     answers: Annotated[
         list[str] | None,
         typer.Option(
@@ -171,7 +180,9 @@ def call(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option("--save-answers", help="Write the answers to a file, as the inputResponses of a suite."),
+        typer.Option(
+            "--save-answers", help="Write the answers to a file, as the inputResponses of a suite.", metavar="FILE"
+        ),
     ] = None,
     resume: Annotated[
         str | None,
@@ -183,7 +194,10 @@ def call(
     ] = None,
     era: Era = None,
     rounds: Annotated[
-        int | None, typer.Option("--max-rounds", help="The maximum number of rounds to answer. Default: 10.", min=0)
+        int | None,
+        typer.Option(
+            "--max-rounds", help="The maximum number of rounds to answer. Default: 10.", metavar="NUMBER", min=0
+        ),
     ] = None,
     seconds: Seconds = 30.0,
     whole: Annotated[bool, typer.Option("--json", help="Print the whole result as JSON.")] = False,
@@ -214,7 +228,7 @@ def call(
     from bespeak.cli.call_flags import Flags
 
     given = Flags(
-        words or [],
+        [word for word in (target, tool, *(pairs or [])) if word is not None],
         arguments,
         answers or [],
         save,
@@ -231,7 +245,7 @@ def call(
     raise typer.Exit(call_tool(given))
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_everything(
     target: AnyTarget,
     era: Era = None,
@@ -252,7 +266,7 @@ def list_everything(
     raise typer.Exit(list_server(Flags(target, era, headers or [], seconds, whole)))
 
 
-@app.command()
+@app.command(cls=Command)
 def check(target: PythonTarget, whole: Json = False, traceback: Traceback = False) -> None:
     """Load a server, and report every error in the signatures of its tools, prompts, resources and resolvers.
 
@@ -263,15 +277,13 @@ def check(target: PythonTarget, whole: Json = False, traceback: Traceback = Fals
     raise typer.Exit(check_server(Flags(target, whole)))
 
 
-@app.command()
+@app.command(cls=Command)
 def mock(
     cassettes: Annotated[
-        list[Path], typer.Argument(help="Cassettes, or folders that contain cassettes.", metavar="CASSETTE...")
+        list[Path], typer.Argument(help="Cassettes, or folders that contain cassettes.", metavar="CASSETTE")
     ],
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP at 127.0.0.1 instead of stdio.")] = False,
-    port: Annotated[
-        int | None, typer.Option(help="The port to listen on, with --http. Default: 8000.", min=1, max=65535)
-    ] = None,
+    port: HttpPort = None,
 ) -> None:
     """Serve recorded conversations to any client, over stdio or HTTP.
 
@@ -284,13 +296,18 @@ def mock(
     raise typer.Exit(serve_recordings(Flags(cassettes, http, port)))
 
 
-@app.command()
+@app.command(cls=Command)
 def graph(
     target: PythonTarget,
     name: Annotated[
         str | None, typer.Argument(help="A tool, prompt or resource. Default: all of them.", metavar="NAME")
     ] = None,
-    form: Annotated[str, typer.Option(help="tree, mermaid, svg or json.")] = "tree",
+    form: Annotated[
+        str | None,
+        typer.Option(
+            help="tree, mermaid, svg or json. Default: tree.", metavar="FORM", autocompletion=shell_completions.forms
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.", metavar="FILE")] = None,
     whole: Json = False,
     traceback: Traceback = False,
@@ -303,10 +320,10 @@ def graph(
     """
     from bespeak.cli.graph_command import Flags, draw_graphs
 
-    raise typer.Exit(draw_graphs(Flags(target, name, "json" if whole else form, output)))
+    raise typer.Exit(draw_graphs(Flags(target, name, form, output, whole)))
 
 
-@keys.command("new")
+@keys.command("new", cls=Command)
 def new_key() -> None:
     """Print a new state key, for the environment variable BESPEAK_STATE_KEYS.
 
@@ -317,7 +334,7 @@ def new_key() -> None:
     raise typer.Exit(print_new_key())
 
 
-@keys.command("rotate")
+@keys.command("rotate", cls=Command)
 def rotate_keys() -> None:
     """Print how to replace the keys in BESPEAK_STATE_KEYS while servers run.
 

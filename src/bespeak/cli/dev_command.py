@@ -59,7 +59,7 @@ def develop(flags: Flags) -> int:
         def start(first: bool) -> ServerProcess:
             return ServerProcess(serve_once, listening, settings, first)
 
-        stack.enter_context(stoppable())
+        stack.enter_context(stoppable(interrupts=True))
         return Supervisor(start, tell, SourceFiles()).run(ready)
 
 

@@ -30,8 +30,10 @@ class Flags:
 
     target: str
     name: str | None
-    form: str
+    form: str | None
     output: Path | None
+    whole: bool
+    """Whether JSON is asked for, in place of a form."""
 
 
 class BadFlags(Exception):
@@ -41,9 +43,8 @@ class BadFlags(Exception):
 def draw_graphs(flags: Flags) -> int:
     """Print the graphs of a server, or write them to a file. Return the exit code."""
     try:
-        if flags.form not in FORMS:
-            raise BadFlags(f"there is no form {flags.form!r}; use {', '.join(FORMS[:-1])} or {FORMS[-1]}")
-        text = _drawn(flags, _chosen(server_of(flags.target).registered, flags))
+        form = _form(flags)
+        text = _drawn(form, _chosen(server_of(flags.target).registered, flags))
         if flags.output is not None:
             flags.output.write_text(f"{text}\n", "utf-8")
         else:
@@ -53,6 +54,15 @@ def draw_graphs(flags: Flags) -> int:
     except OSError as error:
         return complain(f"{flags.output} cannot be written: {error.strerror}", ExitCode.BAD_USAGE)
     return ExitCode.OK
+
+
+def _form(flags: Flags) -> str:
+    form = flags.form or ("json" if flags.whole else FORMS[0])
+    if form not in FORMS:
+        raise BadFlags(f"there is no form {form!r}; use {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+    if flags.whole and form != "json":
+        raise BadFlags(f"--json is the form json, so it cannot be combined with --form {form}")
+    return form
 
 
 def _chosen(registered: Sequence[Registered], flags: Flags) -> Sequence[Registered]:
@@ -68,13 +78,13 @@ def _chosen(registered: Sequence[Registered], flags: Flags) -> Sequence[Register
     return chosen
 
 
-def _drawn(flags: Flags, chosen: Sequence[Registered]) -> str:
-    if flags.form == "json":
+def _drawn(form: str, chosen: Sequence[Registered]) -> str:
+    if form == "json":
         graphs = [{"kind": one.what, "name": one.name, **as_json(one.graph)} for one in chosen]
         return to_json(graphs, indent=2).decode()
-    if flags.form == "tree":
+    if form == "tree":
         return "\n\n".join(f"{draw_graph(one.graph, one.name)}\n{summary(one.graph)}" for one in chosen)
     if len(chosen) > 1:
         names = ", ".join(one.name for one in chosen)
-        raise BadFlags(f"--form {flags.form} draws one graph; name one of {names}")
-    return PICTURES[flags.form](chosen[0].graph, chosen[0].name)
+        raise BadFlags(f"--form {form} draws one graph; name one of {names}")
+    return PICTURES[form](chosen[0].graph, chosen[0].name)

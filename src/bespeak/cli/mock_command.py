@@ -8,6 +8,7 @@ from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain, tell
 from bespeak.testing.mock.mock_server import MockServer
 from bespeak.testing.mock.tapes import NoCassette, load_tapes
+from bespeak.transports.http.listening_address import listening_problem
 from bespeak.transports.interfaces import MissingExtra
 
 HOST = "127.0.0.1"
@@ -31,6 +32,8 @@ def serve_recordings(flags: Flags) -> int:
         tapes = load_tapes(flags.paths)
     except NoCassette as error:
         return complain(str(error), ExitCode.STALE_CASSETTE)
+    if flags.http and (problem := listening_problem(HOST, flags.port or PORT)):
+        return complain(problem, ExitCode.UNREACHABLE)
     server = MockServer(tapes)
     cassettes = "1 cassette" if len(tapes) == 1 else f"{len(tapes)} cassettes"
     where = f"at http://{HOST}:{flags.port or PORT}/mcp" if flags.http else "on stdio"

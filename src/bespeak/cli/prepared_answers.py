@@ -4,11 +4,14 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bespeak.cli.suggestions import SHOWN
 from bespeak.client.pushed_questions import MAX_QUESTIONS
 from bespeak.conversation.answer_sources import Script, written_for
 from bespeak.conversation.answers import Answer, CannotAnswer
 from bespeak.conversation.fixtures import InputResponseFixture, responses_to
+from bespeak.conversation.question_names import name_of
 from bespeak.conversation.responses import Question
+from bespeak.terminal.safe_text import quoted
 
 
 class Waiting(Exception):
@@ -18,10 +21,11 @@ class Waiting(Exception):
         self.questions = questions
         super().__init__("questions are waiting for answers")
 
-    def nearest(self, name: str) -> str | None:
-        """Return the name of the waiting question that was probably meant by another name."""
-        full = {form: one.name for one in self.questions for form in (one.name, one.name.rpartition(":")[2])}
-        return next((full[form] for form in difflib.get_close_matches(name, full, 1)), None)
+
+def nearest(name: str, questions: Sequence[Question]) -> str | None:
+    """Return the name of the question that was probably meant by another name."""
+    full = {form: one.name for one in questions for form in (one.name, one.name.rpartition(":")[2])}
+    return next((full[form] for form in difflib.get_close_matches(name, full, 1)), None)
 
 
 class PreparedAnswers:
@@ -36,6 +40,7 @@ class PreparedAnswers:
         """The names that were answered, each with the key it was answered under."""
         self.unused = list(answers)
         """The names and keys whose answers were not used yet."""
+        self._noted: set[str] = set()
 
     def answer_for(self, question: Question) -> Answer | None:
         rule = self._fixture.rule_for(question)
@@ -47,6 +52,22 @@ class PreparedAnswers:
 
     def scripts(self, question: Question) -> bool:
         return self._fixture.scripts(question)
+
+    def new_notes(self, questions: Sequence[Question]) -> list[str]:
+        """Return a sentence for each answer that is for no question so far, once, before a person is asked these."""
+        asked = [one for one in questions if not self.scripts(one)]
+        known = {name for one in questions for name in (one.key, name_of(one.key))}
+        stray = [name for name in self.unused if name not in known | self._noted] if asked else []
+        self._noted |= set(stray)
+        return [unused_note(name, asked) for name in stray]
+
+
+def unused_note(name: str, questions: Sequence[Question]) -> str:
+    """Return a sentence about an answer that is for none of these questions."""
+    meant = nearest(name, questions)
+    asked = ", ".join(quoted(one.name) for one in questions[:SHOWN])
+    told = f"the server asks {asked}" if meant is None else f"did you mean {quoted(meant)}?"
+    return f"--answer {name} answers no question so far; {told}"
 
 
 class WithoutTerminal:

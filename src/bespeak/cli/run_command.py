@@ -16,8 +16,9 @@ from bespeak.server.running import run_stdio
 from bespeak.server.server import MCPServer
 from bespeak.server.targets import NoServer, load
 from bespeak.state.stores.store import BadStore, StoreUnavailable
-from bespeak.state.stores.store_urls import STORE_VARIABLE
+from bespeak.state.stores.store_urls import STORE_VARIABLE, open_store
 from bespeak.transports.http.client_addresses import ClientAddresses
+from bespeak.transports.http.listening_address import listening_problem
 from bespeak.transports.interfaces import CannotStart, MissingExtra
 
 
@@ -39,6 +40,10 @@ class BadFlags(Exception):
     """Flags that do not go together, or a value that cannot be used."""
 
 
+class CannotListen(Exception):
+    """The address cannot be used. The message says why."""
+
+
 def run_server(flags: Flags) -> int:
     """Run the server until it is told to stop. Return the exit code."""
     try:
@@ -51,6 +56,8 @@ def run_server(flags: Flags) -> int:
             run_stdio(lambda: _loaded(flags))
     except (BadFlags, BadStore, NoServer, MissingExtra, UnsafeDirectory) as error:
         return complain(str(error), ExitCode.BAD_USAGE, error)
+    except CannotListen as error:
+        return complain(str(error), ExitCode.UNREACHABLE)
     except (CannotStart, StoreUnavailable) as error:
         return complain(f"the server cannot start: {error}", ExitCode.UNREACHABLE)
     except Exception as error:
@@ -73,6 +80,11 @@ def _check(flags: Flags) -> None:
         ClientAddresses(flags.proxies)
     except ValueError as error:
         raise BadFlags(f"--{str(error).replace('trusted_proxies', 'trusted-proxy')}") from None
+    if flags.store is not None:
+        try:
+            open_store(flags.store, "bespeak")
+        except BadStore as error:
+            raise BadFlags(f"--store: {error}") from None
 
 
 def _loaded(flags: Flags) -> MCPServer[Any]:
@@ -92,9 +104,15 @@ def _run_http(flags: Flags) -> None:
         flags.path or "/mcp",
         tuple(flags.proxies),
     )
-    if flags.workers > 1:
-        settings = workers.Settings(flags.target, host, port, path, proxies)
-        workers.run(settings, flags.workers, lambda _: _loaded(flags))
-    else:
+
+    def load_here(_: str = flags.target) -> MCPServer[Any]:
         server = _loaded(flags)
+        if problem := listening_problem(host, port):  # before workers start, and in the form of all our messages
+            raise CannotListen(problem)
+        return server
+
+    if flags.workers > 1:
+        workers.run(workers.Settings(flags.target, host, port, path, proxies), flags.workers, load_here)
+    else:
+        server = load_here()
         server.run("streamable-http", host=host, port=port, streamable_http_path=path, trusted_proxies=proxies)

@@ -36,20 +36,17 @@ def put_down(
 ) -> dict[str, Any]:
     """Return a call that is waiting, and how to continue it."""
     missing = [f"--answer {shlex.quote(question.name)}=..." for question in waiting.questions]
-    told: dict[str, Any] = {
-        "waiting": {question.name: question.as_json() for question in waiting.questions},
-        "target": target,
-        "revision": connection.version,
-        "answers": answers,
-    }
+    asked = {"waiting": {question.name: question.as_json() for question in waiting.questions}}
+    told: dict[str, Any] = {"target": target, "revision": connection.version, "answers": answers}
     words = ["bespeak", "call", target, "--resume", "FILE", *secret_options(flags)]
-    resume = {"conversation": conversation.as_json(), "resume": " ".join([shlex.join(words), *missing])}
+    resume = {"resume": " ".join([shlex.join(words), *missing])}
+    whole = {**asked, **resume, **told, "conversation": conversation.as_json()}
     again = {} if flags.resume else {"again": " ".join([shlex.join(["bespeak", "call", *as_words(flags)]), *missing])}
     known = {"revision": connection.version, "again": AGAIN if again else "make the call again"}
     if not is_modern(connection.version):
-        return {**told, **again, "note": OLDER.format(**known)}
+        return {**asked, **told, **again, "note": OLDER.format(**known)}
     if parse_target(target).url is not None or connection.keeps_state:
-        return {**told, **resume}
+        return whole
     if connection.keeps_state is None:
-        return {**told, **resume, **again, "note": KEYS_UNKNOWN.format(**known)}
-    return {**told, **again, "note": KEYS_LOST.format(**known)}
+        return {**whole, **again, "note": KEYS_UNKNOWN.format(**known)}
+    return {**asked, **told, **again, "note": KEYS_LOST.format(**known)}

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from bespeak.cli import shell_completions
 from bespeak.cli.output import TRACEBACKS, ask_for_tracebacks
 
 PythonTarget = Annotated[
@@ -32,6 +33,7 @@ Profile = Annotated[
         help="Play a client as it is in the wild: langgraph, claude-code, silent, impatient[=SECONDS], lossy, or a class "
         "of yours as MODULE:CLASS or FILE:CLASS.",
         metavar="PROFILE",
+        autocompletion=shell_completions.profiles,
     ),
 ]
 Headers = Annotated[
@@ -44,11 +46,22 @@ Headers = Annotated[
 ]
 Era = Annotated[
     str | None,
-    typer.Option("--era", help="The protocol revision: modern, legacy or a date. Default: negotiated with the server."),
+    typer.Option(
+        "--era",
+        help="The protocol revision: modern, legacy or a date. Default: negotiated with the server.",
+        metavar="REVISION",
+        autocompletion=shell_completions.eras,
+    ),
 ]
 Seconds = Annotated[
     float,
     typer.Option(
-        "--timeout", help="The timeout of a request in seconds. Time that people take to answer does not count."
+        "--timeout",
+        help="The timeout of a request in seconds. Time that people take to answer does not count.",
+        metavar="SECONDS",
     ),
+]
+HttpPort = Annotated[
+    int | None,
+    typer.Option("--port", help="The port to listen on, with --http. Default: 8000.", metavar="PORT", min=1, max=65535),
 ]

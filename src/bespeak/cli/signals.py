@@ -20,14 +20,17 @@ T = TypeVar("T")
 
 
 @contextlib.contextmanager
-def stoppable() -> Generator[None]:
-    """Let SIGTERM and SIGHUP raise `KeyboardInterrupt`, as Ctrl-C does, while the block runs."""
+def stoppable(*, interrupts: bool = False) -> Generator[None]:
+    """Let SIGTERM and SIGHUP raise `KeyboardInterrupt`, as Ctrl-C does, while the block runs.
+
+    With `interrupts`, SIGINT does so even if it is ignored: a shell script starts commands with & in that way.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     with contextlib.ExitStack() as stack:
-        for told in _signals():
+        for told in [*_signals(), *([signal.SIGINT] if interrupts else [])]:
             with contextlib.suppress(ValueError):  # signals can be handled in the main thread only
                 stack.callback(signal.signal, told, signal.signal(told, stop))
         yield

@@ -1,5 +1,6 @@
 """`bespeak test`: find the suites, select tests, run them and write the reports."""
 
+import difflib
 import json
 import os
 import sys
@@ -31,6 +32,11 @@ from bespeak.testing.suite.suite_schema import json_schema
 from bespeak.testing.suite.variables import Unknown, environment
 from bespeak.testing.unused_files import Unused, unused_files
 from bespeak.transports.interfaces import MissingExtra
+
+ALL_SKIPPED = (
+    "every test of this draft is skipped, because its tool may change something; check the arguments, then remove skip from a "
+    "test to run it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,8 @@ def _run_suites(flags: Flags) -> int:
             with redirect_stdout(sys.stderr):
                 drafted = run(draft(flags.init, tell))
             print(drafted, end="")
+            if _skips_all(drafted):
+                tell(ALL_SKIPPED)
             return 0
         suites = _suites(flags.files or [Path()])
         everything = [item for suite in suites for item in items_of(suite)]
@@ -106,7 +114,13 @@ def _run_suites(flags: Flags) -> int:
     except (BadSuite, ValueError, MissingExtra, RecordingRefused, Unreachable) as error:
         report_unusable(flags.reports, error, sys.stdout)
         return _complain(error)
-    return _run(options, suites, chosen, len(everything) - len(chosen), writers, first=flags.first)
+    return _run(options, suites, chosen, len(everything) - len(chosen), writers, flags.first, "pretty" in reports)
+
+
+def _skips_all(drafted: str) -> bool:
+    lines = drafted.splitlines()
+    tests, skips = (sum(line.startswith(begun) for line in lines) for begun in ("  - name: ", "    skip: "))
+    return tests == skips
 
 
 def _complain(error: Exception) -> int:
@@ -155,6 +169,9 @@ def _suites(given: Sequence[Path]) -> list[Suite]:
             what = f"this is a Python file; a suite is called *{SUFFIX}. To print a first suite for a server, use --init {file}"
             faults.append(Mistake(file, 1, what))
             continue
+        if not file.exists() and (near := _near(file)) is not None:
+            faults.append(Mistake(file, 1, f"there is no such file; did you mean {str(near)!r}?"))
+            continue
         try:
             suites.append(load_suite(file))
         except BadSuite as error:
@@ -162,6 +179,13 @@ def _suites(given: Sequence[Path]) -> list[Suite]:
     if faults:
         raise BadSuite(faults)
     return suites
+
+
+def _near(file: Path) -> Path | None:
+    """The suite beside a missing file that was probably meant."""
+    there = {one.name.removesuffix(SUFFIX): one for one in sorted(file.parent.glob(f"*{SUFFIX}"))}
+    near = difflib.get_close_matches(file.name.partition(".")[0], there, 1)
+    return there[near[0]] if near else None
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -196,9 +220,10 @@ def _run(
     items: Sequence[Item],
     deselected: int,
     writers: Sequence[Writer],
-    *,
     first: bool,
+    pretty: bool,
 ) -> int:
+    """Run tests and write the reports. `pretty` says that the pretty report goes to standard output. Return the exit code."""
     began = time.perf_counter()
     results: list[Result] = []
     reports = Reports(writers, sys.stdout)
@@ -223,8 +248,8 @@ def _run(
     for error in reports.ended(summary):
         code = code or ExitCode.BAD_USAGE
         print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
-    if not items:
-        print("bespeak: no tests were selected", file=sys.stderr)
+    if not items and not pretty:  # that report says it
+        tell("no tests were selected")
     return code
 
 

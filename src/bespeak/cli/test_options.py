@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
+from bespeak.cli import shell_completions
 from bespeak.cli.shared_options import TARGETS
 
 Files = Annotated[
     list[Path] | None,
-    typer.Argument(help="Suites (*.bespeak.yaml), or folders that contain suites.", metavar="FILE..."),
+    typer.Argument(help="Suites (*.bespeak.yaml), or folders that contain suites.", metavar="FILE"),
 ]
 Validate = Annotated[bool, typer.Option("--validate", help="Check the suites without starting a server.")]
 Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of suite files.")]
@@ -32,9 +33,21 @@ NotTags = Annotated[
     typer.Option("--not-tag", help="Leave out tests with this tag. Can be repeated.", metavar="NAME"),
 ]
 Era = Annotated[
-    str | None, typer.Option(help="Run tests at this revision only; modern and legacy mean the newest of each.")
+    str | None,
+    typer.Option(
+        help="Run tests at this revision only; modern and legacy mean the newest of each.",
+        metavar="REVISION",
+        autocompletion=shell_completions.eras,
+    ),
 ]
-Record = Annotated[str, typer.Option(help="When to record cassettes: none, once, new or rewrite.")]
+Record = Annotated[
+    str,
+    typer.Option(
+        help="When to record cassettes: none, once, new or rewrite.",
+        metavar="MODE",
+        autocompletion=shell_completions.record_modes,
+    ),
+]
 Cassettes = Annotated[
     Path | None, typer.Option(help="The cassette folder, instead of the one in the suites.", metavar="FOLDER")
 ]

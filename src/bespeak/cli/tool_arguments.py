@@ -1,16 +1,19 @@
 """The arguments of `bespeak call`: KEY=VALUE words and `--arguments`, typed as the tool's input schema says."""
 
+import itertools
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from bespeak.cli.listing import KINDS
 from bespeak.cli.schema_types import entries, members, schema_at, type_text
 from bespeak.cli.suggestions import DID_YOU_MEAN, SHOWN, suggestion
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.argument_names import is_closed
 from bespeak.conversation.connection import Connection
-from bespeak.conversation.feature_list import list_tools
+from bespeak.conversation.feature_list import list_all, list_tools
 from bespeak.protocol.errors import MCPError
 from bespeak.terminal.safe_text import printable, quoted, text_at
 
@@ -24,11 +27,29 @@ class BadArguments(ValueError):
 
 def check_arguments(words: Sequence[str], whole: str | None) -> None:
     """Raises `BadArguments` for what can be seen to be wrong without the tool's schema."""
-    for word in words:
-        key, equals, _ = word.partition("=")
-        if not (key and equals):
-            raise BadArguments(f"tool arguments must be KEY=VALUE, not {word!r}")
+    given: set[str] = set()
+    for number, word in enumerate(words):
+        key = _key(word)
+        if key is None:
+            raise BadArguments(_not_a_pair(words, number))
+        if key in given:
+            raise BadArguments(f"the tool argument {quoted(key)} is given twice")
+        given.add(key)
     _object(whole)
+
+
+def _key(word: str) -> str | None:
+    key, equals, _ = word.partition("=")
+    return key if key and equals else None
+
+
+def _not_a_pair(words: Sequence[str], number: int) -> str:
+    """What to say of a word without a key. After another argument it is probably the rest of a value with spaces."""
+    if number == 0:
+        return f"tool arguments must be KEY=VALUE, such as title=Dune, not {words[0]!r}"
+    rest = itertools.takewhile(lambda word: _key(word) is None, words[number:])
+    value = " ".join([words[number - 1], *rest])
+    return f"tool arguments must be KEY=VALUE, not {words[number]!r}; put a value with spaces in quotes: {shlex.quote(value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +66,13 @@ class ToolCall:
 async def read_call(connection: Connection, tool: str, words: Sequence[str], whole: str | None) -> ToolCall:
     """Return a call. A VALUE stays text where the schema wants a string, and is read as JSON elsewhere.
 
-    Raises `BadArguments` if the name of the tool is almost one that the server lists, or if an argument is unknown or missing.
-    With `--arguments`, names are not checked.
+    Raises `BadArguments` if the name of the tool is almost one that the server lists, or that of something else, or if an
+    argument is unknown or missing. With `--arguments`, names are not checked.
     """
     listed = await _tools(connection)
     unknown = doubt = None
+    if tool not in listed and whole is None and (kind := await _other_kind(connection, tool)):
+        raise BadArguments(f"{quoted(tool)} is a {kind}; bespeak call calls tools")
     if listed and tool not in listed:
         meant = suggestion(tool, listed, "tools of this server:")
         unknown = f"unknown tool {quoted(tool)}; {meant}"
@@ -130,6 +153,20 @@ async def _tools(connection: Connection) -> dict[str, Mapping[str, Any]]:
     except (MCPError, InvalidServerResponse, OSError):
         pass  # the tools of the pages before are known
     return found
+
+
+async def _other_kind(connection: Connection, name: str) -> str | None:
+    """Return what the server lists under a name, other than a tool: a prompt, a resource or a resource template."""
+    for kind, (_, member, method, key, _) in KINDS.items():
+        if kind == "tool":
+            continue
+        try:
+            async for one in list_all(connection.session, method, member):
+                if name in (one.get("name"), one.get(key)):
+                    return kind
+        except (MCPError, InvalidServerResponse, OSError):
+            continue
+    return None
 
 
 def _typed(schema: Any, value: str, root: Mapping[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
-from bespeak.server.targets import is_module
+from bespeak.server.targets import is_module, near_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def parse_target(target: str) -> Target:
         raise ValueError(f"{target!r} is not a valid command: {error}") from None
     if len(words) == 1 and _is_address(words[0]):
         raise ValueError(f"{target!r} is a URL without its scheme; write http://{target} or https://{target}")
-    if len(words) == 1 and shutil.which(words[0]) is None and not _is_file(words[0]) and is_module(words[0]):
+    if len(words) == 1 and shutil.which(words[0]) is None and not _is_file(words[0]) and _means_python(words[0]):
         return Target(python=target)
     if not words:
         raise ValueError("a target is a URL, FILE[:OBJECT], MODULE[:OBJECT], or a command in quotes")
@@ -70,6 +70,14 @@ def _is_address(word: str) -> bool:
 def _is_file(path: str) -> bool:
     try:
         return Path(path).is_file()
+    except OSError:  # too long to be one
+        return False
+
+
+def _means_python(word: str) -> bool:
+    """Whether a word that is no command names a module, a folder or nearly a Python file."""
+    try:
+        return is_module(word) or Path(word).is_dir() or near_file(Path(word)) is not None
     except OSError:  # too long to be one
         return False
 

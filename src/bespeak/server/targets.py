@@ -5,11 +5,13 @@ import importlib
 import importlib.util
 import inspect
 import re
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from bespeak.resolve.errors import InvalidSignature
 from bespeak.server.author_frames import describe_failure
 from bespeak.server.loading import explained, loading
 from bespeak.server.server import MCPServer
@@ -19,6 +21,9 @@ NAMES = ("mcp", "server", "app")
 SYNTAX = "FILE[:OBJECT] or MODULE[:OBJECT], such as server.py:mcp"
 _FOREIGN = ("FastMCP", "MCPServer", "Server")
 """The classes of servers in other packages for MCP."""
+_CHECK = "bespeak check {target} shows the errors of all functions"
+_ASGI = ["scope", "receive", "send"]
+"""The parameters of an ASGI app."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -33,13 +38,15 @@ class CannotLoad(NoServer):
 def load(target: str) -> MCPServer[Any]:
     """Return the server at a target. Raises `NoServer`, and `CannotLoad` for an exception of the author's code."""
     path, name = _split(target)
-    with loading():
+    with loading() as current:
         try:
             return _find(_module(target, path), name, str(path))
         except NoServer:
             raise
         except (Exception, SystemExit) as error:  # whatever an author's code raises
-            raise CannotLoad(describe_failure(str(path), explained(error))) from error
+            more = f"\n\n{_CHECK.format(target=shlex.quote(target))}" if isinstance(error, InvalidSignature) else ""
+            told = describe_failure(str(path), explained(error))
+            raise CannotLoad(told if current.collects else f"{told}{more}") from error
 
 
 def is_module(name: str) -> bool:
@@ -71,28 +78,31 @@ def _module(target: str, path: Path) -> ModuleType:
         return _load(path)
     if _URL.match(target):
         raise NoServer(f"{target!r} is a URL, but this command needs a Python server to load: {SYNTAX}")
+    if target and path.is_dir() and not (path / "__init__.py").is_file():
+        raise NoServer(f"{str(path)!r} is a folder, not a file; a target is {SYNTAX}")
     if is_module(str(path)):
         if str(Path.cwd()) not in sys.path:
             sys.path.insert(0, str(Path.cwd()))
         return importlib.import_module(str(path))
     if len(target.split()) > 1:
         raise NoServer(f"{target!r} is a command, but this command needs a Python server to load: {SYNTAX}")
-    raise NoServer(f"there is no file {str(path)!r}{_near(path)}; a target is {SYNTAX}")
+    near = near_file(path)
+    meant = f" (did you mean {str(near)!r}?)" if near is not None else ""
+    raise NoServer(f"there is no file {str(path)!r}{meant}; a target is {SYNTAX}")
 
 
-def _near(path: Path) -> str:
-    """A file beside the missing one that was probably meant."""
+def near_file(path: Path) -> Path | None:
+    """Return the Python file beside a missing one that was probably meant."""
     near = difflib.get_close_matches(path.name, sorted(one.name for one in path.parent.glob("*.py")), 1)
-    return f" (did you mean {str(path.with_name(near[0]))!r}?)" if near else ""
+    return path.with_name(near[0]) if near else None
 
 
 def _find(module: ModuleType, name: str | None, path: str) -> MCPServer[Any]:
     found: dict[str, MCPServer[Any]] = {
         key: cast("MCPServer[Any]", value) for key, value in vars(module).items() if isinstance(value, MCPServer)
     }
-    listed = ", ".join(found) or "none"
     if name is not None and name not in found:
-        return _made(module, name, path, listed)
+        return _made(module, name, path, list(found))
     if name is not None:
         return found[name]
     if len({id(server) for server in found.values()}) == 1:
@@ -102,15 +112,20 @@ def _find(module: ModuleType, name: str | None, path: str) -> MCPServer[Any]:
             return found[usual]
     if not found:
         raise NoServer(f"{path} has no MCPServer at its top level{_factories(module, path)}")
-    raise NoServer(f"{path} has several servers ({listed}); say which: {path}:{next(iter(found))}")
+    raise NoServer(f"{path} has several servers ({', '.join(found)}); name one, for example {path}:{next(iter(found))}")
 
 
-def _made(module: ModuleType, name: str, path: str, listed: str) -> MCPServer[Any]:
+def _made(module: ModuleType, name: str, path: str, servers: list[str]) -> MCPServer[Any]:
     """The server that a function of the module makes."""
     factory: Any = getattr(module, name, None)
     if not callable(factory):
-        raise NoServer(f"{path} has no MCPServer called {name!r}; it has {listed}")
-    if missing := _required(factory):
+        near = difflib.get_close_matches(name, [*servers, *_own_functions(module)], 1)
+        told = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(servers) or 'none'}"
+        raise NoServer(f"{path} has no MCPServer called {name!r}; {told}")
+    missing = _required(factory)
+    if missing == _ASGI:
+        raise NoServer(_asgi_app(path, name, servers))
+    if missing:
         raise NoServer(
             f"{path}:{name} needs arguments ({', '.join(missing)}); a function that makes a server takes none"
         )
@@ -121,6 +136,23 @@ def _made(module: ModuleType, name: str, path: str, listed: str) -> MCPServer[An
     if not isinstance(made, MCPServer):
         raise NoServer(f"{path}:{name} returns {type(made).__name__}, not an MCPServer")
     return cast("MCPServer[Any]", made)
+
+
+def _asgi_app(path: str, name: str, servers: list[str]) -> str:
+    """What to say of an app that a server is mounted in, or that a server has made."""
+    named = f"{path}:{servers[0]}" if servers else f"{path}:mcp"
+    module = path.removesuffix(".py")
+    command = f"uvicorn {module}:{name}" if all(map(str.isidentifier, module.split("."))) else "uvicorn"
+    return f"{path}:{name} is an ASGI app; name its MCPServer, such as {named}, or run the app with {command}"
+
+
+def _own_functions(module: ModuleType) -> list[str]:
+    """The functions of the module that can be called without arguments, and may make a server."""
+    return [
+        key
+        for key, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not _required(value)
+    ]
 
 
 def _required(factory: Any) -> list[str]:

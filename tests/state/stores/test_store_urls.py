@@ -76,8 +76,9 @@ NO_PORT = "the port in the URL of a Redis store is not a number; special charact
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
-        ("", f"a URL without a scheme is not a store; {FORMS}"),
-        ("shop.db", f"a URL without a scheme is not a store; {FORMS}"),
+        ("", f"'' is not a store; {FORMS}"),
+        ("shop.db", f"'shop.db' is not a store; {FORMS}"),
+        (":secret@db/shop", f"a URL without a scheme is not a store; {FORMS}"),
         ("postgres://user:secret@db/shop", f"postgres: is not a store; {FORMS}"),
         ("sqlite:", NO_FILE),
         ("sqlite::memory:", NO_FILE),

@@ -52,8 +52,9 @@ def open_store(url: str, server: str) -> Store:
 
         # What is left in the query are options of the redis package.
         return RedisStore(parts._replace(query=urlencode(query)).geturl(), server=server, limits=ClaimLimits(**limits))
-    scheme = f"{parts.scheme}:" if parts.scheme else "a URL without a scheme"
-    raise BadStore(f"{scheme} is not a store; use {_FORMS}")
+    secret = "@" in url  # it may be a URL with a password
+    shown = f"{parts.scheme}:" if parts.scheme else "a URL without a scheme" if secret else repr(url)
+    raise BadStore(f"{shown} is not a store; use {_FORMS}")
 
 
 def check_store(url: str) -> None:
