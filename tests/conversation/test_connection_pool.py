@@ -345,6 +345,13 @@ async def test_a_server_that_lacks_a_revision_is_told_by_those_that_it_speaks(
         await connections.connection(wanted(mode="2025-06-18"))
 
 
+async def test_a_server_without_a_name_is_called_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached(monkeypatch, Pushing(version="2025-06-18"))
+    async with pool() as connections:
+        with pytest.raises(Unreachable, match=r"^the server speaks 2025-06-18, not 2026-07-28$"):
+            await connections.connection(wanted(name=""))
+
+
 async def test_the_revisions_that_a_server_spoke_before_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async with pool() as connections:
         for version in ("2025-11-25", "2025-06-18"):

@@ -121,7 +121,8 @@ class Pool:
             await self.drop(other)
         if wanted.mode in spoken:
             return None
-        return f"server {wanted.name!r} speaks {' and '.join(sorted(spoken))}, not {wanted.mode}"
+        called = f"server {wanted.name!r}" if wanted.name else "the server"
+        return f"{called} speaks {' and '.join(sorted(spoken))}, not {wanted.mode}"
 
     async def _opened(self, wanted: Wanted) -> Connection:
         ready: asyncio.Future[_Held] = asyncio.get_running_loop().create_future()
