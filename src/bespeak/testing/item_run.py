@@ -12,8 +12,9 @@ from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.server_targets import parse_target
 from bespeak.conversation.servers import Unreachable, folder_of, indented
 from bespeak.testing.cassettes.cassette_file import CassetteFile, PlainValue
-from bespeak.testing.cassettes.cassette_format import StaleCassette, redaction_hint
+from bespeak.testing.cassettes.cassette_format import StaleCassette
 from bespeak.testing.cassettes.record_mode import RecordMode
+from bespeak.testing.cassettes.redaction_hints import redaction_hint
 from bespeak.testing.expected_failures import fails_as_expected
 from bespeak.testing.item_conversation import ItemConversation, client_of
 from bespeak.testing.item_probe import REPLAYED, ItemProbe, wire_to
@@ -286,9 +287,11 @@ class ItemRun:
         tokens = [*self.tokens, *self._states()]
         expected, actual = shown.value(error.expected, tokens), shown.value(error.actual, tokens)
         if error.path is not None and expected == actual and error.expected != error.actual:
-            error = PlainValue(cassette.path, error.path)
+            mode = RecordMode.REWRITE if self.options.verify else RecordMode.NEW
+            error = PlainValue(cassette.path, error.path, mode)
         diff = value_diff(expected, actual)
-        values = {"expected": error.expected, "actual": error.actual, "hint": redaction_hint(error)}
+        places = [(path, shown.value(old, tokens), shown.value(new, tokens)) for path, old, new in error.places]
+        values = {"expected": error.expected, "actual": error.actual, "hint": redaction_hint(error, places)}
         self.failures = [Failure(str(error), Kind.CASSETTE, error.path, **values, diff=diff)]
 
     async def _hold(self, line: Line, live: LiveLine | None) -> bool:

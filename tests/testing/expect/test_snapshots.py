@@ -259,9 +259,7 @@ async def test_a_value_that_is_redacted_later_is_found_and_not_shown(desk: Desk,
     desk.server = Trip([], result=text("Sunny.", structuredContent={"ids": ids}))
     await keep(desk, test)
     result = await run(desk, test, redact=[redact])
-    what = (
-        "structuredContent: the snapshot 'all' has a value that is redacted now; record it again with --record rewrite"
-    )
+    what = "structuredContent: the snapshot 'all' has a value that is redacted now; record it again with --record new"
     assert (only(result).message, "4711" in json.dumps(result.as_json())) == (what, False)
     desk.server = Trip([], result=text("Sunny.", structuredContent={"ids": ids[:1]}))
     result = await run(desk, test, redact=[redact])

@@ -51,7 +51,7 @@ class SnapshotFile:
         found = equal_to(self._hidden[name]).check(value)
         if found is not None:
             return found
-        what = f"the snapshot {name!r} has a value that is redacted now; record it again with --record rewrite"
+        what = f"the snapshot {name!r} has a value that is redacted now; record it again with --record new"
         return Difference("", what, ABSENT, value)
 
     def kept(self, name: str) -> Any:
