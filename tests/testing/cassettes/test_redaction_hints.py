@@ -1,5 +1,6 @@
 """What to redact if a conversation differs from its recording."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ TEXT = "turns[0].result.content[0].text"
 START = "if this value is different every time, list it in redact"
 
 
-def hint(before: Any, now: Any, path: str = TEXT, places: list[Place] | None = None) -> str | None:
-    return redaction_hint(StaleCassette("it differs", path, before, now), places or [])
+def hint(before: Any, now: Any, path: str = TEXT, places: Sequence[Place] = ()) -> str | None:
+    return redaction_hint(StaleCassette("it differs", path, before, now), places)
 
 
 def patterns(before: str, now: str) -> list[str]:
