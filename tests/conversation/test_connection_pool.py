@@ -106,6 +106,28 @@ async def test_those_that_want_something_else_get_a_connection_of_their_own(open
     assert len(opened) == 2
 
 
+async def test_the_revision_of_a_server_can_be_asked_for_without_keeping_a_connection(opened: Opened) -> None:
+    async with pool() as connections:
+        assert [await connections.version(wanted()) for _ in range(2)] == ["2026-07-28"] * 2
+        assert len(opened) == 1
+        connection = await connections.connection(wanted())
+        assert await connections.version(wanted()) == connection.version
+        assert len(opened) == 2
+
+
+async def test_a_server_whose_revision_cannot_be_asked_for_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    @asynccontextmanager
+    async def absent(*_: Any) -> AsyncGenerator[Reached]:
+        raise Unreachable("not there yet")
+        yield
+
+    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", absent)
+    async with pool() as connections:
+        assert await connections.version(wanted()) is None
+        reached(monkeypatch, Canned())
+        assert await connections.version(wanted()) is not None
+
+
 async def test_what_is_dropped_is_closed_at_once_and_opened_anew_for_the_next(opened: Opened) -> None:
     async with pool() as connections:
         first = await connections.connection(wanted())
@@ -321,6 +343,13 @@ async def test_a_server_that_lacks_a_revision_is_told_by_those_that_it_speaks(
             assert str(raised.value) == f"server 'desk' speaks 2025-06-18, not {mode}"
         assert (server.entered, server.left) == (2, 2)  # once for the revision, once to learn what it speaks
         await connections.connection(wanted(mode="2025-06-18"))
+
+
+async def test_a_server_without_a_name_is_called_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached(monkeypatch, Pushing(version="2025-06-18"))
+    async with pool() as connections:
+        with pytest.raises(Unreachable, match=r"^the server speaks 2025-06-18, not 2026-07-28$"):
+            await connections.connection(wanted(name=""))
 
 
 async def test_the_revisions_that_a_server_spoke_before_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,6 @@ from bespeak.resolve.errors import ToolError
 from bespeak.testing import ConversationFailed, Conversed, Profile
 from bespeak.testing import converse as hold
 from tests.testing.canned import TOKEN, Canned, Gone, Silent, asking, error, form, listing, told
-from tests.testing.conftest import Bench
-from tests.wires import Listening
 
 Converse = Callable[..., Awaitable[Conversed]]
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
@@ -323,38 +321,7 @@ async def test_a_server_is_running_as_long_as_the_conversation_however_it_ends(c
     assert log == ["began", "ended"]
 
 
-# Any server
-
-
-async def test_a_server_by_its_url(converse: Converse) -> None:
-    async with Listening(desk().streamable_http_app()) as listening:
-        assert (await converse(listening.url, "book", **booking())).structured["city"] == "Rome"
-
-
-@pytest.mark.timing
-@pytest.mark.bespeak_eras(LEGACY)
-@pytest.mark.long
-async def test_a_server_by_its_command(bench: Bench, converse: Converse) -> None:
-    command = StdioServerParameters(sys.executable, ["-c", "from desk import mcp; mcp.run()"], cwd=bench.path)
-    held = await converse(command, "forecast", {"loc": "SFO"}, answers={"city": "Rome", "units": "C"})
-    assert held.text == "Rome in C"
-
-
-@pytest.mark.timing
-@pytest.mark.parametrize(
-    ("server", "kind", "message"),
-    [
-        ("desk:mcp", ValueError, "the URL of the server is not valid; write one like"),
-        ("http://127.0.0.1:9/mcp", ConnectionError, "cannot connect to http://127.0.0.1:9/mcp"),
-        (StdioServerParameters("nonsuch"), ConnectionError, "cannot start the server 'nonsuch'"),
-        (object(), TypeError, "a URL, StdioServerParameters, an MCPServer or a transport, not .*object"),
-        (MCPServer, TypeError, "a URL, StdioServerParameters, an MCPServer or a transport, not"),
-    ],
-    ids=["no URL", "nobody there", "no command", "object", "class"],
-)
-async def test_what_is_not_a_server_is_reported(server: Any, kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=message):
-        await hold(server, "any")
+# What is called
 
 
 async def test_a_conversation_has_exactly_one_of_tool_prompt_and_resource() -> None:

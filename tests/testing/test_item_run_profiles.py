@@ -64,6 +64,39 @@ async def test_langgraph_does_not_play_where_there_are_no_rounds(hold: Hold) -> 
         assert result.skipped == "this profile answers rounds, which revision 2025-11-25 does not have"
 
 
+COMMANDS = """\
+    setup: [[sh, -c, "echo prepared >> log; exit 1"]]
+    teardown: [[sh, -c, "echo cleaned >> log; exit 1"]]
+"""
+
+
+@pytest.mark.parametrize(
+    ("protocol", "what", "opened"),
+    [
+        ("auto", "revision 2025-11-25", True),
+        ("legacy", "protocol: legacy", False),
+        ("2025-06-18", "revision 2025-06-18", False),
+    ],
+)
+async def test_a_test_that_a_profile_skips_runs_no_commands(
+    hold: Hold, tmp_path: Path, protocol: str, what: str, opened: bool
+) -> None:
+    head = f"{HEAD.replace('timeout: 5', f'protocol: {protocol}')}setup: [[touch, suite]]\n"
+    results = await hold(Pushing(), PAY + COMMANDS + "  - {name: b, tool: pay}\n", head, playing("langgraph"))
+    assert [(one.skipped, one.failures) for one in results] == [
+        (f"this profile answers rounds, which {what} does not have", [])
+    ] * 2
+    assert not (tmp_path / "log").exists()
+    assert (tmp_path / "suite").exists() is opened
+
+
+async def test_a_test_that_a_profile_can_run_is_set_up_before_its_server_starts(hold: Hold, tmp_path: Path) -> None:
+    commands = COMMANDS.replace("; exit 1", "")
+    server = Canned(asked(100), told("Paid."))
+    assert messages(await hold(server, PAY + commands, options=playing("langgraph"))) == []
+    assert (tmp_path / "log").read_text().split() == ["prepared", "cleaned"]
+
+
 # What is declared
 
 

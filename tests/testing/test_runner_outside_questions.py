@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,14 @@ import pytest
 
 from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.report.html_report import HtmlReport
-from bespeak.testing.report.pretty_report import describe
+from bespeak.testing.report.pretty_report import PrettyReport, describe
 from bespeak.testing.report.results import Outcome, Result
 from bespeak.testing.report.summary import Summary
 from bespeak.testing.run_options import Options
 from tests.curious_server import CITY, NOTHING, ROOTS, SAMPLE, as_target, curious
 from tests.testing.canned import messages, run
-from tests.testing.runs import written
+from tests.testing.conftest import Bench, said
+from tests.testing.runs import FAILED, written
 
 Json = dict[str, Any]
 
@@ -122,16 +124,34 @@ async def test_a_test_may_decline_sampling_that_is_pushed(tmp_path: Path) -> Non
 
 FAILS = "  - {name: fails, tool: beside, expect: {text: other}}\n"
 NO_ROOTS = "server 'desk' asked for roots once, outside a call, and was told that there are none"
+NAME_SOME = f"{NO_ROOTS}; roots: [FOLDER] beside its command or url names some"
 
 
 @pytest.mark.long
 async def test_a_failing_test_says_what_the_server_asked_outside_of_a_call_and_was_told(tmp_path: Path) -> None:
     (result,) = await held(tmp_path, curious(tmp_path, initialized=[ROOTS]), FAILS)
-    assert list(result.outside) == [NO_ROOTS]
-    assert f"\n  {NO_ROOTS}\n" in describe(result)
-    assert result.as_json()["outside"] == [NO_ROOTS]
-    assert Result.from_json(result.as_json()).outside == [NO_ROOTS]
+    assert list(result.outside) == [NAME_SOME]
+    assert f"\n  {NAME_SOME}\n" in describe(result)
+    assert result.as_json()["outside"] == [NAME_SOME]
+    assert Result.from_json(result.as_json()).outside == [NAME_SOME]
     assert NO_ROOTS in written(HtmlReport, Summary([result]))
+
+
+@pytest.mark.long
+async def test_no_roots_that_the_suite_names_are_not_advised(tmp_path: Path) -> None:
+    (result,) = await held(tmp_path, curious(tmp_path, initialized=[ROOTS]), FAILS, {"roots": []})
+    assert list(result.outside) == [NO_ROOTS]
+
+
+def test_what_was_asked_outside_of_a_call_is_told_once_for_each_server() -> None:
+    def failing(server: str, times: str) -> Result:
+        sentence = f"server {server!r} asked for roots {times}, outside a call, and was told that there are none"
+        return replace(FAILED, server=server, outside=[sentence])
+
+    results = [failing("a", "once"), failing("a", "twice"), failing("b", "once")]
+    shown = written(PrettyReport, Summary([replace(one, line=line) for line, one in enumerate(results)]))
+    assert [shown.count(f"server {name!r} asked for roots") for name in "ab"] == [1, 1]
+    assert "asked for roots once" in shown
 
 
 @pytest.mark.long
@@ -234,3 +254,14 @@ async def test_what_the_server_printed_in_a_test_that_failed_as_expected_is_not_
     results = await loud(tmp_path, "tool: one, xfail: known, expect: {text: other}", QUIET)
     assert [result.outcome for result in results] == [Outcome.XFAILED, Outcome.FAILED]
     assert [result.printed for result in results] == ["called one with ${env:LOUD_TOKEN}", ""]
+
+
+@pytest.mark.long
+def test_pytest_tells_what_was_asked_outside_of_a_call_once_too(bench: Bench) -> None:
+    server = json.dumps({"command": curious(bench.path, initialized=[ROOTS]), "protocol": "legacy"})
+    bench.write(
+        "a.bespeak.yaml", f"version: 1\nservers: {{desk: {server}}}\ntests:\n{FAILS}{FAILS.replace('fails', 'b')}"
+    )
+    ran = said(bench.pytest("a.bespeak.yaml"))
+    assert "2 failed" in ran
+    assert ran.count(NO_ROOTS) == 1

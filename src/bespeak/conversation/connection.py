@@ -123,6 +123,8 @@ class Connection:
         )
         self.timeout = timeout
         """How long a request may take, in seconds."""
+        self.server_name = ""
+        """What the server calls itself, once the connection is open."""
         self._declared = dict(declared)
         self._answers = answers or ConnectionAnswers()
         self.outside: list[Outside] = []
@@ -144,7 +146,9 @@ class Connection:
     async def __aenter__(self) -> "Connection":
         await self._transport.__aenter__()
         try:
-            self._checks.server = (await negotiate(self._session, self._mode)).capabilities
+            described = await negotiate(self._session, self._mode)
+            self._checks.server = described.capabilities
+            self.server_name = described.info.name if described.info is not None else ""
             if self._transport.sends_headers and is_modern(self.version):
                 # The list of tools says which arguments are repeated in headers.
                 with suppress(MCPError, InvalidServerResponse):

@@ -69,6 +69,8 @@ class Pool:
     """Why connections, or all connections to a server, cannot be opened. That is tried once."""
     _spoken: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """The revisions that each server has agreed to so far."""
+    _agreed: dict[str, str] = field(default_factory=dict[str, str])
+    """The revisions that were asked for without keeping the connection."""
 
     async def connection(self, wanted: Wanted) -> Connection:
         """Return the connection, opened if necessary. Raises `Unreachable`, and does not try a second time then."""
@@ -91,6 +93,21 @@ class Pool:
         self._spoken.setdefault(wanted.server_key, set()).add(connection.version)
         return connection
 
+    async def version(self, wanted: Wanted) -> str | None:
+        """Return the revision that a server agrees to; `None` if it cannot be reached now. A new connection is not kept."""
+        held = self._held.get(wanted.key)
+        if held is not None and not held.task.done():
+            return held.connection.version
+        if wanted.server_key in self._given_up or wanted.key in self._given_up:
+            return None
+        if wanted.key not in self._agreed:
+            try:
+                self._agreed[wanted.key] = (await self._opened(wanted)).version
+            except Unreachable:
+                return None  # it may need what the commands of the test prepare
+            await self.drop(wanted)
+        return self._agreed[wanted.key]
+
     async def _lacking(self, wanted: Wanted) -> str | None:
         """Return that a server does not speak the revision, if it speaks another."""
         if wanted.mode not in SPOKEN:
@@ -105,7 +122,8 @@ class Pool:
             await self.drop(other)
         if wanted.mode in spoken:
             return None
-        return f"server {wanted.name!r} speaks {' and '.join(sorted(spoken))}, not {wanted.mode}"
+        called = f"server {wanted.name!r}" if wanted.name else "the server"
+        return f"{called} speaks {' and '.join(sorted(spoken))}, not {wanted.mode}"
 
     async def _opened(self, wanted: Wanted) -> Connection:
         ready: asyncio.Future[_Held] = asyncio.get_running_loop().create_future()

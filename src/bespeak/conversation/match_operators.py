@@ -8,7 +8,7 @@ from functools import reduce
 from operator import ge, gt, le, lt
 from typing import Any, ClassVar, Protocol, cast
 
-from bespeak.conversation.differences import ABSENT, Difference, join, shown
+from bespeak.conversation.differences import ABSENT, Difference, both_shown, join, shown
 from bespeak.conversation.json_values import is_number
 from bespeak.conversation.patterns import Expression, InvalidPattern, PatternTimeout
 from bespeak.terminal.safe_text import printable
@@ -114,7 +114,8 @@ class Scalar(Matcher):
         same = actual is self.written if either else actual == self.written
         if isinstance(actual, Spelled) and isinstance(self.written, str):
             same = actual.is_written(self.written)
-        return None if same else self._differs(f"expected {shown(self.written)}, got {shown(actual)}", actual, path)
+        expected, came = ("", "") if same else both_shown(self.written, actual)
+        return None if same else self._differs(f"expected {expected}, got {came}", actual, path)
 
 
 @dataclass(frozen=True, slots=True)

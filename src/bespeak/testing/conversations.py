@@ -1,9 +1,8 @@
 """`converse`: call any server from Python code with scripted answers."""
 
-import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from bespeak.conversation.answer_examples import example
 from bespeak.conversation.answer_sources import FixtureScript, not_used_so_far
@@ -15,11 +14,9 @@ from bespeak.conversation.call_rounds import (
     Round,
     RoundsExceeded,
 )
-from bespeak.conversation.connection import Connection
 from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS, mode_of
 from bespeak.conversation.exchange import BrokenRule, Talk
 from bespeak.conversation.fixtures import InputResponseFixture, MissingAnswer
-from bespeak.conversation.http_watch import HttpWatch
 from bespeak.conversation.profiles.known_profiles import find_profile
 from bespeak.conversation.profiles.profile import Profile
 from bespeak.conversation.protocol_rules import Finding
@@ -27,13 +24,7 @@ from bespeak.conversation.result_text import text_of
 from bespeak.protocol.versions import LATEST_MODERN_VERSION, is_modern
 from bespeak.testing.expect.expectations import ended
 from bespeak.testing.redaction.redactor import Redactor
-from bespeak.transports.http.client import HttpTransport
-from bespeak.transports.interfaces import Answering, Transport
-from bespeak.transports.memory import MemoryTransport
-from bespeak.transports.stdio.client import StdioServerParameters, StdioTransport
-
-if TYPE_CHECKING:
-    import httpx2
+from bespeak.testing.server_connections import AnyServer, connected
 
 
 class ConversationFailed(AssertionError):
@@ -85,7 +76,7 @@ class Conversed:
 
 
 async def converse(
-    server: Answering | Transport | StdioServerParameters | str,
+    server: AnyServer,
     tool: str | None = None,
     arguments: dict[str, Any] | None = None,
     *,
@@ -100,6 +91,10 @@ async def converse(
 ) -> Conversed:
     """Call a tool, get a prompt or read a resource. `answers` has the form of a suite's `inputResponses`.
 
+    `server` is an `MCPServer`, `StdioServerParameters`, a transport, or a target as on the command line: a URL,
+    `FILE[:OBJECT]`, `MODULE[:OBJECT]` or a command, as one string. A server that cannot be reached, or does not speak the
+    revision, raises `ConnectionError`.
+
     Raises `ConversationFailed` for a question without an answer, an answer without a question, and anything that the protocol
     does not allow. `era` is a revision, or `auto`, `modern` or `legacy`. `profile` is a client to play, as for `--as`,
     or a class.
@@ -108,17 +103,7 @@ async def converse(
         raise TypeError("pass exactly one of tool, prompt= and resource=")
     mode, client = mode_of(era), _client(profile)
     declared = next((one for one in (declare, client.declares) if one is not None), EVERYTHING)
-    connection: Connection | None = None
-
-    def stray(line: bytes) -> None:
-        if connection is not None:
-            connection.stray(line)
-
-    async with contextlib.AsyncExitStack() as stack:
-        watch = HttpWatch()
-        http = await stack.enter_async_context(watch.client()) if isinstance(server, str) else None
-        connection = Connection(_transport(server, stray, http), mode, declared, timeout, watch=watch)
-        await stack.enter_async_context(connection)
+    async with connected(server, mode, declared, timeout) as connection:
         if client.needs_rounds and not is_modern(connection.version):
             raise ValueError(f"this profile answers rounds, which revision {connection.version} does not have")
         method = "tools/call" if tool is not None else "prompts/get" if prompt is not None else "resources/read"
@@ -167,17 +152,3 @@ async def _problems(talk: Talk, script: FixtureScript) -> list[str]:
     except (BrokenRule, MalformedResponse):
         pass  # they are among the findings
     return []
-
-
-def _transport(server: Any, stray: Callable[[bytes], None], http: "httpx2.AsyncClient | None") -> Transport:
-    if isinstance(server, str):
-        return HttpTransport(server, stray=stray, http_client=http)
-    if isinstance(server, StdioServerParameters):
-        return StdioTransport(server, stray=stray)
-    if not isinstance(server, type):
-        if hasattr(server, "answer") and hasattr(server, "running"):
-            return MemoryTransport(server)
-        if hasattr(server, "exchange"):
-            return server
-    kind = type(server).__name__
-    raise TypeError(f"the server must be a URL, StdioServerParameters, an MCPServer or a transport, not {kind}")

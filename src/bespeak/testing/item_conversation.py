@@ -111,6 +111,7 @@ class ItemConversation:
             self.item.title,
             self.options.record,
             replace(self.redactor, paths=(), folders=self.folders),
+            verifying=self.options.verify,
         )
         self.conversation = self._begun(test, capabilities)
         script, leftovers = script_of(test, self.options.prompt, self._telling, self._shown.as_declared, self._asker)

@@ -12,8 +12,9 @@ from bespeak.conversation.connection_settings import EVERYTHING
 from bespeak.conversation.server_targets import parse_target
 from bespeak.conversation.servers import Unreachable, folder_of, indented
 from bespeak.testing.cassettes.cassette_file import CassetteFile, PlainValue
-from bespeak.testing.cassettes.cassette_format import StaleCassette, redaction_hint
+from bespeak.testing.cassettes.cassette_format import StaleCassette
 from bespeak.testing.cassettes.record_mode import RecordMode
+from bespeak.testing.cassettes.redaction_hints import redaction_hint
 from bespeak.testing.expected_failures import fails_as_expected
 from bespeak.testing.item_conversation import ItemConversation, client_of
 from bespeak.testing.item_probe import REPLAYED, ItemProbe, wire_to
@@ -28,7 +29,7 @@ from bespeak.testing.report.value_diff import value_diff
 from bespeak.testing.run_options import Options, relative
 from bespeak.testing.setup_commands import run_commands
 from bespeak.testing.suite.missing_roots import roots_not_there
-from bespeak.testing.suite.plan import Item
+from bespeak.testing.suite.plan import Item, has_no_rounds, without_rounds
 from bespeak.testing.suite.server_answers import connection_answers
 from bespeak.testing.suite.setup_keys import Command
 from bespeak.testing.suite.suite_file import Test
@@ -44,6 +45,8 @@ class ItemRun:
         self.options = options
         self.pool = pool
         self.setups = setups
+        self.skipped: str | None = None
+        """Why the profile does not run the test, if that is known before the conversation."""
         self.ran = False
         """Whether the test was run to its end: only then may it fail as expected."""
         self.test: Test = item.test
@@ -78,7 +81,7 @@ class ItemRun:
             name,
             server.target() if known else replace(parse_target(target), timeout=server.timeout),
             folder if known is not None else self.options.start,
-            self.item.era or server.protocol,
+            self._mode,
             EVERYTHING if declared is None else dict(declared),
             test.timeout or server.timeout,
             str if known is None else text_filler(self.find, port=bool(known.command and known.url)),
@@ -90,6 +93,18 @@ class ItemRun:
         wanted = self.wanted()
         server = folder_of(wanted.server, wanted.folder, wanted.fill) if wanted.server.command is not None else None
         return folders_of(self.item.suite.folder, server)
+
+    @property
+    def _mode(self) -> str:
+        """The revision to run at, or how it is negotiated."""
+        target = self.options.servers.get(self.item.server_name, self.item.server_name)
+        return self.item.era or self.item.suite.model.servers.get(target, self.item.server).protocol
+
+    def skips(self) -> bool:
+        """Return whether the profile cannot run the test, as far as that is known without its server."""
+        if client_of(self.options).needs_rounds and has_no_rounds(self._mode):
+            self.skipped = without_rounds(self._mode)
+        return self.skipped is not None
 
     # The conversation
 
@@ -126,6 +141,8 @@ class ItemRun:
         wanted = self.wanted()
         self.failures += await self.setups.enter(self.item.suite, self.find, self.redactor, wanted)
         if not self.failures:
+            if await self._skips_when_asked():
+                return
             self.failures += await self._commands(self.test.setup, "setup")
             if not self.failures:
                 await self._connected(wanted, cassette)
@@ -142,6 +159,18 @@ class ItemRun:
             cassette.write()
         except StaleCassette as error:
             self._stale(error, cassette)
+
+    async def _skips_when_asked(self) -> bool:
+        """Return whether the revision of the server is one that the profile cannot play.
+
+        Only commands make it matter before the conversation. They run before the server starts, so it is not left running.
+        """
+        if not client_of(self.options).needs_rounds or not (self.test.setup or self.test.teardown):
+            return False
+        version = await self.pool.version(self.wanted())
+        if version is not None and has_no_rounds(version):
+            self.skipped = without_rounds(version)
+        return self.skipped is not None
 
     async def _fails_in_replay(self, cassette: CassetteFile) -> bool:
         """Return whether what was just recorded fails as expected when it is replayed."""
@@ -258,9 +287,11 @@ class ItemRun:
         tokens = [*self.tokens, *self._states()]
         expected, actual = shown.value(error.expected, tokens), shown.value(error.actual, tokens)
         if error.path is not None and expected == actual and error.expected != error.actual:
-            error = PlainValue(cassette.path, error.path)
+            mode = RecordMode.REWRITE if self.options.verify else RecordMode.NEW
+            error = PlainValue(cassette.path, error.path, mode)
         diff = value_diff(expected, actual)
-        values = {"expected": error.expected, "actual": error.actual, "hint": redaction_hint(error)}
+        places = [(path, shown.value(old, tokens), shown.value(new, tokens)) for path, old, new in error.places]
+        values = {"expected": error.expected, "actual": error.actual, "hint": redaction_hint(error, places)}
         self.failures = [Failure(str(error), Kind.CASSETTE, error.path, **values, diff=diff)]
 
     async def _hold(self, line: Line, live: LiveLine | None) -> bool:
@@ -305,7 +336,7 @@ class ItemRun:
             ran=self.ran,
             replayed=held is not None and held.replayed,
             notes=self.notes,
-            skipped=None if held is None else held.skipped,
+            skipped=self.skipped if held is None else held.skipped,
             outside=self.outside,
             printed=self.printed,
         )

@@ -168,7 +168,7 @@ class SuiteItem(pytest.Item):
         from bespeak.testing.report.pretty_report import describe
         from bespeak.testing.report.summary import cause_of
 
-        result = excinfo.value.result
+        result = _suite_run(self.config).outside.left(excinfo.value.result)
         shown: Any = excinfo.getrepr(style="native")
         shown.reprtraceback.reprentries = [type(shown.reprtraceback.reprentries[0])([f"{describe(result)}\n"])]
         # The summary line and the message in JUnit XML are made of this.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bespeak.testing.cassettes.record_mode import RecordingRefused
+from bespeak.testing.report.outside_questions import ToldOnce
 from bespeak.testing.report.results import Result
 from bespeak.testing.report.summary import Summary
 from bespeak.testing.report.writers import Writer, open_writers
@@ -57,6 +58,7 @@ class SuiteRun:
         self._suites: dict[Path, Suite] = {}
         self.unusable: str | None = None
         """Why no test can run, if that was found after collection."""
+        self.outside = ToldOnce()
         self.told_notes: list[str] = []
         """The notes of the run and of its tests, once it is reported."""
         self.elsewhere = 0

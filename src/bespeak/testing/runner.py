@@ -47,7 +47,7 @@ class Runner:
         """Run one test. Whatever goes wrong is in its result."""
         began = time.perf_counter()
         run = self._item_run(item)
-        if item.test.skip is None:
+        if item.test.skip is None and not run.skips():
             try:
                 secrets = environment(item.suite.needs)
                 run.redactor = redactor_for([*item.suite.model.redact, *item.test.redact], secrets)

@@ -233,7 +233,7 @@ WRITTEN = {
 def test_what_cannot_be_read_is_named_with_what_to_do(tapes: Tapes, written: bytes, verify: bool) -> None:
     failure = stale(tapes[MODERN].replay(written, verify=verify))
     assert failure.message.startswith("trip-a-trip-2026-07-28.")
-    assert "--record rewrite" in failure.message
+    assert "--record new" in failure.message
     assert [word for word in INTERNALS if word in failure.message] == []
 
 

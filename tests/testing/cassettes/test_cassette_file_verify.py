@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from bespeak.cli.commands import app
 from bespeak.testing.report.results import Kind
+from bespeak.testing.suite.yaml_positions import read_yaml
 from tests.testing.desk import BEHAVIOURS, OURS
 from tests.testing.taping import (
     CITY,
@@ -264,6 +265,45 @@ async def test_a_value_that_differs_in_an_answer_or_in_what_is_sent_may_be_redac
     assert failure.hint == "if this value is different every time, list it in redact: arguments.loc, and record again"
     failure = stale(await taped.run(trip(inputResponses={"city": "Rome", "units": "C"})))
     assert failure.hint == "if this value is different every time, list it in redact, and record again"
+
+
+async def test_all_places_that_differ_are_named_at_once(taped: Desk) -> None:
+    test = trip()
+    taped.server = Trip(result=text("Sunny.", structuredContent={"content": "Sunny.", "at": [{"odd key: ": 1}]}))
+    await taped.recorded(test)
+    taped.server = Trip(result=text("Rainy.", structuredContent={"content": "Rainy.", "at": [{"odd key: ": 2}]}))
+    failure = stale(await taped.run(test, verify=True))
+    assert failure.hint == (
+        "if these values are different every time, list them in redact, and record again:\n"
+        "  redact:\n"
+        "    - content[0].text\n"
+        '    - "structuredContent.at[0][\\"odd key: \\"]"\n'
+        "    - structuredContent.content"
+    )
+    redacted = {**test, "redact": [read_yaml(one).value for one in failure.hint.split("- ")[1:]]}
+    assert (await taped.run(redacted, record="new")).failures == []
+    assert (await taped.run(redacted, verify=True)).failures == []
+
+
+async def test_lines_that_differ_are_left_out_by_a_pattern(taped: Desk) -> None:
+    def info(month: str, size: int) -> Json:
+        said = f"size: {size}\nmodified (UTC): Mon {month} 9\ntype: it's a file"
+        return text(said, structuredContent={"content": said})
+
+    test = trip()
+    taped.server = Trip(result=info("Nov", 12))
+    await taped.recorded(test)
+    taped.server = Trip(result=info("Dec", 12))
+    failure = stale(await taped.run(test, verify=True))
+    assert failure.hint == (
+        "if this is different every time, list it in redact, and record again:\n"
+        "  redact:\n"
+        "    - pattern: 'modified \\(UTC\\): Mon .+'"
+    )
+    redacted = {**test, "redact": [read_yaml(failure.hint.partition("- ")[2]).value]}
+    assert (await taped.run(redacted, record="new")).failures == []
+    taped.server = Trip(result=info("Jan", 12))
+    assert (await taped.run(redacted, verify=True)).failures == []
 
 
 async def test_a_difference_that_cannot_be_redacted_has_no_such_hint(taped: Desk) -> None:

@@ -213,7 +213,7 @@ async def test_handles_that_are_invalid_make_no_cassette(taped: Desk, listed: An
     taped.server = asking("0000aaaa")
     await taped.recorded(trip())
     taped.alter(lambda tape: tape.update(keys=listed))
-    assert "is not a cassette of format 1; run with --record rewrite" in stale(await taped.run(trip())).message
+    assert "is not a cassette of format 1; run with --record new" in stale(await taped.run(trip())).message
 
 
 # A server of ours

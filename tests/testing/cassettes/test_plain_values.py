@@ -86,9 +86,9 @@ PLACES: dict[str, tuple[Trip, Json, str, str]] = {
 MODES = {"a replay": {}, "verifying": {"verify": True}}
 
 
-def found(taped: Desk, result: Result, path: str) -> None:
+def found(taped: Desk, result: Result, path: str, mode: str = "new") -> None:
     assert stale(result).message == (
-        f"{taped.tape.name} has a value that is redacted now, at {path}; record it again with --record rewrite"
+        f"{taped.tape.name} has a value that is redacted now, at {path}; record it again with --record {mode}"
     )
     assert "4711" not in json.dumps(result.as_json())
 
@@ -132,8 +132,11 @@ async def test_a_short_literal_that_became_a_variable_is_not_shown_as_different(
 ) -> None:
     monkeypatch.setenv("TOK", "4711")
     await taped.recorded(anyhow(arguments={"token": "4711"}))
-    result = await taped.run(anyhow(arguments={"token": "${env:TOK}"}))
-    found(taped, result, "turns[0].sent.arguments.token")
+    test, place = anyhow(arguments={"token": "${env:TOK}"}), "turns[0].sent.arguments.token"
+    found(taped, await taped.run(test), place)
+    found(taped, await taped.run(test, verify=True), place, "rewrite")
+    assert (await taped.run(test, record="new")).failures == []
+    assert (await taped.run(test, verify=True)).failures == []
 
 
 async def test_a_short_secret_may_be_in_what_was_recorded_of_the_server(

@@ -102,7 +102,8 @@ async def test_a_value_that_differs_fails_with_its_path_and_is_not_replaced(desk
     await keep(desk)
     desk.server = Trip([], result=text("Rainy."))
     failure = only(await run(desk, record=mode))
-    assert failure.message == 'text: expected "Sunny.", got "Rainy."'
+    again = "if that is right, record the snapshot 'weather' again with --record new"
+    assert failure.message == f'text: expected "Sunny.", got "Rainy."; {again}'
     assert (failure.path, failure.expected, failure.actual) == ("text", "Sunny.", "Rainy.")
     assert json.loads(kept(desk).read_bytes()) == {"a trip": {"weather": "Sunny."}}
 
@@ -113,6 +114,15 @@ async def test_new_and_rewrite_replace_what_no_longer_fits(desk: Desk, mode: str
     desk.server = Trip([], result=text("Rainy."))
     assert (await run(desk, record=mode)).failures == []
     assert json.loads(kept(desk).read_bytes()) == {"a trip": {"weather": "Rainy."}}
+
+
+async def test_a_snapshot_that_fits_the_recording_is_only_replaced_by_rewrite(desk: Desk) -> None:
+    assert (await desk.run(SUNNY, record="once")).failures == []
+    desk.server = Trip([], result=text("Rainy."))
+    failure = only(await desk.run(SUNNY, verify=True))
+    assert failure.message.endswith("; if that is right, record the snapshot 'weather' again with --record rewrite")
+    assert (await desk.run(SUNNY, record="rewrite")).failures == []
+    assert (await desk.run(SUNNY, verify=True)).failures == []
 
 
 async def test_nothing_in_a_snapshot_is_a_matcher(desk: Desk) -> None:
@@ -259,9 +269,7 @@ async def test_a_value_that_is_redacted_later_is_found_and_not_shown(desk: Desk,
     desk.server = Trip([], result=text("Sunny.", structuredContent={"ids": ids}))
     await keep(desk, test)
     result = await run(desk, test, redact=[redact])
-    what = (
-        "structuredContent: the snapshot 'all' has a value that is redacted now; record it again with --record rewrite"
-    )
+    what = "structuredContent: the snapshot 'all' has a value that is redacted now; record it again with --record new"
     assert (only(result).message, "4711" in json.dumps(result.as_json())) == (what, False)
     desk.server = Trip([], result=text("Sunny.", structuredContent={"ids": ids[:1]}))
     result = await run(desk, test, redact=[redact])

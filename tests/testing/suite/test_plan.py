@@ -40,6 +40,14 @@ def test_an_item_has_the_line_of_its_case_or_else_of_its_test(tmp_path: Path) ->
     assert [item.line for item in items(tmp_path, text)] == [NEXT + 1, NEXT + 2, NEXT + 4]
 
 
+def test_modern_and_legacy_mean_the_newest_revision_of_each_era(tmp_path: Path) -> None:
+    text = in_test("eras: [modern, legacy]") + "  - name: two\n    tool: pay\neras: [legacy]\n"
+    found = [(item.test.name, item.era) for item in items_of(load(tmp_path, text))]
+    assert found == [("one", "2026-07-28"), ("one", "2025-11-25"), ("two", "2025-11-25")]
+    server = load(tmp_path, with_server('{python: "desk:mcp", protocol: modern}')).model.servers["desk"]
+    assert server.protocol == "2026-07-28"
+
+
 def test_the_eras_of_a_suite_are_for_tests_that_name_none(tmp_path: Path) -> None:
     text = in_test("eras: [2026-07-28]") + "  - name: two\n    tool: pay\neras: [2025-11-25, 2025-06-18]\n"
     assert [item.title for item in items(tmp_path, text)] == [

@@ -21,6 +21,7 @@ from bespeak.testing.cassettes.cassette_format import (
     Cassette,
     StaleCassette,
     compared,
+    differing_places,
     diverged,
     first_difference,
     is_question,
@@ -29,6 +30,7 @@ from bespeak.testing.cassettes.key_handles import KeyHandles, Turns
 from bespeak.testing.cassettes.plain_values import plain_value
 from bespeak.testing.cassettes.player import Player
 from bespeak.testing.cassettes.question_order import in_order
+from bespeak.testing.cassettes.record_mode import RecordMode
 from bespeak.testing.cassettes.recorder import LiveLine, Recorder
 from bespeak.testing.redaction.redactor import Redactor
 from bespeak.testing.suite.plan import Item
@@ -119,9 +121,10 @@ class CassetteFile:
         now = json.loads(json.dumps(self.recorded()))
         known = before if "keys" in before else self._stored(before["turns"])
         found = compared("revision", before["revision"], now["revision"])
-        found = found or first_difference(in_order(known["turns"]), in_order(now["turns"]))
+        turns = in_order(known["turns"]), in_order(now["turns"])
+        found = found or first_difference(*turns)
         found = found or compared("keys", sorted(known.get("keys", [])), sorted(now.get("keys", [])))
-        return None if found is None else diverged(found, AFRESH)
+        return None if found is None else diverged(found, AFRESH, [*differing_places(*turns)])
 
 
 def read_cassette(path: Path, redaction: Redactor | None = None) -> dict[str, Any]:
@@ -140,16 +143,17 @@ def read_cassette(path: Path, redaction: Redactor | None = None) -> dict[str, An
         if not all(is_question(restored(request)) for request in requests):
             raise ValueError("these are not questions")
     except (ValueError, RecursionError):
-        raise StaleCassette(f"{path.name} is not a cassette of format {FORMAT}; run with --record rewrite") from None
+        raise StaleCassette(f"{path.name} is not a cassette of format {FORMAT}; run with --record new") from None
     return cast("dict[str, Any]", found)
 
 
 class PlainValue(StaleCassette):
     """A value was recorded before it was redacted."""
 
-    def __init__(self, file: Path, path: str) -> None:
+    def __init__(self, file: Path, path: str, mode: RecordMode = RecordMode.NEW) -> None:
+        """`mode` is the one that records it again: a recording that still fits a replay is only replaced by `rewrite`."""
         what = f"{file.name} has a value that is redacted now, at {path}"
-        super().__init__(f"{what}; record it again with --record rewrite")
+        super().__init__(f"{what}; record it again with --record {mode}")
 
 
 def file_name(folder: Path, item: Item) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal, cast
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from bespeak.conversation.input_required import ADDED
 from bespeak.conversation.json_values import as_object
-from bespeak.conversation.matchers import ABSENT, Difference, equal_to
+from bespeak.conversation.matchers import ABSENT, Difference, equal_to, join
 from bespeak.conversation.responses import Verdict, is_secret, read_envelope
 from bespeak.protocol.versions import SPOKEN
 from bespeak.testing.cassettes.key_handles import is_handle
@@ -27,11 +27,24 @@ ANEW = "if that is right, record it again with --record new"
 AFRESH = "if that is right, record it again with --record rewrite"
 
 
+Place = tuple[str, Any, Any]
+"""A path in a cassette, with what was recorded there and what there is now."""
+
+
 class StaleCassette(Exception):
     """A cassette is missing, or differs from what happens. The message says where."""
 
-    def __init__(self, message: str, path: str | None = None, expected: Any = ABSENT, actual: Any = ABSENT) -> None:
+    def __init__(
+        self,
+        message: str,
+        path: str | None = None,
+        expected: Any = ABSENT,
+        actual: Any = ABSENT,
+        places: Sequence[Place] = (),
+    ) -> None:
         self.path, self.expected, self.actual = path, expected, actual
+        self.places = places
+        """All values that differ, if more than the first is known."""
         super().__init__(message)
 
 
@@ -147,6 +160,31 @@ def first_difference(before: list[dict[str, Any]], now: list[dict[str, Any]]) ->
     return None
 
 
+def differing_places(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> Iterator[Place]:
+    """Yield all values that differ in two conversations. What is only in one of them is not compared."""
+    for number, (old, new) in enumerate(zip(before, now, strict=False)):
+        for name in IN_ORDER:
+            if name in old and name in new:
+                yield from differing(f"turns[{number}].{name}", old[name], new[name])
+
+
+def differing(path: str, old: Any, new: Any) -> Iterator[Place]:
+    """Yield the values that differ inside two values."""
+    if old is ABSENT or new is ABSENT:
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        now = cast("dict[str, Any]", new)
+        for name, value in cast("dict[str, Any]", old).items():
+            if name in now:
+                yield from differing(join(path, name), value, now[name])
+    elif isinstance(old, list) and isinstance(new, list):
+        entries = zip(cast("list[Any]", old), cast("list[Any]", new), strict=False)
+        for number, (one, other) in enumerate(entries):
+            yield from differing(join(path, number), one, other)
+    elif equal_to(old).check(new) is not None:
+        yield path, old, new
+
+
 def compared(path: str, expected: Any, actual: Any) -> Difference | None:
     """Return how one part of a conversation differs from what was recorded."""
     if expected is ABSENT and actual is ABSENT:
@@ -156,23 +194,12 @@ def compared(path: str, expected: Any, actual: Any) -> Difference | None:
     return equal_to(expected).check(actual, path)
 
 
-def diverged(found: Difference, anew: str = ANEW) -> StaleCassette:
+def diverged(found: Difference, anew: str = ANEW, places: Sequence[Place] = ()) -> StaleCassette:
     """Return the error for a difference. An answer belongs to the round of its question, the first request to round 0."""
     place = re.match(r"turns\[([0-9]+)\](?:\.(asked|listed|state|asking|answered))?", found.path)
     number = int(place[1]) + (place[2] is not None) if place else 0
     message = f"diverged at round {number}: {found.path}: {found.message}; {anew}"
-    return StaleCassette(message, found.path, found.expected, found.actual)
-
-
-def redaction_hint(error: StaleCassette) -> str | None:
-    """Return how to leave out a value that differs from what was recorded."""
-    if error.path is None or error.expected is ABSENT or error.actual is ABSENT:
-        return None
-    place = re.match(r"turns\[[0-9]+\]\.(\w+)[.[]", error.path)
-    if place is None:
-        return None
-    named = f": {error.path[place.end() :]}" if place[1] in ("sent", "result", "error", "asking") else ""
-    return f"if this value is different every time, list it in redact{named}, and record again"
+    return StaleCassette(message, found.path, found.expected, found.actual, places)
 
 
 class _States:

@@ -9,7 +9,7 @@ from bespeak.conversation.connection import Push, Received, Scripts, nothing
 from bespeak.conversation.matchers import ABSENT
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Question
-from bespeak.testing.cassettes.cassette_format import ANEW, StaleCassette, Writing, compared, diverged
+from bespeak.testing.cassettes.cassette_format import ANEW, StaleCassette, Writing, compared, differing, diverged
 from bespeak.testing.cassettes.key_handles import KeyHandles
 from bespeak.testing.cassettes.recorded_turns import RecordedTurns
 from bespeak.testing.redaction.redactor import Redactor
@@ -46,7 +46,7 @@ class Player:
                 return Received(self._envelope(turn), notifications)
             await self._push(number, turn, push)
             if self._next >= len(self._turns):
-                raise StaleCassette("the cassette ends in the middle of a call; run with --record rewrite")
+                raise StaleCassette("the cassette ends in the middle of a call; run with --record new")
 
     def _check_answered(self, params: Mapping[str, Any]) -> None:
         """Compare the answers of the previous round with the recorded ones."""
@@ -63,9 +63,10 @@ class Player:
             self._same("answered", turn.get("answered", ABSENT), self._writing.answered({key: answer}), number)
 
     def _same(self, name: str, expected: Any, actual: Any, number: int) -> None:
-        found = compared(f"turns[{number}].{name}", expected, self._recorded.stored(actual))
+        path, now = f"turns[{number}].{name}", self._recorded.stored(actual)
+        found = compared(path, expected, now)
         if found is not None:
-            raise diverged(found)
+            raise diverged(found, places=[*differing(path, expected, now)])
 
     def _envelope(self, turn: Mapping[str, Any]) -> dict[str, Any]:
         """The response of a turn, with a new token for each state."""

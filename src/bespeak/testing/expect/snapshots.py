@@ -1,6 +1,7 @@
 """Snapshots: values saved from an earlier run in a file beside the suite, for `{snapshot: NAME}`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,10 +17,14 @@ from bespeak.testing.suite.loader import Suite
 class SnapshotFile:
     """The snapshots of one test. New ones are saved when the test has passed."""
 
-    def __init__(self, suite: Suite, title: str, mode: RecordMode, redaction: Redactor) -> None:
+    def __init__(
+        self, suite: Suite, title: str, mode: RecordMode, redaction: Redactor, *, verifying: bool = False
+    ) -> None:
+        """`verifying` says that the test has a recording, which still fits the snapshots."""
         self._path = snapshots_path(suite)
         self._title = title
         self._mode = mode
+        self._again = f"again with --record {RecordMode.REWRITE if verifying else RecordMode.NEW}"
         self._redaction = redaction
         self._kept: dict[str, Any] | None = None
         self._new: dict[str, Any] = {}
@@ -50,8 +55,9 @@ class SnapshotFile:
         self._hidden[name] = self._redaction.apply(_redacted_like(kept, value))
         found = equal_to(self._hidden[name]).check(value)
         if found is not None:
-            return found
-        what = f"the snapshot {name!r} has a value that is redacted now; record it again with --record rewrite"
+            again = f"if that is right, record the snapshot {name!r} {self._again}"
+            return replace(found, message=f"{found.message}; {again}")
+        what = f"the snapshot {name!r} has a value that is redacted now; record it {self._again}"
         return Difference("", what, ABSENT, value)
 
     def kept(self, name: str) -> Any:

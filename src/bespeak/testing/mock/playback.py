@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from bespeak.conversation.differences import ABSENT, Difference
+from bespeak.conversation.differences import ABSENT, Difference, shown
 from bespeak.conversation.input_required import ADDED
 from bespeak.protocol.capabilities import capability_names, lacking, merge, requirements
 from bespeak.protocol.errors import INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_REQUIRED_CLIENT_CAPABILITY, MCPError
@@ -23,6 +23,8 @@ Part = Callable[[Step], tuple[int, str, Any, Any]]
 """A part of a recorded request: the number of its turn, its name, what was recorded, and what the client sent."""
 LISTED = 20
 """How many recorded targets an error lists."""
+MOST_ARGUMENTS = 5
+"""How many recorded arguments an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Playback:
         same = [step for step in self._candidates(steps, params) if step.method == method and _target(step.sent, sent)]
         if not same:
             raise MCPError(INVALID_PARAMS, f"never recorded: {_words(method, sent)}; {_recorded(steps)}")
-        same = _agreeing(same, lambda step: (step.number, "sent", step.sent, sent))
+        same = _agreeing(same, lambda step: (step.number, "sent", step.sent, sent), _arguments(same))
         if "inputResponses" in params or any(step.before is not None for step in same):
             given = params.get("inputResponses", ABSENT)
             same = _agreeing(same, lambda step: _answered(step, given))
@@ -131,7 +133,7 @@ def _answered(step: Step, given: Any) -> tuple[int, str, Any, Any]:
     return before.end, "answered", before.response.get("answered", ABSENT), given
 
 
-def _agreeing(steps: Sequence[Step], parts: Part) -> list[Step]:
+def _agreeing(steps: Sequence[Step], parts: Part, recorded_too: str = "") -> list[Step]:
     """The steps in which a part is as recorded. Raises `MCPError` with the first difference if there are none."""
     found: list[Step] = []
     first: tuple[Step, Difference] | None = None
@@ -146,7 +148,7 @@ def _agreeing(steps: Sequence[Step], parts: Part) -> list[Step]:
     if found or first is None:
         return found
     step, difference = first
-    error = diverged(difference, f"see {step.tape.name}")
+    error = diverged(difference, f"see {step.tape.name}{recorded_too}")
     data = {"cassette": step.tape.name, "path": error.path}
     data |= {} if error.expected is ABSENT else {"expected": error.expected}
     data |= {} if error.actual is ABSENT else {"actual": error.actual}
@@ -165,6 +167,14 @@ def _hidden(recorded: Any, given: Any) -> Any:
         known_entries = [*cast("list[Any]", recorded), *[None] * len(entries)]
         return [_hidden(before, one) for before, one in zip(known_entries, entries, strict=False)]
     return given
+
+
+def _arguments(steps: Sequence[Step]) -> str:
+    """What was recorded for the target of several requests, to append to a message: as it is stored, without secrets."""
+    sent = [{name: value for name, value in step.sent.items() if name not in ("name", "uri")} for step in steps]
+    told = list(dict.fromkeys(shown(one["arguments"] if one.keys() == {"arguments"} else one) for one in sent))
+    more = f" and {len(told) - MOST_ARGUMENTS} more" if len(told) > MOST_ARGUMENTS else ""
+    return f"; recorded for {steps[0].target}: {', '.join(told[:MOST_ARGUMENTS])}{more}" if len(told) > 1 else ""
 
 
 def _target(recorded: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:

@@ -11,6 +11,7 @@ from bespeak.conversation.atomic_files import write_whole
 from bespeak.conversation.call_rounds import Round
 from bespeak.conversation.matchers import ABSENT
 from bespeak.terminal.safe_text import marked
+from bespeak.testing.report.outside_questions import ToldOnce
 from bespeak.testing.report.plain_json import plain
 from bespeak.testing.report.results import Kind, Outcome, Result
 from bespeak.testing.report.summary import Summary, in_order
@@ -58,8 +59,9 @@ class PrettyReport:
         self._count()
 
     def ended(self, summary: Summary) -> None:
+        once = ToldOnce()
         for together in _with_same_cause(in_order(summary.results)):
-            heading, *lines = describe(together[0]).split("\n")
+            heading, *lines = describe(once.left(together[0])).split("\n")
             self._say("", self._painted(heading, _BOLD), *lines)
             if len(together) > 1:
                 self._say(f"  {_count(len(together) - 1, 'more test')} failed for the same reason:")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bespeak.conversation.profiles.known_profiles import ChosenProfile
-from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, is_modern
+from bespeak.protocol.versions import MODERN_PROTOCOL_VERSIONS, SPOKEN, is_modern
 from bespeak.testing.suite.loader import Suite
 from bespeak.testing.suite.suite_file import Case, Server, Test
 
@@ -118,6 +118,12 @@ def _skipped(item: Item, reason: str) -> Item:
     return replace(item, test=item.test.model_copy(update={"skip": item.test.skip or reason}))
 
 
-def without_rounds(revision: str) -> str:
-    """Return why a profile that needs rounds does not run a test."""
-    return f"this profile answers rounds, which revision {revision} does not have"
+def without_rounds(mode: str) -> str:
+    """Return why a profile that needs rounds does not run a test: its revision or its `protocol` has none."""
+    what = f"revision {mode}" if mode in SPOKEN else f"protocol: {mode}"
+    return f"this profile answers rounds, which {what} does not have"
+
+
+def has_no_rounds(mode: str) -> bool:
+    """Return whether no revision of a mode has rounds. What `auto` means is known when the server has been asked."""
+    return mode != "auto" and not is_modern(mode)

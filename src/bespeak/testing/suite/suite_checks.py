@@ -120,7 +120,7 @@ def _fillable(place: Place) -> str:
 def _revisions(place: Place, eras: Sequence[str] | None) -> Iterator[tuple[Place, str]]:
     for number, era in enumerate(eras or ()):
         if era not in SPOKEN:
-            yield (*place, number), f"unknown revision {era!r}; revisions: {', '.join(SPOKEN)}"
+            yield (*place, number), f"unknown revision {era!r}; use modern, legacy, or one of {', '.join(SPOKEN)}"
         elif eras is not None and era in eras[:number]:
             yield (*place, number), f"{era} is listed twice"
 

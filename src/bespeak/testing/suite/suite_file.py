@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AliasChoices, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from bespeak.conversation.call_rounds import DEFAULT_MAX_ELICITATION_ROUNDS
-from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
+from bespeak.conversation.connection_settings import ERAS, TIMEOUT_SECONDS
 from bespeak.conversation.profiles.known_profiles import KNOWN
 from bespeak.conversation.server_targets import Target
 from bespeak.protocol.versions import SPOKEN
@@ -16,8 +16,7 @@ from bespeak.testing.suite.redact_keys import Redactions
 from bespeak.testing.suite.setup_keys import Commands
 from bespeak.testing.suite.suite_values import Flag, Maybe, Part, Seconds, Text, whole
 
-MODES = ("auto", "legacy", *SPOKEN)
-
+MODES = ("auto", "modern", "legacy", *SPOKEN)
 
 Answers = Annotated[Any, WithJsonSchema(ANSWERS)]
 Expected = Annotated[
@@ -37,8 +36,17 @@ def _one(written: Any) -> Any:
     return written
 
 
-Revision = Annotated[str, WithJsonSchema({"enum": list(SPOKEN)})]
-ProtocolMode = Annotated[str, WithJsonSchema({"enum": list(MODES)})]
+def _revision(written: Any) -> Any:
+    return ERAS.get(written, written) if isinstance(written, str) else written
+
+
+def _mode(written: Any) -> Any:
+    return ERAS["modern"] if written == "modern" else written
+
+
+Revision = Annotated[str, BeforeValidator(_revision), WithJsonSchema({"enum": [*ERAS, *SPOKEN]})]
+"""A revision: by its date, or the newest one of an era."""
+ProtocolMode = Annotated[str, BeforeValidator(_mode), WithJsonSchema({"enum": list(MODES)})]
 Rounds = Annotated[int, Field(ge=0, le=1000), BeforeValidator(whole)]
 
 
@@ -251,7 +259,9 @@ class Test(_Target, _Answered):
     expect: Expect = Expect()
     cases: Maybe[list[Case]] = Field(default=None, min_length=1)
     eras: Maybe[list[Revision]] = Field(
-        default=None, min_length=1, description="Run the test at each of these protocol revisions."
+        default=None,
+        min_length=1,
+        description="Run the test at each of these protocol revisions. modern and legacy mean the newest of each era.",
     )
     capture: dict[str, str] = Field(
         default={}, description="Values of the result, by path. Later tests use them as ${name}."

@@ -9,11 +9,12 @@ create objects: all values are plain.
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any, cast
 
+from bespeak.testing.suite.yaml_indentation import misfit, too_deep
 from bespeak.transports.interfaces import MissingExtra
 
 MOST_VALUES = 100_000
@@ -31,8 +32,9 @@ _REAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NO_DIRECTIVES = "directives are not supported; remove the lines %YAML and %TAG"
+_NO_MAP_HERE = "mapping values are not allowed here"
 _HINTS = {
-    "mapping values are not allowed here": 'quote text that contains ": "',
+    _NO_MAP_HERE: 'quote text that contains ": "',
     r"found character '\t' that cannot start any token": "indent with spaces, not with tabs",
     "that cannot start any token": "quote text that starts with it",
 }
@@ -131,10 +133,20 @@ def _syntax(problem: Any, text: str) -> YamlError:
         what = f"the character {getattr(problem, 'character', 0):#06x} cannot be in a file; write it as an escape"
         return YamlError(what, before.count("\n") + 1, len(before) - before.rfind("\n"))
     said = cast("str", getattr(problem, "problem", None) or "this is not YAML")
+    indented = _indentation(said, text.split("\n"), mark)
+    if indented is not None:
+        return YamlError(indented, mark.line + 1, mark.column + 1)
     hint = next((f" ({hint})" for sign, hint in _HINTS.items() if said.endswith(sign)), "")
     began = getattr(problem, "context_mark", None)
     context = f"{problem.context} from line {began.line + 1}: " if began and problem.context else ""
     return YamlError(f"{context}{said}{hint}", mark.line + 1, mark.column + 1)
+
+
+def _indentation(said: str, lines: Sequence[str], mark: Any) -> str | None:
+    """What is wrong with the indentation of a line, if that is the parser's problem."""
+    if said.startswith(("expected <block end>", "expected '<document start>'")):
+        return misfit(lines, mark.line + 1, mark.column)
+    return too_deep(lines, mark.line + 1) if said == _NO_MAP_HERE else None
 
 
 @dataclass(slots=True)
