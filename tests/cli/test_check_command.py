@@ -72,7 +72,7 @@ def test_five_different_errors_are_all_reported_with_drawing_file_line_and_fix(w
     *found, summary = result.stdout.split("\n\n")
     assert summary == f"{file}: 5 registration errors in 5 functions\n"
     names = ["misspelled", "secret", "circle", "consent://today", "mistyped"]
-    problems = ["'titel'", "secret", "cycl", "AcceptedElicitation", "list"]
+    problems = ["'titel'", "secret", "cycl", "ElicitationResult", "list"]
     lines = FIVE.splitlines()
     for number, (name, problem, text) in enumerate(zip(names, problems, found, strict=True), 1):
         head, at, *drawing, fix = text.splitlines()

@@ -237,7 +237,8 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
             await connection.__aenter__()
             connection.timeout = wanted.timeout
         except Exception as error:
-            own = author_lines(error, only_own=True)  # of a lifespan that fails, in this process
+            in_process = wanted.server.python is not None  # so its lifespan may have failed
+            own = author_lines(error, only_own=True) if in_process else []
             if own or not isinstance(error, OSError | MCPError | InvalidServerResponse | MissingExtra | ValueError):
                 told = "\n".join([f"the server cannot be started: {type(error).__name__}: {error}", *own])
                 raise Unreachable(told) from error
