@@ -85,6 +85,8 @@ class ItemConversation:
         self.line: WatchedLine | None = None
         self.ended: str | None = None
         """The error text of a call that failed."""
+        self.fails_rightly = False
+        """Whether that error is the one that the test expects."""
         self.hangs = False
         """Whether the server did not respond in time."""
         self.skipped: str | None = None
@@ -128,6 +130,7 @@ class ItemConversation:
         elif not self.failures:
             self._judge(talk)
             self.failures += leftovers()
+        self.fails_rightly = self._fails_rightly(self.test.expect if instead is None else instead.expect, talk)
         if not self.failures and instead is None:
             self._capture(talk.envelope)
         for one in (test.verify if instead is None else instead.verify) or ():
@@ -251,6 +254,13 @@ class ItemConversation:
         if found and not self.failures:
             found += self._judged(expect, talk)  # with what the server said
         self.failures = found + self.failures
+
+    def _fails_rightly(self, expect: Expect | None, talk: Talk) -> bool:
+        """Whether a call has failed with the error that is expected, whatever else is wrong."""
+        if self.ended is None or expect is None or (expect.error is None and expect.isError is not True):
+            return False
+        names = expect.model_fields_set & {"error", "isError"}
+        return not self._judged(Expect.model_construct(names, error=expect.error, isError=expect.isError), talk)
 
     def _judged(self, expect: Expect, talk: Talk) -> list[Failure]:
         envelope = dict(cast("dict[str, Any]", talk.envelope)) if isinstance(talk.envelope, dict) else {}

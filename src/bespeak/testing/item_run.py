@@ -312,6 +312,7 @@ class ItemRun:
             [] if held is None or held.conversation is None else held.conversation.rounds,
             [] if held is None or held.line is None else held.line.events,
             None if held is None else held.ended,
+            held is not None and held.fails_rightly,
             self._states(),
             self.tokens,
             ran=self.ran,
