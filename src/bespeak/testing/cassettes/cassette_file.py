@@ -124,8 +124,13 @@ class CassetteFile:
         return None if found is None else diverged(found, AFRESH)
 
 
-def read_cassette(path: Path, redaction: Redactor | None = None) -> dict[str, Any]:
-    """Read and check a cassette. Raises `StaleCassette` if it is missing or cannot be read."""
+def read_cassette(
+    path: Path, redaction: Redactor | None = None, advice: str = "run with --record rewrite"
+) -> dict[str, Any]:
+    """Read and check a cassette. Raises `StaleCassette` if it is missing or cannot be read.
+
+    `advice` says what to do about a file that is not a cassette.
+    """
     restored = (redaction or Redactor()).restored
     try:
         text = path.read_bytes()
@@ -140,7 +145,7 @@ def read_cassette(path: Path, redaction: Redactor | None = None) -> dict[str, An
         if not all(is_question(restored(request)) for request in requests):
             raise ValueError("these are not questions")
     except (ValueError, RecursionError):
-        raise StaleCassette(f"{path.name} is not a cassette of format {FORMAT}; run with --record rewrite") from None
+        raise StaleCassette(f"{path.name} is not a cassette of format {FORMAT}; {advice}") from None
     return cast("dict[str, Any]", found)
 
 
