@@ -130,7 +130,8 @@ def test_a_cassette_that_is_missing_or_stale_is_4(suite: str) -> None:
 def test_where_nothing_is_selected_it_is_7(suite: str) -> None:
     assert told(bespeak("test", suite, "-k", "no such words"), 7) == "bespeak: no tests were selected\n"
     Path("empty").mkdir()
-    assert told(bespeak("test", "empty"), 7) == "bespeak: no tests were selected\n"
+    assert told(bespeak("test", "empty"), 7) == "bespeak: there are no suites (*.bespeak.yaml) in empty\n"
+    assert told(bespeak("test", "empty", "--validate"), 7) == "bespeak: there are no suites (*.bespeak.yaml) in empty\n"
     both = bespeak("test", suite, "-k", "both", "--era", "2024-11-05")
     assert told(both, 7) == "bespeak: no tests were selected\n"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from bespeak.conversation.servers import Unreachable
+from bespeak.transports.http.client import HttpStatusError
 from bespeak.transports.interfaces import Ask, Outgoing
 from tests.conversation.pools import pool, reached, wanted
 from tests.testing.canned import MODERN, Canned, Pushing, error, written
@@ -67,6 +68,24 @@ async def test_a_refused_handshake_is_told_with_the_revisions_that_the_server_sp
         with pytest.raises(Unreachable) as raised:
             await connections.connection(wanted(name=name, mode="2025-06-18"))
         assert str(raised.value) == f"{called} speaks 2026-07-28, not 2025-06-18"
+
+
+async def test_a_note_after_a_question_is_a_sentence_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = HttpStatusError(404, "http://desk.example/sse")
+    refused.add_note("the server may use HTTP+SSE")
+
+    class Sse(Canned):
+        async def exchange(self, request: Outgoing, notify: Callable[[bytes], None], ask: Ask | None = None) -> bytes:
+            raise refused
+
+    reached(monkeypatch, Sse())
+    async with pool() as connections:
+        with pytest.raises(Unreachable) as raised:
+            await connections.connection(wanted())
+    assert str(raised.value) == (
+        "http://desk.example/sse answered with HTTP status 404. Is this the path of its MCP endpoint? "
+        "The server may use HTTP+SSE"
+    )
 
 
 async def test_a_handshake_that_is_refused_after_the_probe_is_told_with_both_reasons(

@@ -78,10 +78,13 @@ def _run_suites(flags: Flags) -> int:
             print(drafted, end="")
             return 0
         suites = _suites(flags.files or [Path()])
+        nothing = "no tests were selected" if suites else _no_suites(flags.files)
         everything = [item for suite in suites for item in items_of(suite)]
         if flags.validate:
+            if not suites:
+                return complain(nothing, ExitCode.NOTHING_SELECTED)
             print(f"{_count(suites, 'suite')}, {_count(everything, 'test')}: no mistakes found")
-            return 0 if suites else ExitCode.NOTHING_SELECTED
+            return 0
         options = make_options(
             record=flags.record,
             verify=flags.verify,
@@ -106,7 +109,7 @@ def _run_suites(flags: Flags) -> int:
     except (BadSuite, ValueError, MissingExtra, RecordingRefused, Unreachable) as error:
         report_unusable(flags.reports, error, sys.stdout)
         return _complain(error)
-    return _run(options, suites, chosen, len(everything) - len(chosen), writers, first=flags.first)
+    return _run(options, suites, chosen, len(everything) - len(chosen), writers, first=flags.first, nothing=nothing)
 
 
 def _complain(error: Exception) -> int:
@@ -164,6 +167,11 @@ def _suites(given: Sequence[Path]) -> list[Suite]:
     return suites
 
 
+def _no_suites(given: Sequence[Path]) -> str:
+    where = ", ".join(map(str, given)) if given else "the current folder"
+    return f"there are no suites (*{SUFFIX}) in {where}"
+
+
 def _inside(folder: Path) -> list[Path]:
     """The suites in a folder, except in hidden folders and node_modules."""
     found = sorted(folder.rglob(f"*{SUFFIX}"))
@@ -198,6 +206,7 @@ def _run(
     writers: Sequence[Writer],
     *,
     first: bool,
+    nothing: str,
 ) -> int:
     began = time.perf_counter()
     results: list[Result] = []
@@ -224,7 +233,7 @@ def _run(
         code = code or ExitCode.BAD_USAGE
         print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
     if not items:
-        print("bespeak: no tests were selected", file=sys.stderr)
+        tell(nothing)
     return code
 
 

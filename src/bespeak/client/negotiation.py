@@ -165,7 +165,8 @@ async def _handshake(session: ClientSession, version: str, *, exactly: bool = Fa
     try:
         result = await session.initialize(version, exactly=exactly)
     except HttpStatusError as error:
-        if error.status in (400, 404, 405):
+        # A web framework describes a path that it does not have in JSON; servers of that transport do not.
+        if error.status in (400, 404, 405) and not (error.status == 404 and error.in_json):
             error.add_note(
                 "the server may use HTTP+SSE, the transport of 2024-11-05, which this client does not support"
             )

@@ -66,8 +66,9 @@ def not_used_so_far(names: Sequence[str]) -> str:
 
 def never_asked(rule: Rule, where: str) -> str:
     """Return the message about an answer that no question asked for."""
-    named = f"{where}{rule.where}" if rule.where.startswith("[") else f"{where}: {rule.where}"
-    return f"no question asked for the answer {named}"
+    if rule.key is None:
+        return f"the answer {where}{rule.where} was not used: no question fits it"
+    return f"the answer {quoted(rule.key)} ({where}) was not used: the server never asked for it"
 
 
 class Asks(Protocol):

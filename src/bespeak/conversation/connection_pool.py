@@ -220,7 +220,9 @@ def _why(error: Exception, wanted: Wanted, version: str | None) -> str:
     if isinstance(error.__cause__, FileNotFoundError) and reason.startswith("cannot start "):
         reason = f"{reason.removesuffix(f': {error.__cause__}')}: there is no such command"
     notes = [note for note in getattr(error, "__notes__", ()) if reason not in note]
-    return "; ".join([reason, *notes])
+    for note in notes:
+        reason += f" {note[:1].upper()}{note[1:]}" if reason.endswith("?") else f"; {note}"
+    return reason
 
 
 async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.Event) -> None:
