@@ -171,7 +171,7 @@ class ItemConversation:
             await talk.hold()
         except MissingAnswer as error:
             asked = [self._shown.question(one, self._all_tokens()) for one in error.questions]
-            missing = f"{MissingAnswer(asked)}{_unused(talk.script)}"
+            missing = f"{MissingAnswer(asked)}{_unused(talk.script, error.questions)}"
             self._give_up(missing, hint=_to_paste(talk.script, error.questions))
             self.failures += _mismatches(talk.script)
         except UnexpectedRound as error:
@@ -346,10 +346,12 @@ def _to_paste(script: Script, questions: Sequence[Question]) -> str:
     return paste_in_round(questions, given.number) if isinstance(given, RoundsScript) else paste(questions)
 
 
-def _unused(script: Script) -> str:
-    """The answers that no question asked for so far, to append to a message."""
+def _unused(script: Script, questions: Sequence[Question]) -> str:
+    """The answers that no question asked for so far, and a rule that was probably meant, to append to a message."""
     given = answering(script)
-    return not_used_so_far(given.unused_names() if isinstance(given, FixtureScript | RoundsScript) else [])
+    if not isinstance(given, FixtureScript | RoundsScript):
+        return ""
+    return not_used_so_far(given.unused_names()) + given.nearly(questions)
 
 
 def _mismatches(script: Script) -> list[Failure]:

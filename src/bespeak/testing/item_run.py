@@ -209,7 +209,7 @@ class ItemRun:
             self.failures[0] = self.failures[0].with_hint(f"{found}\n{hidden}" if less else str(found))
         elif less and self.options.profile is not None and test.declare is None:
             self.notes.append(f"{self._place}: the test passes, but {found.what}; {hidden}")
-        elif found.meant is not None:
+        elif found.meant is not None or not (found.is_tool or test.expect.error or test.expect.isError):
             self.notes.append(f"{self._place}: the test passes, but {found}")
 
     def _note_unfit(self, wanted: Wanted, connection: Connection) -> None:
