@@ -315,7 +315,7 @@ class Connection:
 
     def _answer_outside(self, request: Mapping[str, Any], on_its_stream: bool) -> Mapping[str, Any] | None:
         """Return the response to a question that belongs to no call; `None` if it belongs to the open call."""
-        self._checks.asked(request["id"])
+        self._checks.asked(request["id"], request.get("params"))
         question = question_of(request, self._numbered)
         if self._belongs_to_call(question, on_its_stream):
             self._keys.add(question.key)
