@@ -163,6 +163,11 @@ UNCHECKED = (
         _INSIDE,
         "2025-03-26",
     ),
+    _unseen(
+        _AUTHORIZATION,
+        "the scopes of a challenge take into account that one scope may include others",
+        "which scope includes which is known only to the authorization server",
+    ),
     # Features
     _unseen(_TOOLS, "a server validates arguments, controls access, limits rates and sanitises output", _INSIDE, None),
     _unseen(

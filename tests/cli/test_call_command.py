@@ -223,6 +223,10 @@ EXAMPLE = """{url: ...}; for a form with these fields, write {"accept": {"city":
             ["--resume", "nowhere.json", "--as", "lossy"],
             "--resume continues a call as it was made, so it cannot be combined",
         ),
+        (
+            ["nowhere.py", "t", "--as", "silent", "--answer", "ask=yes"],
+            "--as silent answers every question itself, so it cannot be combined with --answer",
+        ),
         (["nowhere.py", "t", "--as", "nobody"], "there is no profile 'nobody'; use langgraph, claude-code, silent"),
         (["desk.py", "--resume", "nowhere.json"], "--resume: nowhere.json cannot be read: No such file or directory"),
     ],

@@ -13,6 +13,7 @@ from typer.main import get_command
 from bespeak.cli.call_flags import ROUNDS, BadFlags, Flags, as_words, read_connection_answers, read_headers
 from bespeak.cli.commands import app
 from bespeak.conversation.connection_settings import TIMEOUT_SECONDS
+from tests.cli.conftest import Write
 from tests.cli.desks import Raw, asking, bespeak, told, write_raw
 from tests.cli.desks import form as asks
 from tests.curious_server import CITY, NOTHING, ROOTS, SAMPLE, as_target, curious
@@ -20,6 +21,7 @@ from tests.transports.http.scripted_server import says
 from tests.wires import Listening
 
 pytestmark = pytest.mark.timing
+OTHERS = "--answer is only for the questions of the call; for others, write a suite whose server has answers"
 
 
 @pytest.fixture
@@ -139,8 +141,9 @@ def test_a_command_may_lose_its_keys_and_the_printed_call_says_what_to_do_then(r
     result = bespeak("call", target, "t")
     saved = json.loads(result.stdout)
     assert saved["note"] == (
-        "the server has ended with this command. The command in 'resume' continues this call if the server keeps its state keys, "
-        "for example in BESPEAK_STATE_KEYS; otherwise the command in 'again' makes a new call, with the answers that you fill in"
+        "the server has ended with this command. The command in 'resume' continues this call if a new process of the server "
+        "accepts the requestState of the old one, as Bespeak servers do if BESPEAK_STATE_KEYS is set; otherwise "
+        "the command in 'again' makes a new call, with the answers that you fill in"
     )
     assert saved["again"].endswith(" t --answer q=...")
     Path(shlex.split(target)[-1]).write_text(
@@ -149,8 +152,8 @@ def test_a_command_may_lose_its_keys_and_the_printed_call_says_what_to_do_then(r
     ended = bespeak("call", target, "--resume", "-", "--answer", "q=x", stdin=result.stdout)
     assert told(ended, 1) == (
         "bespeak: bad state (-32602)\n"
-        "bespeak: a new process of the server can continue a call only if it has the same state keys; if it does not, "
-        f"make the call again: {saved['again']}\n"
+        "bespeak: a new process of the server can continue a call only if it accepts the requestState of the old one; "
+        f"if it does not, make the call again: {saved['again']}\n"
     )
 
 
@@ -207,9 +210,31 @@ def test_other_questions_outside_the_call_are_declined_and_a_line_says_so(tmp_pa
     refused = {"error": {"code": -1, "message": "sampling was declined"}}
     assert json.loads(result.stdout) == [declined, refused, declined]
     assert result.stderr == (
-        "bespeak: the server asked a question outside the call; it was declined\n"
-        "bespeak: the server asked for a model's reply outside the call; it was declined\n"
+        f"bespeak: the server asked a question outside the call; it was declined: {OTHERS}\n"
+        f"bespeak: the server asked for a model's reply outside the call; it was declined: {OTHERS}\n"
     )
+
+
+@pytest.mark.long
+def test_an_answer_does_not_reach_a_question_outside_the_call(tmp_path: Path) -> None:
+    result = bespeak("call", as_target(curious(tmp_path, initialized=[CITY])), "beside", "--answer", "city=Oslo")
+    assert told(result, 1) == (
+        f"bespeak: the server asked a question outside the call; it was declined: {OTHERS}\n"
+        "bespeak: no question asked for --answer city; the server asked nothing in the call\n"
+    )
+
+
+def test_an_answer_that_a_profile_does_not_use_is_told(raw: Raw, tmp_path: Path, write: Write) -> None:
+    write(
+        "mute_client.py",
+        "from bespeak.testing import Profile\n"
+        "class Mute(Profile):\n"
+        "    async def answers(self, questions, ask):\n"
+        "        return {one.key: {'action': 'decline'} for one in questions}\n",
+    )
+    words = ["t", "--as", f"{tmp_path / 'mute_client.py'}:Mute", "--answer", "ask=yes"]
+    result = bespeak("call", raw(asking(ask=asks("?", x={"type": "string"})), "echo"), *words)
+    assert told(result, 1) == "bespeak: --answer ask was not used: the client of --as answered itself\n"
 
 
 def test_an_answer_for_the_roots_of_the_call_is_used_in_the_call(tmp_path: Path) -> None:

@@ -128,13 +128,18 @@ def test_a_cassette_that_is_missing_or_stale_is_4(suite: str) -> None:
 
 
 def test_where_nothing_is_selected_it_is_7(suite: str) -> None:
-    Path("empty").mkdir()
-    for words in ([suite, "-k", "no such words"], ["empty"], [suite, "-k", "both", "--era", "2024-11-05"]):
+    for words in ([suite, "-k", "no such words"], [suite, "-k", "both", "--era", "2024-11-05"]):
         result = bespeak("test", *words)
         assert told(result, 7) == ""  # the report says it
         assert result.stdout.count("no tests were selected") == 1
         for report in ("json", "pretty=report.txt"):
             assert told(bespeak("test", *words, "--report", report), 7) == "bespeak: no tests were selected\n"
+
+
+def test_a_folder_without_suites_is_7_and_said(suite: str) -> None:
+    Path("empty").mkdir()
+    assert told(bespeak("test", "empty"), 7) == "bespeak: there are no suites (*.bespeak.yaml) in empty\n"
+    assert told(bespeak("test", "empty", "--validate"), 7) == "bespeak: there are no suites (*.bespeak.yaml) in empty\n"
 
 
 def test_an_interrupt_is_130_and_what_there_was_is_reported(suite: str, desk: str) -> None:

@@ -132,6 +132,7 @@ def test_with_what_a_failure_says_to_paste_a_test_passes(desk: str) -> None:
 
 TEXT: dict[str, Any] = {"type": "string"}
 CHOICES = {"enum": ["x", "y", "z"]}
+REFERRED: dict[str, Any] = {"properties": {"e": {"$ref": "#/definitions/E"}}, "required": ["e"]}
 INNER = {"type": "object", "properties": {"x": TEXT, "y": TEXT}, "required": ["x"]}
 
 
@@ -163,6 +164,8 @@ INNER = {"type": "object", "properties": {"x": TEXT, "y": TEXT}, "required": ["x
         ({"properties": {"s": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "required": ["s"]}, {"s": 1}),
         ({"properties": {"o": INNER}, "required": ["o"]}, {"o": {"x": "..."}}),
         (RED, {"color": "red"}),
+        ({**REFERRED, "definitions": {"E": {"$ref": "#/definitions/F"}, "F": {"enum": ["x"]}}}, {"e": "x"}),
+        ({**REFERRED, "definitions": {"E": {"$ref": "#/definitions/E"}}}, {"e": "..."}),
     ],
 )
 def test_each_required_argument_gets_a_value_that_its_schema_takes(
@@ -170,6 +173,28 @@ def test_each_required_argument_gets_a_value_that_its_schema_takes(
 ) -> None:
     suite = load_suite(Path(drafted(raw(pages=[{"tools": [tool("t", **schema)]}]))))
     assert [test.arguments for test in suite.model.tests] == [arguments]
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "integer"}, 1),
+        ({"type": "integer", "minimum": 0}, 0),
+        ({"type": "integer", "minimum": 2.5}, 3),
+        ({"type": "integer", "exclusiveMinimum": 3}, 4),
+        ({"type": "integer", "maximum": -2}, -2),
+        ({"type": "integer", "exclusiveMaximum": 0}, -1),
+        ({"type": "integer", "exclusiveMinimum": 0, "maximum": 5}, 1),
+        ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, 0.5),
+        ({"type": "number", "maximum": 0.5}, 0),
+        ({"type": "number", "minimum": float("inf")}, 1),
+        ({"type": "integer", "minimum": 10**400}, 1),
+        ({"type": "integer", "minimum": "many", "maximum": True}, 1),
+        ({"type": "integer", "minimum": 5, "maximum": 2}, 5),
+    ],
+)
+def test_a_number_is_within_its_bounds_if_any_is(schema: dict[str, Any], value: float) -> None:
+    assert drafts.example(schema) == value
 
 
 NAMES = [

@@ -103,6 +103,22 @@ async def test_a_server_that_refuses_the_handshake_too_may_use_http_with_sse(sta
     assert app.methods == ["server/discover", "initialize"]
 
 
+async def test_a_path_that_is_not_there_does_not_suggest_http_with_sse() -> None:
+    missing = says(404, b'{"detail":"Not Found"}', JSON)
+    with pytest.raises(HttpStatusError, match="Is this the path of its MCP endpoint") as caught:
+        await call(OldHttp(discover=missing, initialize=[missing]))
+    assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize(("again", "notes"), [("no such method, sorry", 0), ("no such", 1)])
+async def test_only_an_equal_error_says_the_same_again(again: str, notes: int) -> None:
+    app = OldHttp(discover=refuses(-32601, "no such method, sorry", 200), initialize=[refuses(-32601, again, 200)])
+    with pytest.raises(MCPError, match=again) as caught:
+        await call(app)
+    why = getattr(caught.value, "__notes__", [])
+    assert why == [f"{WHY}no such method, sorry (-32601)"] * notes
+
+
 @pytest.mark.parametrize("status", [401, 403, 500])
 async def test_another_status_to_the_handshake_does_not_suggest_http_with_sse(status: int) -> None:
     with pytest.raises(HttpStatusError) as caught:

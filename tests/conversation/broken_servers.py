@@ -24,6 +24,7 @@ from tests.conversation.raw_servers import (
     said,
 )
 
+PUSHED_PAGE = pushed(page("https://x.example", elicitationId="1"))
 OPENED = "tool: x, inputResponses: [{otherwise: {url: done}}]"
 SAMPLED = "tool: x, inputResponses: [{otherwise: {sample: y}}]"
 LISTED = "tool: x, inputResponses: [{otherwise: {roots: ['file:///a']}}]"
@@ -63,6 +64,10 @@ def sampled(*messages: Json) -> Json:
 def completing(*messages: Any) -> Raw:
     ref = "params: {ref: {type: ref/prompt, name: x}, argument: {name: y, value: z}}"
     return said(*messages, capabilities={"completions": {}}, test=f"method: completion/complete, {ref}")
+
+
+def opened(page_: str) -> Json:
+    return note("elicitation/complete", elicitationId=page_)
 
 
 def image(data: str) -> Json:
@@ -184,6 +189,10 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
         said(done(), tools=[{"name": "x y", "inputSchema": SCHEMA}], test="tool: x y"),
         said(done(), tools=[{"name": "x.y", "inputSchema": SCHEMA}], test="tool: x.y"),
     ),
+    "unique-tool": (
+        said(done(), tools=[{"name": "x", "inputSchema": SCHEMA}, {"name": "x", "inputSchema": SCHEMA}]),
+        said(done(), tools=[{"name": "x", "inputSchema": SCHEMA}, {"name": "X", "inputSchema": SCHEMA}]),
+    ),
     "parameter-header": (
         said(done(), tools=[{"name": "x", "inputSchema": in_header("number")}]),
         said(done(), tools=[{"name": "x", "inputSchema": in_header("integer")}]),
@@ -285,6 +294,14 @@ SERVERS: dict[str, tuple[Raw, Raw]] = {
     "elicitation-id": (
         said(pushed(page("https://x.example")), done(**OLD), revision=NOVEMBER, test=OPENED),
         said(pushed(page("https://x.example", elicitationId="1")), done(**OLD), revision=NOVEMBER, test=OPENED),
+    ),
+    "elicitation-complete": (
+        said(PUSHED_PAGE, opened("2"), done(**OLD), revision=NOVEMBER, test=OPENED),
+        said(PUSHED_PAGE, opened("1"), done(**OLD), revision=NOVEMBER, test=OPENED),
+    ),
+    "elicitation-removed": (
+        said(opened("1"), done()),
+        said(PUSHED_PAGE, opened("1"), done(**OLD), revision=NOVEMBER, test=OPENED),
     ),
     "tool-results": (
         Raw([[asks(sampled(USE))], [done()]], test=SAMPLED),

@@ -152,7 +152,8 @@ class Script:
                 more |= {"cacheScope": raw["later_scope"]} if "cursor" in request["params"] else {"nextCursor": "2"}
             if raw["shuffles"]:
                 raw["tools"].reverse()
-            return filled([result(**more, tools=raw["tools"])], id_)
+            later = "cursor" in request.get("params", {})
+            return filled([result(**more, tools=[] if later else raw["tools"])], id_)
         if method == "prompts/list":
             return filled([result(**({} if old else CACHED), prompts=[])], id_)
         if method in ("ping", "logging/setLevel"):

@@ -49,15 +49,15 @@ async def test_answers_that_no_question_asked_for_are_reported() -> None:
     script = fixture({"city": "Rome", "units": "C", "day": "today"})
     await answered(script, [asked("city")])
     assert script.leftovers() == [
-        "no question asked for the answer inputResponses: units",
-        "no question asked for the answer inputResponses: day",
+        "the answer 'units' (inputResponses) was not used: the server never asked for it",
+        "the answer 'day' (inputResponses) was not used: the server never asked for it",
     ]
 
 
 async def test_an_unused_rule_is_reported_by_its_place() -> None:
     script = fixture([{"when": {"message": {"contains": "city"}}, "answer": "Rome"}, {"otherwise": "decline"}])
     await answered(script, [asked("x", "Which units?")])
-    assert script.leftovers() == ["no question asked for the answer inputResponses[0]"]
+    assert script.leftovers() == ["the answer inputResponses[0] was not used: no question fits it"]
 
 
 async def test_an_otherwise_rule_may_stay_unused() -> None:

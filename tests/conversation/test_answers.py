@@ -44,6 +44,17 @@ def bad(written: Any) -> str:
     return str(caught.value)
 
 
+YES = question(form(required=("ok",), ok={"type": "boolean"}), "ok")
+
+
+@pytest.mark.parametrize(("word", "meant"), [("yes", "true"), ("No", "false"), ("true", "true"), ("off", "false")])
+def test_a_word_for_true_or_false_is_told_what_to_write(word: str, meant: str) -> None:
+    hint = f"must be true or false; write {meant}, without quotes"
+    assert refused(YES, word) == f"the answer to 'ok' does not fit its form: ok: {hint}"
+    assert refused(of_kind("boolean"), word) == f"the answer to 'city' {hint}"
+    assert refused(YES, "perhaps").endswith("ok: must be true or false")
+
+
 # As they are written
 
 

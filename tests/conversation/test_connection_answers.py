@@ -1,7 +1,6 @@
 """Questions that belong to no call: how they are told from those of a call, and how they are answered."""
 
 import json
-import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -245,16 +244,15 @@ async def test_params_that_are_no_object_get_an_error(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.long
-async def test_an_answer_that_does_not_fit_is_logged_and_no_call_fails(
+async def test_an_answer_that_does_not_fit_is_told_once_and_no_call_fails(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, question: Json, written: Any, problem: str, sent: Json
 ) -> None:
     answers = ConnectionAnswers(fixture=InputResponseFixture(written))
-    with caplog.at_level(logging.WARNING):
-        async with connected(curious(tmp_path, initialized=[question]), answers) as connection:
-            assert await said(connection, "heard") == [sent]
-    (record,) = caplog.records
-    text = "A question outside a call was not answered as the settings say: "
-    assert record.getMessage() == f"{text}{problem}"
+    async with connected(curious(tmp_path, initialized=[question]), answers) as connection:
+        assert await said(connection, "heard") == [sent]
+        assert connection.unfit_answers() == [problem]
+        assert connection.unfit_answers() == []
+    assert caplog.records == []
 
 
 # Over HTTP

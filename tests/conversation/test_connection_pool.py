@@ -16,11 +16,12 @@ import pytest
 
 from bespeak import MCPServer
 from bespeak.conversation.connection import Connection
-from bespeak.conversation.connection_pool import Pool, Wanted
+from bespeak.conversation.connection_pool import Pool
 from bespeak.conversation.server_targets import Target
 from bespeak.conversation.servers import Reached, Unreachable
-from bespeak.transports.interfaces import Ask, Outgoing, Transport
+from bespeak.transports.interfaces import Ask, Outgoing
 from bespeak.transports.memory import MemoryTransport
+from tests.conversation.pools import pool, reached, wanted
 from tests.testing.canned import MODERN, Canned, Json, Pushing, Silent
 
 Opened = list[Canned]
@@ -38,37 +39,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
 
     monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
     return servers
-
-
-def reached(monkeypatch: pytest.MonkeyPatch, transport: Transport, printed: str = "") -> None:
-    """Have a pool reach this instead of whatever it is to reach."""
-
-    @asynccontextmanager
-    async def reach(*_: Any) -> AsyncGenerator[Reached]:
-        yield Reached(transport, lambda: printed)
-
-    monkeypatch.setattr("bespeak.conversation.connection_pool.reach", reach)
-
-
-def wanted(**other: Any) -> Wanted:
-    usual: Json = {
-        "name": "desk",
-        "server": Target(command=["desk"]),
-        "folder": Path("suites"),
-        "mode": MODERN,
-        "declared": {"elicitation": {}},
-        "timeout": 5.0,
-    }
-    return Wanted(**{**usual, **other})
-
-
-@asynccontextmanager
-async def pool() -> AsyncGenerator[Pool]:
-    one = Pool()
-    try:
-        yield one
-    finally:
-        await one.close()
 
 
 async def call(connection: Connection) -> Any:
@@ -328,37 +298,6 @@ async def test_a_server_that_cannot_be_reached_is_given_up(monkeypatch: pytest.M
         with pytest.raises(Unreachable, match="it is closed"):
             await connections.connection(wanted(**later))
         await connections.connection(wanted(name="another desk"))
-
-
-@pytest.mark.parametrize("mode", [MODERN, "2025-11-25"])
-async def test_a_server_that_lacks_a_revision_is_told_by_those_that_it_speaks(
-    monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
-    server = Pushing(version="2025-06-18")
-    reached(monkeypatch, server)
-    async with pool() as connections:
-        for _ in range(2):
-            with pytest.raises(Unreachable) as raised:
-                await connections.connection(wanted(mode=mode))
-            assert str(raised.value) == f"server 'desk' speaks 2025-06-18, not {mode}"
-        assert (server.entered, server.left) == (2, 2)  # once for the revision, once to learn what it speaks
-        await connections.connection(wanted(mode="2025-06-18"))
-
-
-async def test_a_server_without_a_name_is_called_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    reached(monkeypatch, Pushing(version="2025-06-18"))
-    async with pool() as connections:
-        with pytest.raises(Unreachable, match=r"^the server speaks 2025-06-18, not 2026-07-28$"):
-            await connections.connection(wanted(name=""))
-
-
-async def test_the_revisions_that_a_server_spoke_before_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with pool() as connections:
-        for version in ("2025-11-25", "2025-06-18"):
-            reached(monkeypatch, Pushing(version=version))
-            await connections.connection(wanted(mode=version))
-        with pytest.raises(Unreachable, match="server 'desk' speaks 2025-06-18 and 2025-11-25, not 2026-07-28"):
-            await connections.connection(wanted(mode=MODERN))
 
 
 async def test_a_server_that_fails_at_a_revision_it_speaks_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

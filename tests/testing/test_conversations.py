@@ -158,13 +158,15 @@ async def test_a_missing_answer_comes_with_the_names_of_those_that_were_not_used
 
 
 async def test_an_answer_without_a_question_fails(converse: Converse) -> None:
-    with pytest.raises(ConversationFailed, match="no question asked for the answer answers: units"):
+    with pytest.raises(
+        ConversationFailed, match=r"the answer 'units' \(answers\) was not used: the server never asked for it"
+    ):
         await converse(desk(), "visit", {"loc": "a"}, answers={"city": "Rome", "units": "C"})
 
 
 async def test_a_rule_that_was_never_needed_fails_but_one_for_the_rest_may_stay_unused(converse: Converse) -> None:
     rules = [{"when": {"key": "city"}, "answer": "Rome"}, {"when": {"key": "units"}, "answer": "C"}]
-    with pytest.raises(ConversationFailed, match=r"no question asked for the answer answers\[1\]"):
+    with pytest.raises(ConversationFailed, match=r"the answer answers\[1\] was not used: no question fits it"):
         await converse(desk(), "visit", {"loc": "a"}, answers=rules)
     await converse(desk(), "visit", {"loc": "a"}, answers=[rules[0], {"otherwise": "decline"}])
 
@@ -189,7 +191,7 @@ async def test_answers_that_are_invalid_are_refused(answers: Any, message: str) 
 
 async def test_what_the_call_ended_with_is_not_hidden_by_answers_nobody_asked_for(converse: Converse) -> None:
     for tool, reason in (("bok", "unknown tool 'bok'"), ("fail", "there is no room")):
-        with pytest.raises(ConversationFailed, match="no question asked for the answer") as failed:
+        with pytest.raises(ConversationFailed, match="was not used: the server never asked for it") as failed:
             await converse(desk(), tool, answers={"city": "Rome"})
         assert reason in str(failed.value)
 
@@ -347,7 +349,7 @@ async def test_prompts_and_resources_are_conversed_with_too() -> None:
 
 
 async def test_an_answer_that_nobody_asked_a_prompt_for_fails() -> None:
-    with pytest.raises(ConversationFailed, match="no question asked for the answer answers: k"):
+    with pytest.raises(ConversationFailed, match=r"the answer 'k' \(answers\) was not used"):
         await hold(MCPServer[Any]("desk"), prompt="p", answers={"k": 1})
 
 

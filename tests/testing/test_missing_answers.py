@@ -61,6 +61,26 @@ async def test_a_test_with_answers_that_stops_later_names_those_that_were_not_us
     assert failure.hint == 'inputResponses:\n  city: "..."'
 
 
+@pytest.mark.parametrize(
+    ("when", "hinted"),
+    [
+        ("message: Which", True),
+        ("message: which one", True),
+        ("message: Where", False),
+        ("message: {contains: which}", False),
+        ("method: sampling/createMessage", False),
+    ],
+)
+async def test_a_rule_with_a_part_of_the_message_is_told_to_use_contains(hold: Hold, when: str, hinted: bool) -> None:
+    rules = f"[{{when: {{{when}}}, answer: Rome}}]"
+    hint = "is for the whole message: for a part of it, use contains or matches"
+    results = await hold(Canned(asking("city")), f"  - {{name: a, tool: x, inputResponses: {rules}}}")
+    told_ = "there is no answer to 'city' (Which one?)"
+    assert messages(results) == [f"{told_}; inputResponses[0] {hint}" if hinted else told_]
+    results = await hold(Canned(asking("city")), ROUNDS.format(f"{{answer: {rules}}}", ""))
+    assert messages(results) == [f"{told_}; rounds[0].answer[0] {hint}" if hinted else told_]
+
+
 @pytest.mark.parametrize("answer", ["units: C", "city: 5"])
 async def test_a_round_that_asks_something_else_is_reported_too(hold: Hold, answer: str) -> None:
     expects = f"{{expect: {{asks: [units]}}, answer: {{{answer}}}}}"

@@ -178,6 +178,34 @@ async def test_an_answer_of_the_suite_that_does_not_fit_a_question_outside_of_a_
 
 
 @pytest.mark.long
+async def test_an_answer_that_does_not_fit_a_question_outside_of_a_call_is_noted_once(tmp_path: Path) -> None:
+    command = curious(tmp_path, initialized=[CITY], beside=[CITY])
+    server = {"answers": {"city": {"accept": {"cityy": "Oslo"}}}}
+    first, second = await held(tmp_path, command, BESIDE + BESIDE.replace("name: beside", "name: again"), server)
+    assert messages([first, second]) == []
+    (note,) = first.notes
+    head, _, problem = note.partition(": ")
+    assert head.endswith("desk.bespeak.yaml:2")
+    assert problem == (
+        "server 'desk' asked outside a call, and its prepared answer could not be sent: "
+        "the form of 'city' has no field 'cityy'; it has city"
+    )
+    assert note not in second.notes
+
+
+@pytest.mark.long
+async def test_a_secret_is_not_in_the_note_about_an_answer_that_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CITY_TOKEN", "s3cret-city")
+    command = curious(tmp_path, initialized=[CITY])
+    server = {"answers": {"city": {"accept": {"${env:CITY_TOKEN}": "Oslo"}}}}
+    (result,) = await held(tmp_path, command, BESIDE, server)
+    assert "could not be sent" in str(result.notes)
+    assert "s3cret" not in str(result.notes)
+
+
+@pytest.mark.long
 async def test_a_secret_is_not_in_what_a_server_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CITY_TOKEN", "s3cret-city")
     command = curious(tmp_path, initialized=[CITY])

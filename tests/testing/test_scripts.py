@@ -49,7 +49,9 @@ async def test_whether_anything_was_done_is_verified_afterwards(hold: Hold) -> N
 
 async def test_an_answer_that_is_never_sent_is_reported_with_the_reason(hold: Hold) -> None:
     results = await hold(Canned(asking("ok")), stop("stop: {after: 1}, inputResponses: {ok: x}"))
-    assert messages(results) == ["no question asked for the answer inputResponses: ok; the client stops after round 1"]
+    assert messages(results) == [
+        "the answer 'ok' (inputResponses) was not used: the server never asked for it; the client stops after round 1"
+    ]
 
 
 @pytest.mark.parametrize(("reply", "ended"), [(told("Paid."), "Paid."), (error("no"), "an error: no (-32602)")])

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from bespeak.conversation.connection_pool import Pool
+from bespeak.testing.report.pretty_report import describe
+from bespeak.testing.report.results import Result
 from tests.testing.canned import (
     HEAD,
     MODERN,
@@ -145,6 +147,30 @@ async def test_the_text_of_a_tool_that_failed_is_always_told(hold: Hold, expect:
 async def test_the_message_of_an_error_is_told_where_another_error_was_expected(hold: Hold) -> None:
     (result,) = await hold(Canned(error("no such tool")), "  - {name: a, tool: t, expect: {error: {code: -1}}}")
     assert result.ended == "the call ended with an error: no such tool (-32602)"
+
+
+STRAY: Json = {"method": "notifications/tools/list_changed", "params": {}}
+
+
+@pytest.mark.parametrize(
+    ("reply", "expect", "told_"),
+    [
+        (error("gone", -32099), "{error: {}}", False),
+        (error("gone", -32099), "{error: {code: -32099}, rounds: 0}", False),
+        (error("gone", -32099), "{error: {code: -32602}}", True),
+        (error("gone", -32099), "{isError: true}", True),
+        (told("gone", isError=True), "{isError: true}", False),
+    ],
+)
+async def test_an_expected_error_is_not_told_beside_a_broken_rule(
+    hold: Hold, reply: Json, expect: str, told_: bool
+) -> None:
+    (result,) = await hold(Canned(reply, notifications=[STRAY]), f"  - {{name: a, tool: t, expect: {expect}}}")
+    assert result.failures[0].rule == "unsubscribed"
+    assert result.ended is not None
+    assert (result.ended in describe(result)) is told_
+    again = Result.from_json(result.as_json())
+    assert (again.tells_ended, again.fails_rightly) == (told_, not told_)
 
 
 async def test_the_yaml_to_paste_is_told_beside_what_the_server_printed(

@@ -5,7 +5,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from bespeak.cli.prepared_answers import Bounded, PreparedAnswers, Waiting, With
 from bespeak.cli.resume_command import NotConfirmed, choose_target, read_saved, shown
 from bespeak.cli.saved_calls import put_down
 from bespeak.cli.schema_types import members
-from bespeak.cli.server_log import brief_failures
+from bespeak.cli.server_log import brief_failures, with_cause
 from bespeak.cli.signals import run
 from bespeak.cli.tool_arguments import BadArguments, check_arguments, read_call
 from bespeak.client.errors import CallbackFailed, InvalidServerResponse
@@ -58,7 +58,7 @@ from bespeak.terminal.safe_text import printable, text_at
 
 LONGEST_SECONDS = 3600
 CANNOT_CONTINUE = (
-    "a new process of the server can continue a call only if it has the same state keys; "
+    "a new process of the server can continue a call only if it accepts the requestState of the old one; "
     "if it does not, make the call again"
 )
 SHOWN = 20
@@ -103,7 +103,7 @@ def call_tool(flags: Flags) -> int:
         return complain(str(error), ExitCode.BAD_USAGE, error)
     except Unreachable as error:
         hint = forgotten_file(flags.words)
-        return complain(f"{error}{f'; {hint}' if hint else ''}", ExitCode.UNREACHABLE, error)
+        return complain(f"{with_cause(error)}{f'; {hint}' if hint else ''}", ExitCode.UNREACHABLE, error)
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return ExitCode.INTERRUPTED
@@ -127,6 +127,8 @@ async def _called(flags: Flags, out: TextIO) -> int:
     for note in missing_root_notes(flags):
         tell(note)
     client = Profile() if flags.profile is None else find_profile(flags.profile).make()
+    if client.answers_itself and flags.answers:
+        raise BadFlags(f"--as {flags.profile} answers every question itself, so it cannot be combined with --answer")
     prompt = Prompt(confirms=not flags.sends_unseen) if at_terminal() else None
     call = _begun(flags) if flags.resume is None else await _resumed(flags, flags.resume, prompt)
     check_answers(call.answers)
@@ -221,10 +223,11 @@ async def _talk(
         )
     )
     talk = Talk(connection, conversation, Bounded(script), client=client)
+    before = {name for one in conversation.rounds for key in one.asked for name in (key, name_of(key))}
     code = await _held(flags, call, connection, talk, prepared, out)
     _tell_outside(connection)
     if talk.ended:
-        code = _unused(prepared, call) or code
+        code = _unused([name for name in prepared.unused if name not in before], call, connection) or code
     if flags.save is not None and script.given:
         try:
             write_whole(flags.save, written(script.given))
@@ -239,21 +242,26 @@ def _tell_outside(connection: Connection) -> None:
         tell(_OUTSIDE[str(method)])
 
 
+_ANSWERED_BY = "--answer is only for the questions of the call; for others, write a suite whose server has answers"
 _OUTSIDE = {
     ROOTS: "the server asked for roots outside the call, and was told that there are none; --root PATH names one",
-    ELICIT: "the server asked a question outside the call; it was declined",
-    SAMPLE: "the server asked for a model's reply outside the call; it was declined",
+    ELICIT: f"the server asked a question outside the call; it was declined: {_ANSWERED_BY}",
+    SAMPLE: f"the server asked for a model's reply outside the call; it was declined: {_ANSWERED_BY}",
 }
 
 
-def _unused(prepared: PreparedAnswers, call: _Call) -> int | None:
+def _unused(unused: Sequence[str], call: _Call, connection: Connection) -> int | None:
     """Complain about answers that no question asked for. Return the exit code; `None` if there are none."""
-    before = {name for one in call.conversation.rounds for key in one.asked for name in (key, name_of(key))}
-    unused = [name for name in prepared.unused if name not in before]
     if not unused:
         return None
+    named = {name for one in call.conversation.rounds for key in one.asked for name in (key, name_of(key))}
+    if named.issuperset(unused):
+        return complain(
+            f"--answer {', '.join(unused)} was not used: the client of --as answered itself", ExitCode.FAILED
+        )
+    nothing = "the server asked nothing in the call" if connection.outside else "the server asked nothing"
     asked = dict.fromkeys(f"'{printable(name_of(key))}'" for one in call.conversation.rounds for key in one.asked)
-    told = f"the server asked {', '.join(list(asked)[:SHOWN])}" if asked else "the server asked nothing"
+    told = f"the server asked {', '.join(list(asked)[:SHOWN])}" if asked else nothing
     return complain(f"no question asked for --answer {', '.join(unused)}; {told}", ExitCode.FAILED)
 
 

@@ -32,15 +32,17 @@ def serve_recordings(flags: Flags) -> int:
         tapes = load_tapes(flags.paths)
     except NoCassette as error:
         return complain(str(error), ExitCode.STALE_CASSETTE)
-    if flags.http and (problem := listening_problem(HOST, flags.port or PORT)):
+    port = flags.port or PORT
+    problem = listening_problem(HOST, port, "--port") if flags.http else None
+    if problem is not None:
         return complain(problem, ExitCode.UNREACHABLE)
     server = MockServer(tapes)
     cassettes = "1 cassette" if len(tapes) == 1 else f"{len(tapes)} cassettes"
-    where = f"at http://{HOST}:{flags.port or PORT}/mcp" if flags.http else "on stdio"
+    where = f"at http://{HOST}:{port}/mcp" if flags.http else "on stdio"
     tell(f"serving {cassettes} ({', '.join(server.revisions)}) {where}")
     try:
         if flags.http:
-            server.run("streamable-http", host=HOST, port=flags.port or PORT)
+            server.run("streamable-http", host=HOST, port=port)
         else:
             server.run()
     except MissingExtra as error:

@@ -20,8 +20,8 @@ KEYS_LOST = (
     "BESPEAK_STATE_KEYS (bespeak keys new)"
 )
 KEYS_UNKNOWN = (
-    "the server has ended with this command. The command in 'resume' continues this call if the server keeps its state keys, for "
-    "example in BESPEAK_STATE_KEYS; otherwise {again}"
+    "the server has ended with this command. The command in 'resume' continues this call if a new process of the server accepts "
+    "the requestState of the old one, as Bespeak servers do if BESPEAK_STATE_KEYS is set; otherwise {again}"
 )
 AGAIN = "the command in 'again' makes a new call, with the answers that you fill in"
 

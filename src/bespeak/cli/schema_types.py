@@ -3,8 +3,8 @@
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
-from urllib.parse import unquote
 
+from bespeak.conversation.schema_references import schema_at
 from bespeak.terminal.safe_text import printable
 
 DEEPEST = 5
@@ -43,13 +43,3 @@ def type_text(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
         inner = type_text(found.get("items"), root, depth + 1)
         return "list" if inner == "any" else f"list of {inner}"
     return printable(" or ".join(kinds)) or "any"
-
-
-def schema_at(root: Mapping[str, Any], reference: Any) -> Any:
-    """Return the part of a schema that a reference such as `#/$defs/Size` names; `None` if it is not in the schema."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return None
-    found: Any = root
-    for step in unquote(reference[1:]).split("/")[1:]:
-        found = members(found).get(step.replace("~1", "/").replace("~0", "~"))
-    return found

@@ -25,6 +25,12 @@ class AuthorLines(logging.Formatter):
         return "\n".join([*(f"{type(one).__name__}: {one}" for one in told), *lines])
 
 
+def with_cause(error: Exception) -> str:
+    """Return what an error says, and the lines of the author's code that caused it."""
+    lines = author_lines(error.__cause__, only_own=True) if error.__cause__ is not None else []
+    return "\n".join([str(error), *lines])
+
+
 @contextmanager
 def brief_failures() -> Generator[None]:
     """Have failures logged briefly in the block, unless the server has configured logging itself."""

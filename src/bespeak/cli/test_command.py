@@ -86,10 +86,13 @@ def _run_suites(flags: Flags) -> int:
                 tell(ALL_SKIPPED)
             return 0
         suites = _suites(flags.files or [Path()])
+        nothing = "no tests were selected" if suites else _no_suites(flags.files)
         everything = [item for suite in suites for item in items_of(suite)]
         if flags.validate:
+            if not suites:
+                return complain(nothing, ExitCode.NOTHING_SELECTED)
             print(f"{_count(suites, 'suite')}, {_count(everything, 'test')}: no mistakes found")
-            return 0 if suites else ExitCode.NOTHING_SELECTED
+            return 0
         options = make_options(
             record=flags.record,
             verify=flags.verify,
@@ -114,7 +117,15 @@ def _run_suites(flags: Flags) -> int:
     except (BadSuite, ValueError, MissingExtra, RecordingRefused, Unreachable) as error:
         report_unusable(flags.reports, error, sys.stdout)
         return _complain(error)
-    return _run(options, suites, chosen, len(everything) - len(chosen), writers, flags.first, "pretty" in reports)
+    return _run(
+        options,
+        suites,
+        chosen,
+        len(everything) - len(chosen),
+        writers,
+        first=flags.first,
+        nothing="" if suites and "pretty" in reports else nothing,  # that report says it
+    )
 
 
 def _skips_all(drafted: str) -> bool:
@@ -188,6 +199,11 @@ def _near(file: Path) -> Path | None:
     return there[near[0]] if near else None
 
 
+def _no_suites(given: Sequence[Path]) -> str:
+    where = ", ".join(map(str, given)) if given else "the current folder"
+    return f"there are no suites (*{SUFFIX}) in {where}"
+
+
 def _inside(folder: Path) -> list[Path]:
     """The suites in a folder, except in hidden folders and node_modules."""
     found = sorted(folder.rglob(f"*{SUFFIX}"))
@@ -221,7 +237,7 @@ def _run(
     deselected: int,
     writers: Sequence[Writer],
     first: bool,
-    pretty: bool,
+    nothing: str,
 ) -> int:
     """Run tests and write the reports. `pretty` says that the pretty report goes to standard output. Return the exit code."""
     began = time.perf_counter()
@@ -248,8 +264,8 @@ def _run(
     for error in reports.ended(summary):
         code = code or ExitCode.BAD_USAGE
         print(f"bespeak: a report could not be written: {error}", file=sys.stderr)
-    if not items and not pretty:  # that report says it
-        tell("no tests were selected")
+    if not items and nothing:
+        tell(nothing)
     return code
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from bespeak.cli.listing import KINDS
-from bespeak.cli.schema_types import entries, members, schema_at, type_text
+from bespeak.cli.schema_types import entries, members, type_text
 from bespeak.cli.suggestions import DID_YOU_MEAN, SHOWN, suggestion
 from bespeak.client.errors import InvalidServerResponse
 from bespeak.conversation.argument_names import is_closed
 from bespeak.conversation.connection import Connection
 from bespeak.conversation.feature_list import list_all, list_tools
+from bespeak.conversation.schema_references import schema_at
 from bespeak.protocol.errors import MCPError
 from bespeak.terminal.safe_text import printable, quoted, text_at
 

@@ -88,7 +88,7 @@ async def negotiate(session: ClientSession, mode: str, known: "DiscoverResult | 
         if found.suspected is not None and isinstance(error, MCPError):
             session.speak(LATEST_MODERN_VERSION)
             return _description(found.suspected)
-        if not found.reason.startswith(str(error)):  # a server that cannot be reached fails twice in the same way
+        if found.reason != _reason(error):  # a server that cannot be reached fails twice in the same way
             error.add_note(f"before that, the server did not support {LATEST_MODERN_VERSION}: {found.reason}")
         raise
 
@@ -104,7 +104,7 @@ async def _probe(
         if error.code in (HEADER_MISMATCH, MISSING_REQUIRED_CLIENT_CAPABILITY):
             raise
         if error.code != UNSUPPORTED_PROTOCOL_VERSION:
-            return NeedsHandshake(f"{one_line(error.message)} ({error.code})")
+            return NeedsHandshake(_reason(error))
         mutual = _mutual(_listed(error.data), error)
         if mutual not in MODERN_PROTOCOL_VERSIONS:
             return NeedsHandshake(f"it supports {mutual}", mutual)
@@ -113,7 +113,7 @@ async def _probe(
     except HttpStatusError as error:
         if error.says_nothing:
             raise
-        return NeedsHandshake(str(error))
+        return NeedsHandshake(_reason(error))
     except TimeoutError as error:
         if session.transport.sends_headers:
             raise
@@ -121,10 +121,15 @@ async def _probe(
     except Lost as error:
         if session.transport.sends_headers:
             raise
-        return NeedsHandshake(str(error))  # some servers exit when they receive a method they do not know
+        return NeedsHandshake(_reason(error))  # some servers exit when they receive a method they do not know
     else:
         return _verdict(result)
     return await _probe(session, mutual, again=True)
+
+
+def _reason(error: Exception) -> str:
+    """What an error says, and its code if it has one."""
+    return f"{one_line(error.message)} ({error.code})" if isinstance(error, MCPError) else str(error)
 
 
 def _verdict(result: dict[str, Any]) -> "DiscoverResult | NeedsHandshake":
@@ -160,7 +165,8 @@ async def _handshake(session: ClientSession, version: str, *, exactly: bool = Fa
     try:
         result = await session.initialize(version, exactly=exactly)
     except HttpStatusError as error:
-        if error.status in (400, 404, 405):
+        # A web framework describes a path that it does not have in JSON; servers of that transport do not.
+        if error.status in (400, 404, 405) and not (error.status == 404 and error.in_json):
             error.add_note(
                 "the server may use HTTP+SSE, the transport of 2024-11-05, which this client does not support"
             )

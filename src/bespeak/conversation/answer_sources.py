@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from bespeak.conversation.answers import Answer, answer_from
 from bespeak.conversation.fixtures import SHOWN, InputResponseFixture, Rule, responses_to, unused
+from bespeak.conversation.match_operators import Scalar
 from bespeak.conversation.responses import Question
 from bespeak.terminal.prompt_types import Asker, Reply
 from bespeak.terminal.safe_text import quoted
@@ -49,6 +50,10 @@ class FixtureScript:
     def unused_names(self) -> list[str]:
         return unused_names(self._fixture.rules, self._used)
 
+    def nearly(self, questions: Sequence[Question]) -> str:
+        """Return which rule has only a part of a question's message, to append to a message."""
+        return whole_messages(self._fixture.rules, questions, self._where)
+
     def leftovers(self) -> list[str]:
         """Return what is wrong when the call has ended: the answers that no question asked for."""
         return [never_asked(rule, self._where) for rule in unused(self._fixture.rules, self._used)]
@@ -66,8 +71,20 @@ def not_used_so_far(names: Sequence[str]) -> str:
 
 def never_asked(rule: Rule, where: str) -> str:
     """Return the message about an answer that no question asked for."""
-    named = f"{where}{rule.where}" if rule.where.startswith("[") else f"{where}: {rule.where}"
-    return f"no question asked for the answer {named}"
+    if rule.key is None:
+        return f"the answer {where}{rule.where} was not used: no question fits it"
+    return f"the answer {quoted(rule.key)} ({where}) was not used: the server never asked for it"
+
+
+def whole_messages(rules: Sequence[Rule], questions: Sequence[Question], where: str) -> str:
+    """Return that a rule has only a part of a question's message, to append to a message about a missing answer."""
+    for rule in rules:
+        meant = rule.when.get("message")
+        if not isinstance(meant, Scalar) or not isinstance(meant.written, str) or not meant.written:
+            continue
+        if any(meant.written.lower() in one.message.lower() for one in questions):
+            return f"; {where}{rule.where} is for the whole message: for a part of it, use contains or matches"
+    return ""
 
 
 class Asks(Protocol):

@@ -220,19 +220,27 @@ def _faults(schema: Mapping[str, Any], content: Mapping[str, Any]) -> list[str]:
         found = check_content(schema, content, formats=True)
         properties: Any = schema.get("properties")
         return [
-            _with_choices(as_object(as_object(properties).get(fault.rpartition(": ")[0])), fault) for fault in found
+            _explained(as_object(as_object(properties).get(name)), fault, content.get(name))
+            for fault in found
+            for name in (fault.rpartition(": ")[0],)
         ]
     except (TypeError, AttributeError, KeyError, ValueError):
         return ["the form is not a flat schema (use {raw: ...} to answer it anyway)"]
 
 
-def _with_choices(shown: Mapping[str, Any], fault: str) -> str:
-    """Return what is wrong with a value, with the choices if it is none of them."""
+def _explained(shown: Mapping[str, Any], fault: str, value: Any) -> str:
+    """Return what is wrong with a value, with the choices if it is none of them, or with the word that is meant."""
+    if fault.endswith("must be true or false") and isinstance(value, str) and value.lower() in _YES_OR_NO:
+        return f"{fault}; write {_YES_OR_NO[value.lower()]}, without quotes"
     if not fault.endswith("offered choices"):
         return fault
     offered = offered_by(as_object(shown.get("items")) if shown.get("type") == "array" else shown) or []
     more = f" and {len(offered) - MOST_CHOICES} more" if len(offered) > MOST_CHOICES else ""
     return f"{fault}: {', '.join(map(str, offered[:MOST_CHOICES]))}{more}"
+
+
+_YES_OR_NO = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+"""What people write for `true` and `false`."""
 
 
 def _field_value(question: Question, answer: Answer) -> Any:
@@ -252,6 +260,6 @@ def _field_value(question: Question, answer: Answer) -> Any:
             )
         value = next(iter(value.values()))
     if problem := check_value(question.schema, value, formats=True):
-        told = printable(_with_choices(question.schema, problem))
+        told = printable(_explained(question.schema, problem, value))
         raise CannotAnswer(f"the answer to {quoted(question.name)} {told}")
     return value

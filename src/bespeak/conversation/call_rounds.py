@@ -132,10 +132,9 @@ class Conversation:
         extended = bool((self.capabilities or {}).get("extensions"))
         read = read_envelope(envelope, self.method, extended=extended)
         self.findings += read.findings
-        if self._omitted and "error" in as_object(envelope):
-            what = (
-                f"the server answered with an error, and did not ask for the answer to {quoted(self._omitted[0])} again"
-            )
+        if self._omitted and read.verdict is Verdict.COMPLETE:
+            did = "answered with an error" if "error" in as_object(envelope) else "completed the call"
+            what = f"the server {did}, and did not ask for the answer to {quoted(self._omitted[0])} again"
             self.findings.append(Finding("missing-answer", what))
         if read.dialect is not None:
             self.dialects.add(read.dialect)

@@ -6,7 +6,6 @@ It uses the client's session, which knows what each revision requires of a reque
 import asyncio
 import itertools
 import json
-import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -34,8 +33,6 @@ from bespeak.transports.http.client import HttpTransport
 from bespeak.transports.interfaces import Transport
 from bespeak.transports.memory import MemoryTransport
 from bespeak.transports.stdio.client import StdioTransport
-
-logger = logging.getLogger("bespeak.testing")
 
 SHOWN = 100_000
 """How many bytes of a stray line are shown."""
@@ -129,6 +126,8 @@ class Connection:
         self._answers = answers or ConnectionAnswers()
         self.outside: list[Outside] = []
         """The first questions that belonged to no call."""
+        self._unfit: dict[str, bool] = {}
+        """Why prepared answers to such questions could not be sent, and whether that has been said."""
         self._answered_at: float | None = None
         """When the last of them was answered, if there was no call since."""
         self._push: Push | None = None
@@ -195,6 +194,12 @@ class Connection:
     def session_id(self) -> str | None:
         """The session that the server has named in a response over HTTP."""
         return self._checks.session_id
+
+    def unfit_answers(self) -> list[str]:
+        """Return why prepared answers to questions outside calls could not be sent. Each reason is returned once."""
+        found = [problem for problem, said in self._unfit.items() if not said]
+        self._unfit = dict.fromkeys(self._unfit, True)
+        return found
 
     @contextmanager
     def listening(self, take: Callable[[dict[str, Any]], None]) -> Generator[None]:
@@ -314,7 +319,7 @@ class Connection:
 
     def _answer_outside(self, request: Mapping[str, Any], on_its_stream: bool) -> Mapping[str, Any] | None:
         """Return the response to a question that belongs to no call; `None` if it belongs to the open call."""
-        self._checks.asked(request["id"])
+        self._checks.asked(request["id"], request.get("params"))
         question = question_of(request, self._numbered)
         if self._belongs_to_call(question, on_its_stream):
             self._keys.add(question.key)
@@ -322,7 +327,7 @@ class Connection:
             return None
         outside = self._answers.answered(question_of(request), self.capabilities)
         if outside.problem:
-            logger.warning("A question outside a call was not answered as the settings say: %s", outside.problem)
+            self._unfit.setdefault(outside.problem, False)
         self._answered_at = asyncio.get_running_loop().time()
         if len(self.outside) < MOST_KEPT:
             self.outside.append(outside)

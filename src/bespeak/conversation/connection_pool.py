@@ -13,11 +13,13 @@ from bespeak.conversation.connection_answers import ConnectionAnswers
 from bespeak.conversation.server_targets import Target
 from bespeak.conversation.servers import Unreachable, reach, said
 from bespeak.protocol.errors import MCPError
-from bespeak.protocol.versions import SPOKEN
-from bespeak.server.author_frames import author_lines
+from bespeak.protocol.quoting import one_line
+from bespeak.protocol.versions import SPOKEN, is_modern
 from bespeak.transports.interfaces import MissingExtra
 
 MOST_LINES, LONGEST_LINE = 20, 200
+_REFUSALS = (OSError, MCPError, InvalidServerResponse, MissingExtra, ValueError)
+"""What a client raises when it cannot connect."""
 """How much a message shows of what a server wrote to stdout before it could be reached."""
 
 
@@ -35,6 +37,11 @@ class Wanted:
     """Fills the placeholders in the texts of the target; a target of the command line has none."""
     answers: ConnectionAnswers = field(default_factory=ConnectionAnswers)
     """The answers to questions that belong to no call. A server has the same ones in all tests."""
+
+    @property
+    def called(self) -> str:
+        """What messages call the server. That of a command line has no name."""
+        return f"server {self.name!r}" if self.name else "the server"
 
     @property
     def key(self) -> str:
@@ -84,12 +91,12 @@ class Pool:
         try:
             connection = await self._opened(wanted)
         except Unreachable as error:
-            lacking = await self._lacking(wanted) if error.refused else None
+            refused = await self._refused(wanted, error) if error.refused else None
             speaks = bool(self._spoken.get(wanted.server_key))
-            self._given_up[wanted.key if speaks else wanted.server_key] = lacking or str(error)
-            if lacking is None:
+            self._given_up[wanted.key if speaks else wanted.server_key] = refused or str(error)
+            if refused is None:
                 raise
-            raise Unreachable(lacking) from None
+            raise Unreachable(refused) from None
         self._spoken.setdefault(wanted.server_key, set()).add(connection.version)
         return connection
 
@@ -108,22 +115,40 @@ class Pool:
             await self.drop(wanted)
         return self._agreed[wanted.key]
 
-    async def _lacking(self, wanted: Wanted) -> str | None:
-        """Return that a server does not speak the revision, if it speaks another."""
-        if wanted.mode not in SPOKEN:
+    async def _refused(self, wanted: Wanted, error: Unreachable) -> str | None:
+        """Return why a server does not connect, with the revisions that it speaks; `None` if that adds nothing."""
+        if wanted.mode == "auto":
             return None
+        spoken = await self._learned(wanted)
+        if not spoken or wanted.mode in spoken:
+            return None
+        speaks = " and ".join(sorted(spoken))
+        if wanted.mode in SPOKEN:
+            return f"{wanted.called} speaks {speaks}, not {wanted.mode}"
+        head, line, printed = str(error).partition("; it printed:\n")
+        return f"{head}; it speaks {speaks}{line}{printed}"
+
+    async def _learned(self, wanted: Wanted) -> set[str]:
+        """Connect as newer and as older clients do, if need be. Return the revisions that the server speaks."""
         spoken = self._spoken.setdefault(wanted.server_key, set())
-        if not spoken:
-            other = replace(wanted, mode="auto")
-            try:
-                spoken.add((await self._opened(other)).version)
-            except Unreachable:
-                return None
-            await self.drop(other)
-        if wanted.mode in spoken:
-            return None
-        called = f"server {wanted.name!r}" if wanted.name else "the server"
-        return f"{called} speaks {' and '.join(sorted(spoken))}, not {wanted.mode}"
+        modern = any(map(is_modern, spoken))
+        if not modern and not (spoken and is_modern(wanted.mode)) and not await self._tried(wanted, "auto", spoken):
+            return spoken
+        if all(map(is_modern, spoken)) and wanted.mode != "legacy":
+            await self._tried(wanted, "legacy", spoken)
+        return spoken
+
+    async def _tried(self, wanted: Wanted, mode: str, spoken: set[str]) -> bool:
+        """Try to connect in a mode, and note the revision. Return whether that was possible."""
+        other = replace(wanted, mode=mode)
+        if other.key in self._held:
+            return True
+        try:
+            spoken.add((await self._opened(other)).version)
+        except Unreachable:
+            return False
+        await self.drop(other)
+        return True
 
     async def _opened(self, wanted: Wanted) -> Connection:
         ready: asyncio.Future[_Held] = asyncio.get_running_loop().create_future()
@@ -205,13 +230,18 @@ def _look_away(task: "asyncio.Task[None]") -> None:
         task.exception()
 
 
-def _why(error: Exception) -> str:
-    """Why a client cannot connect, without repetitions."""
+def _why(error: Exception, wanted: Wanted, version: str | None) -> str:
+    """Why a client cannot connect, without repetitions. `version` is the last revision that it has tried."""
     reason = str(error) or type(error).__name__
+    if isinstance(error, MCPError) and version is not None:
+        request = "server/discover" if is_modern(version) else "the handshake (initialize)"
+        reason = f"{wanted.called} refused {request} at {version}: {one_line(reason)} ({error.code})"
     if isinstance(error.__cause__, FileNotFoundError) and reason.startswith("cannot start "):
         reason = f"{reason.removesuffix(f': {error.__cause__}')}: there is no such command"
     notes = [note for note in getattr(error, "__notes__", ()) if reason not in note]
-    return "; ".join([reason, *notes])
+    for note in notes:
+        reason += f" {note[:1].upper()}{note[1:]}" if reason.endswith("?") else f"; {note}"
+    return reason
 
 
 async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.Event) -> None:
@@ -237,14 +267,14 @@ async def _keep(wanted: Wanted, ready: "asyncio.Future[_Held]", leave: asyncio.E
             await connection.__aenter__()
             connection.timeout = wanted.timeout
         except Exception as error:
-            in_process = wanted.server.python is not None  # so its lifespan may have failed
-            own = author_lines(error, only_own=True) if in_process else []
-            if own or not isinstance(error, OSError | MCPError | InvalidServerResponse | MissingExtra | ValueError):
-                told = "\n".join([f"the server cannot be started: {type(error).__name__}: {error}", *own])
-                raise Unreachable(told) from error
+            in_process = wanted.server.python is not None
+            if not isinstance(error, _REFUSALS) or (in_process and isinstance(error, OSError)):  # a lifespan that fails
+                raise Unreachable(f"the server cannot be started: {type(error).__name__}: {error}") from error
             refused = isinstance(error, MCPError | ConnectionError | InvalidServerResponse)
             lines = "\n".join(filter(None, [*begun, reached.printed()]))
-            raise Unreachable(f"{_why(error)}{said(lines)}", refused=refused) from None
+            raise Unreachable(
+                f"{_why(error, wanted, connection and connection.version)}{said(lines)}", refused=refused
+            ) from None
         task = asyncio.current_task()
         assert task is not None, "this runs in a task"
         ready.set_result(_Held(task, leave, connection, reached.printed, wanted))

@@ -12,6 +12,7 @@ from bespeak.conversation.answers import CannotAnswer, Refused
 from bespeak.conversation.call_rounds import Conversation, MalformedResponse, Round, RoundsExceeded
 from bespeak.conversation.connection import DECLINED, Line, Received
 from bespeak.conversation.profiles.profile import Profile, StartOver
+from bespeak.conversation.profiles.profile_calls import answered_by, judged_by, sent_by
 from bespeak.conversation.protocol_rules import Finding
 from bespeak.conversation.responses import Dialect, Question, Verdict, read_envelope, read_question
 from bespeak.protocol.versions import is_modern
@@ -112,7 +113,7 @@ class Talk:
                 await self._send_without_state(number)
                 return  # a question in this response is not caused by an answer
             read = talk.receive(received.envelope)
-            talk.findings += self.client.judge(received.envelope, read)
+            talk.findings += judged_by(self.client, received.envelope, read)
             if read.verdict is Verdict.COMPLETE:
                 self.interference.check_reached()
                 self.ended = True
@@ -140,7 +141,7 @@ class Talk:
             self._shown.append(Round(now, answers, bool(state)))
             return answers
 
-        return await self.client.answers(questions, ask)
+        return await answered_by(self.client, questions, ask)
 
     def _start_over(self) -> None:
         """Forget what belongs to the call so far. Raises `CannotAnswer` if the client never comes to an end."""
@@ -166,7 +167,7 @@ class Talk:
             attempt, copies = copies, copies + 1
             return await self._attempt(number, attempt, params)
 
-        received = await self.client.send(send)
+        received = await sent_by(self.client, send)
         for _ in range(self.interference.loses(number)):
             received = await send()  # the response before this one never arrived
         self.notifications += received.notifications

@@ -123,14 +123,19 @@ class FeatureChecks:
         """What a method lists. Whether the list itself is right is for tests of the list."""
         found: dict[str, Mapping[str, Any]] = {}
         scopes: dict[Any, None] = {}
+        repeated: dict[str, None] = {}
         try:
             async for page in read_pages(self._session, method, seconds=LIST_SECONDS):
                 scopes[str(page.get("cacheScope"))] = None
                 for entry in map(as_object, as_array(page.get(member))):
-                    if isinstance(entry.get("name"), str):
-                        found[entry["name"]] = entry
+                    if isinstance(name := entry.get("name"), str):
+                        repeated |= {name: None} if name in found else {}
+                        found[name] = entry
         except (MCPError, OSError, InvalidServerResponse):
             return _Listed(found, complete=False)
+        if method == "tools/list":
+            what = "the server lists several tools with the name"
+            self._found += [Finding("unique-tool", f"{what} {quoted(name)}") for name in repeated]
         if len(scopes) > 1:
             self._found.append(
                 Finding("page-scope", f"the pages of {method} have the cacheScope {' and '.join(scopes)}")

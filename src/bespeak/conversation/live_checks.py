@@ -87,6 +87,8 @@ class LiveChecks:
         """Return what is wrong with the response to a request, and with its notifications."""
         self._prepare()
         self._notifications.finished.add(id_)
+        for page in as_array(as_object(as_object(as_object(envelope).get("error")).get("data")).get("elicitations")):
+            self._opens(as_object(page))
         found = self._notifications.of_request(id_, self._heard)
         found += response_findings(method, envelope, self._session.version)
         others = (self._capability(method, envelope), self._status(id_, envelope), self._meaning(envelope))
@@ -212,13 +214,18 @@ class LiveChecks:
 
     # Questions of older revisions
 
-    def asked(self, id_: Any) -> None:
-        """Note the id of a question that the server sends as a request of its own."""
+    def asked(self, id_: Any, params: Any = None) -> None:
+        """Note the id of a question that the server sends as a request of its own, and of the page that it wants opened."""
+        self._opens(as_object(params))
         if id_ in self._notifications.asked and (
             self.session_id is not None or not self._session.transport.sends_headers
         ):
             self._found.append(Finding("request-id", f"the server sent another request with the id {shown(id_)}"))
         self._notifications.asked.add(id_)
+
+    def _opens(self, asked: Mapping[str, Any]) -> None:
+        if isinstance(page := asked.get("elicitationId"), str):
+            self._notifications.pages.add(page)
 
     def dropped(self, id_: Any) -> None:
         """Note a request of the server that the client does not answer, because of its id."""

@@ -12,6 +12,7 @@ from bespeak.protocol.methods import CHANGES
 from bespeak.protocol.versions import is_modern
 
 PROGRESS, LOG, CANCELLED = "notifications/progress", "notifications/message", "notifications/cancelled"
+OPENED = "notifications/elicitation/complete"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """The levels of logs, from the lowest to the highest."""
@@ -30,6 +31,8 @@ class NotificationChecks:
     """The ids of the requests that have been answered. They are also their progress tokens."""
     asked: set[Any] = field(default_factory=set[Any])
     """The ids of the questions that the server has asked as requests of its own."""
+    pages: set[str] = field(default_factory=set[str])
+    """The ids of the pages that the server has asked the client to open."""
     last_id: int = 0
     """The id of the last request. The server may still report on one that the client has given up."""
 
@@ -75,6 +78,12 @@ class NotificationChecks:
             yield from self._log(params)
         elif method in CHANGES or method == ACKNOWLEDGED:
             yield Finding("unsubscribed", f"the server sent {method}, but the client opened no subscription")
+        elif method == OPENED:
+            yield Finding("elicitation-removed", f"the server sent {OPENED}")
+            page: Any = params.get("elicitationId")
+            if not isinstance(page, str) or page not in self.pages:
+                what = f"the server sent {OPENED} for {shown(page)}, which is no page that it asked this client to open"
+                yield Finding("elicitation-complete", what)
         elif method == CANCELLED:
             id_: Any = params.get("requestId")
             yield Finding("cancelled", f"the server cancelled request {shown(id_)}")

@@ -89,6 +89,7 @@ _ALL = (
         first=NOVEMBER,
     ),
     advice("tool-name", "names should have 1 to 128 letters, digits, '_', '-' and '.'", _TOOLS, MODERN),
+    advice("unique-tool", "the names of a server's tools should be unique", _TOOLS, MODERN),
     modern("parameter-header", "x-mcp-header is a valid, unique header name on a string, integer or boolean", _TOOLS),
     Rule("completion", "a completion has at most 100 values, all of them strings", "server/utilities/completion"),
     modern("cache-hints", "a result that can be cached has ttlMs, at least 0, and cacheScope", _CACHING),
@@ -167,6 +168,14 @@ _ALL = (
         first=NOVEMBER,
         last=NOVEMBER,
     ),
+    Rule(
+        "elicitation-complete",
+        "notifications/elicitation/complete is sent only to the client that was asked to open the page",
+        _ELICITATION,
+        first=NOVEMBER,
+        last=NOVEMBER,
+    ),
+    modern("elicitation-removed", "a server does not send notifications/elicitation/complete", "schema"),
     Rule(
         "tool-results",
         "a sampling message with tool results has nothing else, and answers every tool use of the message before it",

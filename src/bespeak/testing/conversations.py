@@ -144,7 +144,8 @@ async def _problems(talk: Talk, script: FixtureScript) -> list[str]:
     try:
         await talk.hold()
     except MissingAnswer as error:
-        return [f"{error}{not_used_so_far(script.unused_names())}; answers={example(error.questions)!r}"]
+        hints = f"{not_used_so_far(script.unused_names())}{script.nearly(error.questions)}"
+        return [f"{error}{hints}; answers={example(error.questions)!r}"]
     except (CannotAnswer, RoundsExceeded) as error:
         return [str(error)]
     except TimeoutError as error:

@@ -85,6 +85,8 @@ class ItemConversation:
         self.line: WatchedLine | None = None
         self.ended: str | None = None
         """The error text of a call that failed."""
+        self.fails_rightly = False
+        """Whether that error is the one that the test expects."""
         self.hangs = False
         """Whether the server did not respond in time."""
         self.skipped: str | None = None
@@ -129,6 +131,7 @@ class ItemConversation:
         elif not self.failures:
             self._judge(talk)
             self.failures += leftovers()
+        self.fails_rightly = self._fails_rightly(self.test.expect if instead is None else instead.expect, talk)
         if not self.failures and instead is None:
             self._capture(talk.envelope)
         for one in (test.verify if instead is None else instead.verify) or ():
@@ -169,7 +172,7 @@ class ItemConversation:
             await talk.hold()
         except MissingAnswer as error:
             asked = [self._shown.question(one, self._all_tokens()) for one in error.questions]
-            missing = f"{MissingAnswer(asked)}{_unused(talk.script)}"
+            missing = f"{MissingAnswer(asked)}{_unused(talk.script, error.questions)}"
             self._give_up(missing, hint=_to_paste(talk.script, error.questions))
             self.failures += _mismatches(talk.script)
         except UnexpectedRound as error:
@@ -252,6 +255,13 @@ class ItemConversation:
         if found and not self.failures:
             found += self._judged(expect, talk)  # with what the server said
         self.failures = found + self.failures
+
+    def _fails_rightly(self, expect: Expect | None, talk: Talk) -> bool:
+        """Whether a call has failed with the error that is expected, whatever else is wrong."""
+        if self.ended is None or expect is None or (expect.error is None and expect.isError is not True):
+            return False
+        names = expect.model_fields_set & {"error", "isError"}
+        return not self._judged(Expect.model_construct(names, error=expect.error, isError=expect.isError), talk)
 
     def _judged(self, expect: Expect, talk: Talk) -> list[Failure]:
         envelope = dict(cast("dict[str, Any]", talk.envelope)) if isinstance(talk.envelope, dict) else {}
@@ -337,10 +347,12 @@ def _to_paste(script: Script, questions: Sequence[Question]) -> str:
     return paste_in_round(questions, given.number) if isinstance(given, RoundsScript) else paste(questions)
 
 
-def _unused(script: Script) -> str:
-    """The answers that no question asked for so far, to append to a message."""
+def _unused(script: Script, questions: Sequence[Question]) -> str:
+    """The answers that no question asked for so far, and a rule that was probably meant, to append to a message."""
     given = answering(script)
-    return not_used_so_far(given.unused_names() if isinstance(given, FixtureScript | RoundsScript) else [])
+    if not isinstance(given, FixtureScript | RoundsScript):
+        return ""
+    return not_used_so_far(given.unused_names()) + given.nearly(questions)
 
 
 def _mismatches(script: Script) -> list[Failure]:

@@ -30,6 +30,8 @@ class ItemResult:
     events: Sequence[Event]
     ended: str | None
     """The error text of a call that failed."""
+    fails_rightly: bool
+    """Whether that error is the one that the test expects."""
     states: Sequence[str]
     """The request states of its conversation."""
     tokens: Sequence[str]
@@ -67,6 +69,7 @@ class ItemResult:
             rounds=[round_excerpt(shown.round(one, self.states).named()) for one in self.rounds],
             advice=[shown.finding(one, tokens) for one in dict.fromkeys(self.advice)],
             ended=None if self.ended is None else shortened(shown.message(self.ended, tokens)),
+            fails_rightly=self.fails_rightly,
             conversation=[event_excerpt(one) for one in shown.events(self.events, tokens)],
             notes=[*self.notes, *self._notes()],
             outside=[shortened(shown.message(one, tokens)) for one in self.outside],

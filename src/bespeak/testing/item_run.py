@@ -214,6 +214,8 @@ class ItemRun:
             self.outside = outside_told(wanted.name, live.connection.outside)
             if usable:
                 await self._note_names(live.connection)
+            connection = live.connection
+        self._note_unfit(wanted, connection)
         if self.failures and usable:
             self.printed = self.pool.newly_printed(wanted)
         if not usable:
@@ -236,8 +238,18 @@ class ItemRun:
             self.failures[0] = self.failures[0].with_hint(f"{found}\n{hidden}" if less else str(found))
         elif less and self.options.profile is not None and test.declare is None:
             self.notes.append(f"{self._place}: the test passes, but {found.what}; {hidden}")
-        elif found.meant is not None:
+        elif found.meant is not None or not (found.is_tool or test.expect.error or test.expect.isError):
             self.notes.append(f"{self._place}: the test passes, but {found}")
+
+    def _note_unfit(self, wanted: Wanted, connection: Connection) -> None:
+        """Note the answers of the server's settings that could not be sent to questions outside a call."""
+        suite, shown = self.item.suite, ResultRedactor(self.redactor)
+        target = self.options.servers.get(wanted.name, wanted.name)
+        place = ("servers", target if target in suite.model.servers else wanted.name, "answers")
+        where = f"{relative(suite.file(*place), self.options.start)}:{suite.line(*place)}"
+        for problem in connection.unfit_answers():
+            told = f"server {wanted.name!r} asked outside a call, and its prepared answer could not be sent: {problem}"
+            self.notes.append(f"{where}: {shown.message(told, self.tokens)}")
 
     def _note_roots(self, wanted: Wanted) -> None:
         """Note the roots in the suite that do not exist."""
@@ -331,6 +343,7 @@ class ItemRun:
             [] if held is None or held.conversation is None else held.conversation.rounds,
             [] if held is None or held.line is None else held.line.events,
             None if held is None else held.ended,
+            held is not None and held.fails_rightly,
             self._states(),
             self.tokens,
             ran=self.ran,

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import Any
 from bespeak.conversation.connection_pool import Pool
 from bespeak.testing.item_run import ItemRun
 from bespeak.testing.redaction.declared import redactor_for
+from bespeak.testing.redaction.redactor import SHORTEST
 from bespeak.testing.redaction.suite_redactions import SuiteRedactions
 from bespeak.testing.report.results import Failure, Outcome, Result
-from bespeak.testing.run_options import Options
+from bespeak.testing.run_options import Options, relative
 from bespeak.testing.suite.loader import Suite
 from bespeak.testing.suite.plan import Item, items_of
 from bespeak.testing.suite.variables import DoesNotFit, Unknown, environment, lookup, names_in
@@ -32,6 +33,8 @@ class Runner:
         self._captured: dict[tuple[Path, str | None], dict[str, Any]] = {}
         self._ran: dict[tuple[Path, str, str | None], Outcome] = {}
         self._redactions: dict[Path, SuiteRedactions] = {}
+        self._short: dict[str, str] = {}
+        """For each variable of the environment with a very short value: what to say of it."""
         self._tokens: list[str] = []
         """The request states of all tests so far: a server may print in one test what it issued in another."""
 
@@ -50,6 +53,7 @@ class Runner:
         if item.test.skip is None and not run.skips():
             try:
                 secrets = environment(item.suite.needs)
+                self._note_short(item.suite, secrets)
                 run.redactor = redactor_for([*item.suite.model.redact, *item.test.redact], secrets)
                 captured = await self._needed(item)
                 run.fill(lookup(secrets, captured))
@@ -73,7 +77,18 @@ class Runner:
 
     def notes(self) -> list[str]:
         """Return what the author of the suites should know after the run."""
-        return [note for known in self._redactions.values() for note in known.notes(self._options.start)]
+        unmatched = [note for known in self._redactions.values() for note in known.notes(self._options.start)]
+        return [*self._short.values(), *unmatched]
+
+    def _note_short(self, suite: Suite, secrets: Mapping[str, str]) -> None:
+        """Note the values that are parts of many words. They are redacted all the same: each may be a secret."""
+        short = {name for name, value in secrets.items() if 0 < len(value) < SHORTEST}
+        for name in sorted(short - self._short.keys()):
+            file, line = suite.place_of_variable(name)
+            self._short[name] = (
+                f"{relative(file, self._options.start)}:{line}: the value of ${{env:{name}}} is shorter than {SHORTEST} "
+                "characters, so it is redacted within other words, too, and the reports are hard to read"
+            )
 
     def broken_off(self, item: Item, how: str) -> Result:
         """Return the result of a test that was stopped."""

@@ -61,8 +61,8 @@ async def test_an_answer_of_a_round_that_it_did_not_ask_for_is_told_by_its_round
     script = rounds({"answer": {"city": "Rome", "units": "C"}}, {"answer": [{"when": {"key": "x"}, "answer": 1}]})
     await answered(script, [asked("city")], [])
     assert told(script) == [
-        "no question asked for the answer rounds[0].answer: units",
-        "no question asked for the answer rounds[1].answer[0]",
+        "the answer 'units' (rounds[0].answer) was not used: the server never asked for it",
+        "the answer rounds[1].answer[0] was not used: no question fits it",
     ]
 
 

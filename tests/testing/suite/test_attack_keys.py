@@ -22,6 +22,8 @@ def added(text: str, *lines: str) -> str:
         ("tamper: {round: 1, requestState: flip, inputResponses: list}", "tamper needs exactly one of"),
         ("tamper: {round: 1, inputResponses: odd}", "inputResponses: must be 'text', 'list', 'nothing'"),
         ("tamper: {round: 1, requestState: odd}", "requestState: must be 'flip', 'drop'"),
+        ("tamper: {round: 1, requestState: odd}", "'older-round' or 'expired', not 'odd'"),
+        ("tamper: {round: 1, requestState: flop}", ", not 'flop'; did you mean 'flip'?"),
         ("tamper: {round: 1, requestState: other-tool}", "other-tool needs tool: the tool that the state is sent to"),
         ("tamper: {round: 1, requestState: other-caller}", "other-caller needs headers: the headers of the other"),
         ("tamper: {round: 1, requestState: expired}", "expired needs after: the seconds after which the state must"),

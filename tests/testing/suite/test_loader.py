@@ -117,7 +117,7 @@ def test_an_unknown_key_that_resembles_none_is_reported_with_those_there_are(
         (GOOD + "redact: [{regex: b}]\n", NEXT, "unknown key 'regex'"),
         (in_test("redact: [a..b]"), NEXT, "the path 'a..b' cannot be read"),
         (in_test("redact: [resultType]"), NEXT, "'resultType' cannot be redacted"),
-        (GOOD + "wire: both\n", NEXT, "wire: must be 'spec', 'any' or 'list'"),
+        (GOOD + "wire: both\n", NEXT, "wire: must be 'spec', 'any' or 'list', not 'both'"),
     ],
 )
 def test_a_suite_of_the_wrong_shape_is_reported_in_the_words_of_yaml(
@@ -161,7 +161,7 @@ def test_a_suite_of_the_wrong_shape_is_reported_in_the_words_of_yaml(
         ),
         (["fault: {round: 1, drop: response}"], 5, "fault and retry go together"),
         (["retry: 1"], 5, "fault and retry go together"),
-        (["fault: {round: 1, drop: request}", "retry: 1"], NEXT, "drop: must be 'response'"),
+        (["fault: {round: 1, drop: request}", "retry: 1"], NEXT, "drop: must be 'response', not 'request'"),
         (["fault: {round: 1, drop: response}", "retry: 11"], NEXT + 1, "retry: must be less than or equal to 10"),
         (["fresh: false"], NEXT, "must be true"),
         (["maxRounds: -1"], NEXT, "maxRounds: must be greater than or equal to 0"),

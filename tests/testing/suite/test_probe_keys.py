@@ -34,6 +34,8 @@ def test_a_name_or_all_may_stand_alone(tmp_path: Path) -> None:
         ("probe: [all]", "all stands alone: probe: all"),
         ("probe: []", "probe: is empty; give it at least one entry"),
         ("probe: tools", "probe: must be 'metadata', "),
+        ("probe: tools", "'token' or 'all', not 'tools'; did you mean 'tool'?"),
+        ("probe: [tool, 5]", "'token' or 'all'"),
         ("probe: tool, tool: x", "name exactly one of tool, prompt, resource, method and probe"),
         (
             "probe: tool, expect: {text: x}",

@@ -127,8 +127,13 @@ class CassetteFile:
         return None if found is None else diverged(found, AFRESH, [*differing_places(*turns)])
 
 
-def read_cassette(path: Path, redaction: Redactor | None = None) -> dict[str, Any]:
-    """Read and check a cassette. Raises `StaleCassette` if it is missing or cannot be read."""
+def read_cassette(
+    path: Path, redaction: Redactor | None = None, advice: str = "run with --record new"
+) -> dict[str, Any]:
+    """Read and check a cassette. Raises `StaleCassette` if it is missing or cannot be read.
+
+    `advice` says what to do about a file that is not a cassette.
+    """
     restored = (redaction or Redactor()).restored
     try:
         text = path.read_bytes()
@@ -143,7 +148,7 @@ def read_cassette(path: Path, redaction: Redactor | None = None) -> dict[str, An
         if not all(is_question(restored(request)) for request in requests):
             raise ValueError("these are not questions")
     except (ValueError, RecursionError):
-        raise StaleCassette(f"{path.name} is not a cassette of format {FORMAT}; run with --record new") from None
+        raise StaleCassette(f"{path.name} is not a cassette of format {FORMAT}; {advice}") from None
     return cast("dict[str, Any]", found)
 
 

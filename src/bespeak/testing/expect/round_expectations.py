@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bespeak.conversation.answer_sources import never_asked, unused_names
+from bespeak.conversation.answer_sources import never_asked, unused_names, whole_messages
 from bespeak.conversation.answers import Answer, CannotAnswer
 from bespeak.conversation.fixtures import SHOWN, InputResponseFixture, Rule, responses_to, unused
 from bespeak.conversation.matchers import ABSENT, equal_to, join
@@ -74,6 +74,10 @@ class RoundsScript:
         """Return the names in the answers of this round that were not used yet."""
         block = self._blocks[self._now]
         return unused_names(block.fixture.rules, block.used)
+
+    def nearly(self, questions: Sequence[Question]) -> str:
+        """Return which rule of this round has only a part of a question's message, to append to a message."""
+        return whole_messages(self._blocks[self._now].fixture.rules, questions, f"rounds[{self._now}].answer")
 
     def mismatches(self) -> list[Failure]:
         """Return how the rounds that were asked so far differ from the expected ones, if the call could not go on."""

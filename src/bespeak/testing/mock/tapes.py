@@ -131,7 +131,7 @@ def _load(path: Path) -> Tape:
     if not path.is_file():
         raise NoCassette(f"there is no cassette {path}")
     try:
-        cassette = read_cassette(path)
+        cassette = read_cassette(path, advice="bespeak test SUITE --cassettes FOLDER --record once writes some")
     except StaleCassette as error:
         raise NoCassette(str(error)) from None
     text = path.read_text(encoding="utf-8")

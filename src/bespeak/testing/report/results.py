@@ -110,6 +110,8 @@ class Result:
     """The command that runs it again."""
     ended: str | None = None
     """The error text of a call that failed, whether the test expected that or not."""
+    fails_rightly: bool = False
+    """Whether that error is the one that the test expects."""
     conversation: Sequence[Event] = ()
     """Everything that was sent, in order."""
     notes: Sequence[str] = ()
@@ -153,8 +155,9 @@ class Result:
 
     @property
     def tells_ended(self) -> bool:
-        """Whether the error text of the call is not in any failure yet."""
-        return self.ended is not None and not any(self.ended in failure.message for failure in self.failures)
+        """Whether the error text of the call says more than the failures: it is unexpected, and in none of them."""
+        told = self.fails_rightly or any((self.ended or "") in failure.message for failure in self.failures)
+        return self.ended is not None and not told
 
     @property
     def title(self) -> str:
@@ -174,6 +177,7 @@ class Result:
             rounds=[Round(**one) for one in told["rounds"]],
             advice=[Finding(one["rule"], one["text"]) for one in told["advice"]],
             ended=told["ended"],
+            fails_rightly=told.get("fails_rightly", False),
             conversation=[Event.from_json(one) for one in told["conversation"]],
             notes=told["notes"],
             seconds=seconds,
@@ -182,7 +186,7 @@ class Result:
     def as_json(self) -> dict[str, Any]:
         """Return the result without times, so that two runs with the same outcome are equal."""
         more = {"file": self.file, "skipped": self.skipped, "xfailed": self.xfailed, "tags": list(self.tags)}
-        more |= {"outside": list(self.outside), "printed": self.printed}
+        more |= {"outside": list(self.outside), "printed": self.printed, "fails_rightly": self.fails_rightly}
         return {
             **{name: value for name, value in more.items() if value},
             "suite": self.suite,

@@ -1,6 +1,8 @@
 """`bespeak test --init`: a first suite for a server, with one test for each tool."""
 
 import asyncio
+import math
+import operator
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +13,8 @@ from bespeak.conversation.answer_examples import in_yaml
 from bespeak.conversation.connection_pool import Pool, Wanted
 from bespeak.conversation.connection_settings import EVERYTHING, TIMEOUT_SECONDS
 from bespeak.conversation.feature_list import list_tools
-from bespeak.conversation.json_values import as_array, as_object
+from bespeak.conversation.json_values import as_array, as_object, is_number, is_whole
+from bespeak.conversation.schema_references import schema_at
 from bespeak.conversation.server_targets import Target, parse_target
 from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.errors import MCPError
@@ -24,6 +27,14 @@ SLOW_SECONDS = 1.5
 DEEPEST = 5
 MOST_ENTRIES, LONGEST = 10, 200
 """The largest placeholders: a schema may demand more than anybody reads."""
+LARGEST = 2**53
+"""The largest bound of a number that is kept to."""
+_FITS: Mapping[str, Callable[[float, float], bool]] = {
+    "minimum": operator.ge,
+    "exclusiveMinimum": operator.gt,
+    "maximum": operator.le,
+    "exclusiveMaximum": operator.lt,
+}
 HEADING = (
     "# The arguments are placeholders: replace them by real ones.",
     "# If a tool asks something, its test fails and shows the inputResponses to add below its arguments.",
@@ -112,13 +123,26 @@ def _of_type(schema: Mapping[str, Any], depth: int, root: Mapping[str, Any]) -> 
             if name in required and isinstance(one, dict)
         }
     if kind in ("integer", "number"):
-        return schema.get("minimum", 1)
+        return _number(schema, whole=kind == "integer")
     if kind == "array":
         return _entries(schema, depth, root)
     form: Any = schema.get("format")
     fewest = min(_whole(schema.get("minLength")), LONGEST)
     text = FORMATS[form].example if isinstance(form, str) and form in FORMATS else "..." + "." * (fewest - 3)
     return {"boolean": True, "null": None}.get(str(kind), text)
+
+
+def _number(schema: Mapping[str, Any], *, whole: bool) -> int | float:
+    """Return a number within the bounds of a schema: the least one if it names it, 1 if that fits, or one near a bound."""
+    bounds = {name: value for name in _FITS if is_number(value := schema.get(name)) and -LARGEST <= value <= LARGEST}
+    offered: list[int | float] = [bounds["minimum"]] if "minimum" in bounds else []
+    offered.append(1)
+    for value in bounds.values():
+        offered += [math.floor(value), math.floor(value) + 1, math.ceil(value) - 1]
+    if bounds:
+        offered.append(sum(bounds.values()) / len(bounds))
+    fitting = (one for one in offered if all(_FITS[name](one, value) for name, value in bounds.items()))
+    return next((one for one in fitting if not whole or is_whole(one)), offered[0])
 
 
 def _entries(schema: Mapping[str, Any], depth: int, root: Mapping[str, Any]) -> list[Any]:
@@ -136,15 +160,13 @@ def _whole(value: Any) -> int:
 
 
 def _meant(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follow a reference to another schema in the same document."""
-    reference: Any = schema.get("$ref")
-    if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
-        return schema
-    known: Any = root.get("$defs")
-    found: Any = (
-        cast("dict[str, Any]", known).get(reference.removeprefix("#/$defs/")) if isinstance(known, dict) else None
-    )
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else schema
+    """Follow a reference to another part of the same document."""
+    for _ in range(DEEPEST):
+        found = schema_at(root, schema.get("$ref"))
+        if not isinstance(found, dict):
+            break
+        schema = cast("dict[str, Any]", found)
+    return schema
 
 
 def _list(value: Any) -> list[Any]:

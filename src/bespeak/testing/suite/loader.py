@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -168,13 +169,21 @@ def _said_of(kind: str, detail: Mapping[str, Any]) -> str:
         simple = isinstance(written, bool | int | float)
         return f"must be a string; quote it: {json.dumps(str(json.dumps(written)))}" if simple else "must be a string"
     if kind == "literal_error":
-        return f"must be {detail['ctx']['expected'].replace('True', 'true')}"
+        return _unlike(detail["ctx"]["expected"].replace("True", "true"), written)
     if kind == "list_type" and detail["loc"][-1] == "command" and isinstance(written, str):
         return f"must be a list of words: {json.dumps(_words(written), ensure_ascii=False)}"
     if kind == "list_type" and written is None:
         return _MUST_BE["too_short"]
     said: str = detail["msg"].removeprefix("Input should be ")
     return _MUST_BE.get(kind, f"must be {said}" if said != detail["msg"] else said)
+
+
+def _unlike(expected: str, written: Any) -> str:
+    """Say that something else is expected, and which of it is probably meant."""
+    if not isinstance(written, str):
+        return f"must be {expected}"
+    near = difflib.get_close_matches(written, re.findall("'([^']*)'", expected), 1)
+    return f"must be {expected}, not {written!r}" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
 def _words(command: str) -> list[str]:

@@ -69,8 +69,12 @@ UNAUTHORIZED = "pass auth= (any httpx2.Auth) or an Authorization header to strea
 class HttpStatusError(ConnectionError):
     """The server, or a proxy in front of it, answered with an HTTP status instead of a JSON-RPC message."""
 
-    def __init__(self, status: int, where: str, said: str = "", unauthorized: str = UNAUTHORIZED) -> None:
+    def __init__(
+        self, status: int, where: str, said: str = "", unauthorized: str = UNAUTHORIZED, *, in_json: bool = False
+    ) -> None:
         self.status = status
+        self.in_json = in_json
+        """Whether the body of the response was JSON, though not a JSON-RPC message."""
         hint = {
             401: f"; {unauthorized}",
             403: "; check the server's allowed hosts and origins, and what the token allows",
@@ -407,7 +411,13 @@ class HttpTransport:
             return bytes(body)
         if response.is_success:
             raise HttpStatusError(response.status_code, self._where, f"{kind or 'nothing'} instead of JSON")
-        raise HttpStatusError(response.status_code, self._where, said or excerpt(kind, body), self._unauthorized)
+        raise HttpStatusError(
+            response.status_code,
+            self._where,
+            said or excerpt(kind, body),
+            self._unauthorized,
+            in_json=kind == "application/json",
+        )
 
     async def _read(self, stream: Reading, response: "httpx2.Response", *, to_its_end: bool = False) -> bytes | None:
         """Read a stream up to the response it holds; `None` if it ends without one."""

@@ -6,9 +6,10 @@ import socket
 from contextlib import suppress
 
 IN_USE = (
-    "Cannot listen at {address}: the port is in use. Stop the program that uses it, or choose another port: "
-    "--port on the command line, port= in run()"
+    "Cannot listen at {address}: the port is in use. Stop the program that uses it, or choose another port: {chosen_by}"
 )
+CHOSEN_BY = "--port on the command line, port= in run()"
+"""How the port of a server is chosen."""
 FORBIDDEN = "Cannot listen at {address}: this user may not use the port. Choose one above 1023, such as 8000"
 NOT_HERE = (
     "Cannot listen at {address}: this machine does not have the address. Use 127.0.0.1 for clients on this machine, "
@@ -17,7 +18,7 @@ NOT_HERE = (
 _MESSAGES = {errno.EADDRINUSE: IN_USE, errno.EACCES: FORBIDDEN, errno.EADDRNOTAVAIL: NOT_HERE}
 
 
-def listening_problem(host: str | None, port: int) -> str | None:
+def listening_problem(host: str | None, port: int, chosen_by: str = CHOSEN_BY) -> str | None:
     """Return why a server cannot listen at an address, in one sentence for its user; `None` if it can."""
     address = f"http://{f'[{host}]' if host and ':' in host else host or '0.0.0.0'}:{port}"
     try:
@@ -30,7 +31,7 @@ def listening_problem(host: str | None, port: int) -> str | None:
                 tried.bind(where)
             except OSError as error:
                 told = _MESSAGES.get(error.errno or 0, f"Cannot listen at {{address}}: {error.strerror or error}")
-                return told.format(address=address)
+                return told.format(address=address, chosen_by=chosen_by)
     return None
 
 
