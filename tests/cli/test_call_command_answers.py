@@ -66,8 +66,7 @@ def test_a_sampling_answer_speaks_for_the_model_and_omit_leaves_its_key_out(raw:
 def test_a_word_for_a_boolean_is_told_what_to_write(raw: Raw) -> None:
     result = bespeak("call", raw(asking(q=form("?", sure={"type": "boolean"}))), "t", "--answer", "q=yes")
     assert told(result, 1) == (
-        "bespeak: the answer to 'q' does not fit its form: sure: must be true or false; "
-        "yes and other words are text, so write true or false\n"
+        "bespeak: the answer to 'q' does not fit its form: sure: must be true or false; write true, without quotes\n"
     )
 
 

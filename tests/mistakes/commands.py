@@ -24,7 +24,7 @@ MISTAKES: dict[str, Mistake] = {
         "call", "server.py", "order_book", "title=Dune", "--answer", "server:confirm={accept: {value: true}}"
     ),
     "An answer that does not fit its form": typed(
-        "call", "server.py", "order_book", "title=Dune", "--answer", "server:confirm=maybe"
+        "call", "server.py", "order_book", "title=Dune", "--answer", "server:confirm=yes"
     ),
     "An address without `http://`": typed("call", "127.0.0.1:8000/mcp", "order_book"),
     "Nobody listens there": typed("call", "http://127.0.0.1:9/mcp", "order_book"),

@@ -281,7 +281,7 @@ async def _held(
     except Refused:
         return complain("you declined, so the call was not continued: nothing more was sent", ExitCode.FAILED)
     except (CannotAnswer, NoMoreInput, RoundsExceeded, BrokenRule, MalformedResponse) as error:
-        return complain(f"{error}{_WRITTEN if str(error).endswith(_NO_BOOLEAN) else ''}", ExitCode.FAILED)
+        return complain(str(error), ExitCode.FAILED)
     except (OSError, InvalidServerResponse, CallbackFailed) as error:
         return complain(f"the call was cut off: {error}", ExitCode.FAILED)
     code = _printed(talk.envelope, out, whole=flags.whole, unknown=call.unknown if _refuses_name(call, talk) else None)
@@ -289,10 +289,6 @@ async def _held(
         tell(f"{CANNOT_CONTINUE}: {call.again}")
     found = [] if flags.profile is None else [str(one) for one in call.conversation.findings]
     return complain("\n".join(dict.fromkeys(found)), ExitCode.FAILED) if found else code
-
-
-_NO_BOOLEAN = ": must be true or false"
-_WRITTEN = "; yes and other words are text, so write true or false"
 
 
 async def _go_on(conversation: Conversation, script: Script) -> None:
