@@ -41,6 +41,7 @@ MISTAKES: dict[str, Mistake] = {
         "@mcp.tool()\ndef count_copies(title: str, copies: Annotated[int, Resolve(copies_left)]) -> str: ...\n"
         "@mcp.tool()\ndef sell_book(title: str, copies: int) -> str: ...\n"
     ),
+    "A resolver that nothing uses": checked("@mcp.tool()\nasync def order_book(title: str, sure: bool) -> str: ...\n"),
     "A tool that returns a question": checked("@mcp.tool()\ndef order_book(title: str) -> str | Elicit[bool]: ...\n"),
     "A form that is not flat": checked(
         "class Order(BaseModel):\n    stock: Stock\n"

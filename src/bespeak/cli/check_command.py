@@ -12,10 +12,12 @@ from bespeak.cli.exit_codes import ExitCode
 from bespeak.cli.output import complain, result_lines
 from bespeak.cli.target_server import server_of
 from bespeak.resolve.errors import Fault, InvalidSignature
+from bespeak.server.features.registered import Registered
 from bespeak.server.loading import loading
 from bespeak.server.server import MCPServer
 from bespeak.server.targets import CannotLoad, NoServer
 from bespeak.server.unmarked_parameters import unmarked_parameters
+from bespeak.server.unused_askers import unused_askers
 
 STOPPED = "The file could not be loaded to its end, so what follows was not checked"
 
@@ -47,7 +49,9 @@ def check_server(flags: Flags) -> int:
             _print_json(flags.target, [], [], None, stopped)
         return complain(str(stopped), ExitCode.BAD_USAGE, stopped)
     found = [(one.consumer, fault) for one in invalid for fault in one.faults]
-    warnings = [str(one) for one in unmarked_parameters(server.registered)] if server is not None else []
+    registered: Sequence[Registered] = server.registered if server is not None else ()
+    unused = unused_askers(registered) if not found else ()  # what could not be registered may use them
+    warnings = [str(one) for one in (*unmarked_parameters(registered), *unused)]
     if flags.whole:
         _print_json(flags.target, found, warnings, server, stopped)
     else:

@@ -23,6 +23,7 @@ from bespeak.conversation.servers import Unreachable
 from bespeak.protocol.errors import METHOD_NOT_FOUND, MCPError
 from bespeak.server.targets import NoServer
 from bespeak.server.unmarked_parameters import unmarked_parameters
+from bespeak.server.unused_askers import unused_askers
 
 LONGEST_SECONDS = 3600
 
@@ -72,7 +73,7 @@ def _target(flags: Flags) -> Target:
 def _loaded(flags: Flags, target: str) -> list[Listed]:
     mode_of(flags.era or "auto")  # it has no effect here, but may be misspelled
     registered = server_of(target).registered
-    for one in unmarked_parameters(registered):
+    for one in (*unmarked_parameters(registered), *unused_askers(registered)):
         tell(f"warning: {one}")
     return [listed_from_code(one) for one in registered]
 
