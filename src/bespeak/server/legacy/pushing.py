@@ -221,17 +221,16 @@ class Asker:
         self._heartbeat = heartbeat if progress.wanted else None
         """Seconds of silence after which the client is told that the call is alive; `None` if it is not told."""
         self.pause = channel.pause
-        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    @property
-    def over(self) -> bool:
+        self.over = False
         """Whether the request is answered, or its client no longer wants it to be."""
-        return self._over.done()
+        self._end: asyncio.Future[None] | None = None
+        """Done when it is over. There if something was asked."""
 
     def end(self) -> None:
         """Called when the request is over. Sends and asks nothing more, and stops waiting for answers."""
-        if not self._over.done():
-            self._over.set_result(None)
+        self.over = True
+        if self._end is not None and not self._end.done():
+            self._end.set_result(None)
 
     def obstacle(self, request: Mapping[str, Any], missing: Mapping[str, Any]) -> AskingObstacle | None:
         if self._unaskable is not None:
@@ -263,6 +262,8 @@ class Asker:
             params.setdefault("elicitationId", str(uuid4()))
         params["_meta"] = {**params.get("_meta", {}), KEY_META: key}
         question = {**pushed, "params": params}
+        if self._end is None:
+            self._end = asyncio.get_running_loop().create_future()
         gone = Gone(self._room.limits.gone_seconds, lambda: self.call is None or not self.call.closed)
         with self._counted():
             async with self._heartbeats():
@@ -272,7 +273,7 @@ class Asker:
                     question,
                     seconds=self._seconds,
                     gone=gone,
-                    over=self._over,
+                    over=self._end,
                     dropped=dropped,
                 )
         if response is None:

@@ -48,14 +48,14 @@ class PostStream:
         """Held while an event is kept and sent, or a client is brought up to date: nothing comes twice, or never."""
         self.unanswered: Sequence[RequestId] = ()
         """The requests whose responses are still to come."""
-        self.ended = asyncio.Event()
-        """Everything has been said."""
+        self.ended = False
+        """Whether everything has been said."""
         self._pausing = False
         """Whether the connection is to be let go of."""
         self._placed = False
         """Whether the client on it knows where to go on."""
-        self._decided: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """It is clear what kind of response it will be."""
+        self._decided: asyncio.Future[None] | None = None
+        """Done when it is clear what kind of response it will be. There if somebody waits for that."""
         self._response: bytes | None = None
         self._when_ended: Callable[[], object] = lambda: None
         self._when_gone: list[Callable[[], object]] = []
@@ -129,14 +129,14 @@ class PostStream:
         self._over()
 
     def _over(self) -> None:
-        self.ended.set()
+        self.ended = True
         self._decide()
         # Called once and let go of: it knows this stream, which keeps its response as long as each holds the other.
         callback, self._when_ended = self._when_ended, lambda: None
         callback()
 
     def _decide(self) -> None:
-        if not self._decided.done():
+        if self._decided is not None and not self._decided.done():
             self._decided.set_result(None)
 
     def _connected(self) -> EventStream | None:
@@ -175,7 +175,7 @@ class PostStream:
 
     def join(self, connection: EventStream) -> None:
         """Continue on another connection of the client. `holding` must be held."""
-        if self.ended.is_set():
+        if self.ended:
             connection.end()
             return
         if self._connection is not None:
@@ -199,25 +199,16 @@ class PostStream:
 
         if not self._json_only:
             self._open = connect
-        timer = asyncio.get_running_loop().call_later(SILENCE_SECONDS, self._connected)
-        watching = asyncio.create_task(disconnected(receive), name="bespeak disconnect watcher")
         try:
-            if self._store is not None:
-                await self._begin(self._store, version)
-            await asyncio.wait({watching, self._decided}, return_when=asyncio.FIRST_COMPLETED)
-            if mine:
-                await mine[0].sent_unless(watching)
-            elif self._decided.done():
-                await self._plain(send)
-            else:  # nothing reaches the client, but what lies between may insist on a response
-                with contextlib.suppress(OSError):
-                    await respond(send, 499, b"")
+            if self._store is None:
+                await asyncio.sleep(0)  # most calls never wait, and are over now
+                if self.ended and not mine:
+                    return await self._plain(send)
+            await self._attend(mine, version, receive, send)
         except asyncio.CancelledError:
             await self._interrupted(mine, send)
             raise
         finally:
-            timer.cancel()
-            watching.cancel()
             self._open = None
             if mine:
                 self.leave(mine[0])
@@ -225,6 +216,28 @@ class PostStream:
             for callback in self._when_gone:
                 callback()
             self._when_gone.clear()
+
+    async def _attend(self, mine: list[EventStream], version: str | None, receive: Receive, send: Send) -> None:
+        """Respond to a request that takes its time: watch for a disconnect, and keep the client from giving up."""
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(SILENCE_SECONDS, self._connected)
+        watching = loop.create_task(disconnected(receive), name="bespeak disconnect watcher")
+        try:
+            if self._store is not None:
+                await self._begin(self._store, version)
+            if not (self.ended or mine):
+                self._decided = loop.create_future()
+                await asyncio.wait({watching, self._decided}, return_when=asyncio.FIRST_COMPLETED)
+            if mine:
+                await mine[0].sent_unless(watching)
+            elif self.ended:
+                await self._plain(send)
+            else:  # nothing reaches the client, but what lies between may insist on a response
+                with contextlib.suppress(OSError):
+                    await respond(send, 499, b"")
+        finally:
+            timer.cancel()
+            watching.cancel()
 
     async def _interrupted(self, mine: list[EventStream], send: Send) -> None:
         """Tell the client that the server has cancelled the task that serves it."""
