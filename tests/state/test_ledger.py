@@ -22,6 +22,7 @@ from bespeak.state.ledger import (
     StillRunning,
     Ticket,
     TooLate,
+    short_digest,
 )
 from bespeak.state.stores.memory import MemoryStore
 from bespeak.state.stores.store import Claim, Entry, StoreFull, StoreUnavailable
@@ -80,6 +81,10 @@ def a_ticket(issued: float = 0.0, deadline: float = DEADLINE, lifetime: float = 
     return Ticket(issued, min(issued + lifetime, deadline), deadline)
 
 
+def sent(digest: str) -> bytes:
+    return short_digest(f"sent {digest}".encode())
+
+
 async def spend(
     ledger: Ledger,
     work: Callable[[], Coroutine[Any, Any, bytes]],
@@ -91,7 +96,7 @@ async def spend(
     ticket: Ticket | None = None,
 ) -> bytes:
     """Run the work if nobody has, or return what the first to run it got."""
-    spending = Spending(digest, f"sent {digest}", ticket or a_ticket(), holder)
+    spending = Spending(short_digest(digest.encode()), sent(digest), ticket or a_ticket(), holder)
     found = await ledger.claim(call, spending)
     while not isinstance(found, Lease):
         settled = await ledger.outcome(call, spending, found, idempotent=idempotent)
@@ -424,7 +429,7 @@ async def test_an_earlier_token_with_a_longer_lifetime_cannot_be_spent_after_the
     await new.check_room(None)
     assert store.claims == 0
     with pytest.raises(TooLate):
-        await new.settled("call", "sent yes", first)
+        await new.settled("call", sent("yes"), first)
     with pytest.raises(TooLate):
         await new.check_unspent("call", first)
     with pytest.raises(TooLate):
@@ -593,7 +598,7 @@ async def ask(ledger: Ledger) -> object:
 
 
 async def look_up(ledger: Ledger) -> object:
-    return await ledger.settled("call", "sent yes", a_ticket())
+    return await ledger.settled("call", sent("yes"), a_ticket())
 
 
 async def look_up_unspent(ledger: Ledger) -> object:
@@ -661,7 +666,7 @@ async def test_a_result_that_cannot_be_stored_at_once_is_stored_when_the_store_i
     ]
     store.away = ()
     await pass_time(1.0)
-    assert await ledger.settled("call", "sent yes", a_ticket()) == b"result"
+    assert await ledger.settled("call", sent("yes"), a_ticket()) == b"result"
     assert store.finished == 3
     assert asyncio.all_tasks() == before
 
@@ -688,7 +693,7 @@ async def test_the_end_of_a_server_waits_for_results_that_are_not_stored_yet() -
     store.away = ()
     await pass_time(0.5)
     await asyncio.wait_for(closing, 5)
-    assert await ledger.settled("call", "sent yes", a_ticket()) == b"result"
+    assert await ledger.settled("call", sent("yes"), a_ticket()) == b"result"
 
 
 async def test_the_end_of_a_server_waits_five_seconds_for_a_store_that_is_away() -> None:
@@ -711,4 +716,4 @@ async def test_the_end_in_one_event_loop_does_not_wait_for_the_results_of_anothe
     await asyncio.to_thread(asyncio.run, ledger.close())
     store.away = ()
     await pass_time(0.5)
-    assert await ledger.settled("call", "sent yes", a_ticket()) == b"result"
+    assert await ledger.settled("call", sent("yes"), a_ticket()) == b"result"

@@ -109,10 +109,10 @@ class Ticket(NamedTuple):
 class Spending(NamedTuple):
     """The details of a claim."""
 
-    answers: str
-    """A digest of the settled answers. Other answers would make another claim."""
-    request: str
-    """A digest of the request, to recognise the same request when it is sent again."""
+    answers: bytes
+    """A short digest of the settled answers. Other answers would make another claim."""
+    request: bytes
+    """A short digest of the request, to recognise the same request when it is sent again."""
     ticket: Ticket
     holder: str | None
     """The principal or address for which the claim is counted; `None` if it is not counted."""
@@ -179,7 +179,7 @@ class Ledger:
         if await self._read(call, ticket) is not None:
             raise SettledOtherwise
 
-    async def settled(self, call: str, request: str, ticket: Ticket, *, idempotent: bool = False) -> bytes | None:
+    async def settled(self, call: str, request: bytes, ticket: Ticket, *, idempotent: bool = False) -> bytes | None:
         """Return the result for a request that was sent before; `None` if the request is new, or must be run again.
 
         This is checked before any question is asked, because the effects of a settled call could change its questions.
@@ -187,8 +187,8 @@ class Ledger:
         there = await self._read(call, ticket)
         if there is None:
             return None
-        sent, give_up = _short(request), self._steady() + WAIT_SECONDS
-        while there is not None and there.request == sent:
+        give_up = self._steady() + WAIT_SECONDS
+        while there is not None and there.request == request:
             if there.done:
                 return _result(there)
             if there.lease_left <= 0:
@@ -243,9 +243,9 @@ class Ledger:
 
         If the worker that ran an idempotent call died, returns its claim, which can then be taken over.
         """
-        answers, give_up = _short(spending.answers), self._steady() + WAIT_SECONDS
+        give_up = self._steady() + WAIT_SECONDS
         while True:
-            if there.answers != answers:
+            if there.answers != spending.answers:
                 raise SettledOtherwise
             if there.done:
                 return _result(there)
@@ -280,8 +280,8 @@ class Ledger:
         """Return the entry for a claim, which is kept for as long as any state of its call can be valid."""
         now, ticket = self._clock(), spending.ticket
         return Entry(
-            answers=_short(spending.answers),
-            request=_short(spending.request),
+            answers=spending.answers,
+            request=spending.request,
             owner=owner,
             issued=ticket.issued,
             claimed=max(now, ticket.issued),  # if the clock was set back since, the state is still the newer of the two
@@ -364,9 +364,9 @@ def _result(there: Claim) -> bytes:
     return there.result
 
 
-def _short(digest: str) -> bytes:
-    """Return the short form of a digest for a store. It only distinguishes the requests and answers of one call."""
-    return blake2b(digest.encode(), digest_size=DIGEST_BYTES).digest()
+def short_digest(content: bytes) -> bytes:
+    """Return a digest as a store keeps it. It only distinguishes the requests and answers of one call."""
+    return blake2b(content, digest_size=DIGEST_BYTES).digest()
 
 
 class _Renewal:

@@ -92,9 +92,12 @@ def _shown(pin: Any, rests: Any, drift: Any, attempts: Any, renderings: Any) -> 
     return Shown(pin, rests, drift, attempts, _texts(renderings))
 
 
+_TEXT: frozenset[type] = frozenset({str})
+
+
 def _texts(renderings: Any) -> tuple[str, ...]:
     texts = tuple(renderings)
-    if type(renderings) is not list or not all(type(one) is str for one in texts):
+    if type(renderings) is not list or not _TEXT.issuperset(map(type, texts)):
         raise ValueError
     return texts
 

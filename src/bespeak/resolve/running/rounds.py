@@ -17,7 +17,7 @@ import asyncio
 import functools
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, cast
@@ -32,7 +32,7 @@ from bespeak.resolve.asking.drift import shown_again
 from bespeak.resolve.asking.form_schemas import FormError, Refused
 from bespeak.resolve.asking.once_values import LOST, restored_once, sealed_once
 from bespeak.resolve.asking.pins import Pins
-from bespeak.resolve.asking.progress import Kept, Progress, Settled
+from bespeak.resolve.asking.progress import Kept, Progress, Settled, Shown
 from bespeak.resolve.asking.questions import Outcome, Rendered, outcome_of, render, settle, too_often
 from bespeak.resolve.errors import (
     UNASKED_CANCELLATION,
@@ -144,21 +144,22 @@ class Round:
 
     # Running resolvers
 
-    async def _run(self, indices: tuple[int, ...]) -> None:
-        if not indices:
-            return
+    def _run(self, indices: tuple[int, ...]) -> Coroutine[Any, Any, None]:
+        """Run the resolvers of a phase. Raises `Aborted` or `MissingCapability` if the call cannot go on after it."""
         if indices in self.graph.at_once and (self._turns is None or indices is not self.graph.questions):
-            await self._run_at_once(indices)
+            return self._run_at_once(indices)
+        return self._run_phase(indices)
+
+    async def _run_phase(self, indices: tuple[int, ...]) -> None:
+        step = self._step if self._turns is None else self._step_in_turn
+        if indices in self.graph.chains:
+            for index in indices:
+                if index < self._settlements.limit:
+                    await step(self.graph.nodes[index])
+                if not self._settlements.done[index]:  # and so none of those that come after can run
+                    break
         else:
-            step = self._step if self._turns is None else self._step_in_turn
-            if indices in self.graph.chains:
-                for index in indices:
-                    if index < self._settlements.limit:
-                        await step(self.graph.nodes[index])
-                    if not self._settlements.done[index]:  # and so none of those that come after can run
-                        break
-            else:
-                await Phase(self.graph, indices, self._settlements.done, step, lambda: self._settlements.limit).run()
+            await Phase(self.graph, indices, self._settlements.done, step, lambda: self._settlements.limit).run()
         self._settlements.check()
 
     async def _run_at_once(self, indices: tuple[int, ...]) -> None:
@@ -181,11 +182,9 @@ class Round:
                         settlements.put_value(index, result)
                         continue
                     if node.may_ask and issubclass(cls, Question):
-                        result = await self._asked(node, result)
+                        self._asked(node, result)
                     else:
-                        result = self._checked(node, result)
-                    if result is not SETTLED:
-                        settlements.put(node, result)
+                        settlements.put(node, self._checked(node, result))
                     complete = complete and settlements.done[index]
                 except _PASSED_ON:
                     raise
@@ -200,6 +199,7 @@ class Round:
             if task.cancelling() > before:
                 await take_back(task, before)
             del task
+        settlements.check()
 
     async def _step_in_turn(self, node: Node) -> None:
         await self._step(node)
@@ -215,7 +215,7 @@ class Round:
             result = self._checked(node, await self._call(node))
             if isinstance(result, Question):
                 if self._turns is None:
-                    result = await self._asked(node, result)
+                    result = await self._opened(node, result) if self._asked(node, result) else SETTLED
                 else:
                     result = await self._pushed(node, result, self._turns)
                 if result is SETTLED:
@@ -358,7 +358,7 @@ class Round:
                     raise too_often(question, note) from None
                 continue
             if question.is_url and entry.action == "accept":
-                result = await self._opened(node, pin, marker)
+                result = await self._run_again(node, pin, marker)
                 if not isinstance(result, Question):
                     return result
                 if opened + 1 == MOST_OPENED:
@@ -370,7 +370,7 @@ class Round:
             break
         return SETTLED
 
-    async def _opened(self, node: Node, pin: str, marker: Question) -> Any:
+    async def _run_again(self, node: Node, pin: str, marker: Question) -> Any:
         """Run a resolver again until it has its value, or asks something else, because its page was opened.
 
         Return the value, or a question: the same one if the time is up.
@@ -386,15 +386,15 @@ class Round:
                 break
         return result
 
-    async def _asked(self, node: Node, marker: Question) -> Any:
+    def _asked(self, node: Node, marker: Question) -> bool:
         """Settle with the outcome that is recorded or was just sent, or leave the question open.
 
-        Return `SETTLED`, or the value that a resolver has when its page was opened.
+        Return whether a page was opened instead: what follows from that only the resolver knows.
         """
         question = self._rendered(node, marker)
         pin, rests = self._pins.pin(node, question)
         if self.progress.settled and self._recorded(node, question, pin):
-            return SETTLED
+            return False
         shown = self.progress.shown.get(node.key_name)
         note, attempts = None, 1
         if shown is not None and shown.pin == pin:
@@ -408,19 +408,40 @@ class Round:
                     if attempts > question.attempts:
                         raise too_often(question, note) from None
                 else:
-                    if not (question.is_url and entry.action == "accept"):
-                        self._answered_now(node, entry, outcome)
-                        return SETTLED
-                    result = await self._opened(node, pin, marker)
-                    if not isinstance(result, Question):
-                        self.progress.shown.pop(node.key_name, None)
-                        return result
-                    question = self._rendered(node, result)
-                    pin, rests = self._pins.pin(node, question)
+                    if question.is_url and entry.action == "accept":
+                        return True
+                    self._answered_now(node, entry, outcome)
+                    return False
+        self._leave_open(node, question, pin, rests, shown, note, attempts)
+        return False
+
+    async def _opened(self, node: Node, marker: Question) -> Any:
+        """Return the value that a resolver has after its page was opened, or `SETTLED` if it asks again."""
+        shown = self.progress.shown[node.key_name]
+        result = await self._run_again(node, shown.pin, marker)
+        if not isinstance(result, Question):
+            del self.progress.shown[node.key_name]
+            return result
+        question = self._rendered(node, result)
+        pin, rests = self._pins.pin(node, question)
+        self._leave_open(node, question, pin, rests, shown, None, shown.attempts)
+        return SETTLED
+
+    def _leave_open(
+        self,
+        node: Node,
+        question: Rendered,
+        pin: str,
+        rests: str,
+        shown: Shown | None,
+        note: str | None,
+        attempts: int,
+    ) -> None:
+        """Ask in the response to this round, if the client can be asked. `shown` is what it was asked before."""
         missing = lacking(question.requires, self._declared)
         if missing:
             self._cannot_ask(node, NOT_DECLARED, missing)
-            return SETTLED
+            return
         again = shown is not None and shown.pin == pin
         if self._watcher is not None and shown is not None and shown.pin != pin and shown.rests == rests:
             self._watcher.drifted(node.key_name, pin)
@@ -428,7 +449,6 @@ class Round:
         self._open[node.index] = (question, note)
         if self._watcher is not None:
             self._watcher.asked(node.key_name, pin, again=again)
-        return SETTLED
 
     def _shown(self, node: Node, pin: str, *, again: bool) -> None:
         if self._watcher is not None:

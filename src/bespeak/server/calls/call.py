@@ -15,7 +15,7 @@ from bespeak.protocol.capabilities import NOT_DECLARED, AskingObstacle
 from bespeak.protocol.errors import INVALID_PARAMS, MCPError
 from bespeak.protocol.input_responses import typed_answer
 from bespeak.protocol.question_keys import bare_name
-from bespeak.resolve.asking.digests import digest, digest_of, json_bytes
+from bespeak.resolve.asking.digests import digest, json_bytes
 from bespeak.resolve.asking.progress import Progress
 from bespeak.resolve.errors import UNASKED_CANCELLATION, Aborted
 from bespeak.resolve.running.rounds import Round
@@ -27,7 +27,7 @@ from bespeak.server.calls.spending import Approval, ApprovalSpender, raising
 from bespeak.server.context import Context, facts_of
 from bespeak.server.context_errors import NoClient
 from bespeak.server.decisions import CallDecisions, Decisions, Era
-from bespeak.state.ledger import Ledger, Ticket
+from bespeak.state.ledger import Ledger, Ticket, short_digest
 from bespeak.state.seal import (
     Binding,
     InvalidRequestState,
@@ -209,9 +209,14 @@ class Call(Outliving):
 
     def outcome(self) -> Coroutine[Any, Any, dict[str, Any]]:
         """The wire result, failures raised as they are."""
-        if self.consumer.graph.nodes:
-            return self._resolved(self.consumer.arguments.read(self._sent))
-        return self._unresolved()
+        graph = self.consumer.graph
+        if not graph.nodes:
+            return self._unresolved()
+        arguments = self.consumer.arguments.read(self._sent)
+        round_ = self._round(arguments)
+        if graph.has_generators or self._record is not None:
+            return self._closed_after(round_, arguments)
+        return self._run_round(round_, arguments)
 
     async def _unresolved(self) -> dict[str, Any]:
         if self._state is None:
@@ -247,8 +252,8 @@ class Call(Outliving):
             watcher=self._record,
         )
 
-    async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        round_ = self._round(arguments)
+    async def _closed_after(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Run a round, and then its cleanups. It must not be cancelled from outside after its end."""
         try:
             result = await self._run_round(round_, arguments)
         except BaseException as error:
@@ -286,7 +291,7 @@ class Call(Outliving):
         assert self._state is not None, "only a resumed call has something to spend"
         assert self._ticket is not None, "a state comes with a ticket"
         # The same request again is the same claim, whatever has changed in the meantime.
-        request = digest_of(self._state.body.encode() + b"\n" + json_bytes(self._facts.answers))
+        request = short_digest(self._state.body.encode() + b"\n" + json_bytes(self._facts.answers))
         return Approval(key, request, self._ticket, self._holder())
 
     def _spender(self) -> ApprovalSpender:

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from bespeak.protocol.errors import MCPError
-from bespeak.resolve.asking.digests import digest
+from bespeak.resolve.asking.digests import json_bytes
 from bespeak.server.calls.body import failure_of
 from bespeak.server.calls.call_tasks import Outliving
 from bespeak.server.calls.replies import Consumer, Reply
 from bespeak.server.decisions import CallDecisions
-from bespeak.state.ledger import Lease, Ledger, LedgerError, ResultGone, Spending, Ticket
+from bespeak.state.ledger import Lease, Ledger, LedgerError, ResultGone, Spending, Ticket, short_digest
 from bespeak.state.seal import InvalidRequestState, Seal
 
 Work = Callable[[], Awaitable[dict[str, Any]]]
@@ -29,8 +29,8 @@ class Approval(NamedTuple):
 
     key: str
     """What is claimed: the call or, for a question made by hand, one round of it."""
-    request: str
-    """A digest of the request. A repeated request gets the same reply."""
+    request: bytes
+    """A short digest of the request. A repeated request gets the same reply."""
     ticket: Ticket
     holder: str | None
     """The principal or address for which the ledger counts the claim."""
@@ -102,7 +102,7 @@ class ApprovalSpender:
         From the claim on the call must not be cancelled; while it waits for somebody else's, it may be.
         """
         ledger, call, key = self._ledger, self._call, approval.key
-        spending = Spending(digest(answers), approval.request, approval.ticket, approval.holder)
+        spending = Spending(short_digest(json_bytes(answers)), approval.request, approval.ticket, approval.holder)
         call.closed = True
         found = await ledger.claim(key, spending)
         while not isinstance(found, Lease):

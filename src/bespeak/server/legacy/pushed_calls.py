@@ -54,11 +54,6 @@ class PushedCall(Call):
 
     # With resolvers
 
-    async def _resolved(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        self._kept = arguments
-        self._sent.clear()  # they have been read, and a digest was taken: while somebody is asked, one copy is enough
-        return await super()._resolved(arguments)
-
     def _round(self, arguments: dict[str, Any]) -> Round:
         return Round(
             self.consumer.graph,
@@ -73,6 +68,8 @@ class PushedCall(Call):
         )
 
     async def _run_round(self, round_: Round, arguments: dict[str, Any]) -> dict[str, Any]:
+        self._kept = arguments
+        self._sent.clear()  # they have been read, and a digest was taken: while somebody is asked, one copy is enough
         await round_.ask()
         self.closed = self.approved = round_.asked  # from here on an approval is spent
         record = self._record if round_.asked else None
