@@ -82,7 +82,7 @@ class NotificationChecks:
             yield Finding("elicitation-removed", f"the server sent {OPENED}")
             page: Any = params.get("elicitationId")
             if not isinstance(page, str) or page not in self.pages:
-                what = f"the server sent {OPENED} for {shown(page)}, which is no page that it asked this client to open"
+                what = f"the server sent {OPENED} for {shown(page)}, but it asked for no such page to be opened"
                 yield Finding("elicitation-complete", what)
         elif method == CANCELLED:
             id_: Any = params.get("requestId")
